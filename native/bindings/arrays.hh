@@ -1,0 +1,69 @@
+// Array arguments. nanobind checks dtype, contiguity and writability; kernels check lengths; nothing is converted
+// silently. Bindings hold no arithmetic: they make spans, release the GIL and call one kernel.
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "util/views.hh"
+
+namespace loglinear {
+
+namespace nb = nanobind;
+
+template <class T>
+using In = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+std::span<const T> view(const In<T>& a) {
+  return {a.data(), a.size()};
+}
+template <class T>
+std::span<T> view(Out<T>& a) {
+  return {a.data(), a.size()};
+}
+template <class T>
+std::span<const T> view(const std::optional<In<T>>& a) {
+  return a ? view(*a) : std::span<const T>{};
+}
+
+// A vector handed to Python without a copy.
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T>&& values) {
+  auto* owner = new std::vector<T>(std::move(values));
+  nb::capsule free(owner, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return {owner->data(), {owner->size()}, free};
+}
+
+// The matrix and the arrays it views, kept alive together.
+template <class Index>
+struct BoundSparse {
+  In<std::int64_t> indptr;
+  In<Index> indices;
+  In<double> values;
+  SparseMatrix<Index> matrix;
+
+  BoundSparse(In<std::int64_t> p, In<Index> i, In<double> v, std::size_t n_columns)
+      : indptr(std::move(p)), indices(std::move(i)), values(std::move(v)),
+        matrix([&] {
+          nb::gil_scoped_release release;
+          return SparseMatrix<Index>(view(indptr), view(indices), view(values), n_columns);
+        }()) {}
+};
+
+void bind_util(nb::module_& m);
+void bind_linear(nb::module_& m);
+void bind_vector(nb::module_& m);
+void bind_separable(nb::module_& m);
+void bind_tying(nb::module_& m);
+
+}  // namespace loglinear

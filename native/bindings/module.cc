@@ -1,0 +1,29 @@
+#include "bindings/arrays.hh"
+#include "util/errors.hh"
+
+NB_MODULE(_core, m) {
+  using namespace loglinear;
+  m.doc() = "Native kernels of loglinear. Internal: the public surface is the Python package.";
+  nb::set_leak_warnings(false);
+
+  static PyObject* parse_error = PyErr_NewException("loglinear._core.ParseError", PyExc_ValueError, nullptr);
+  m.attr("ParseError") = nb::handle(parse_error);
+  nb::register_exception_translator(
+      [](const std::exception_ptr& p, void*) {
+        try {
+          std::rethrow_exception(p);
+        } catch (const ParseError& e) {
+          nb::tuple args = nb::make_tuple(e.what(), e.line, e.offset);
+          PyErr_SetObject(parse_error, args.ptr());
+        } catch (const InvalidInput& e) {
+          PyErr_SetString(PyExc_ValueError, e.what());
+        }
+      },
+      nullptr);
+
+  bind_util(m);
+  bind_linear(m);
+  bind_vector(m);
+  bind_separable(m);
+  bind_tying(m);
+}

@@ -1,0 +1,30 @@
+// Vector operations of the solvers, on all threads, each reading every operand once.
+//
+// The L-BFGS direction is computed from inner products (the "vector-free" form): one pass over the history gives the
+// dots of all stored pairs with up to three new vectors, a small recursion on scalars gives coefficients, and one
+// more pass forms the combination: 4 m n doubles moved where the two-loop recursion moves 8 m n.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "util/thread_pool.hh"
+
+namespace loglinear {
+
+double dot(ThreadPool& pool, std::span<const double> a, std::span<const double> b);
+double max_abs(ThreadPool& pool, std::span<const double> a);
+
+// out = a x + b y; out may be x or y.
+void combine(ThreadPool& pool, double a, std::span<const double> x, double b, std::span<const double> y,
+             std::span<double> out);
+
+// out[i][j] = rows[i] . targets[j]
+void dots(ThreadPool& pool, std::span<const double* const> rows, std::span<const double* const> targets, std::size_t n,
+          std::span<double> out);
+
+// out = sum_i coefficients[i] rows[i]; out may not be one of the rows.
+void weighted_sum(ThreadPool& pool, std::span<const double> coefficients, std::span<const double* const> rows,
+                  std::span<double> out);
+
+}  // namespace loglinear

@@ -1,0 +1,2 @@
+#define LOGLINEAR_SIMD avx2
+#include "simd/loops.inc"

@@ -1,0 +1,2 @@
+#define LOGLINEAR_SIMD avx512
+#include "simd/loops.inc"

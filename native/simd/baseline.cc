@@ -1,0 +1,2 @@
+#define LOGLINEAR_SIMD baseline
+#include "simd/loops.inc"

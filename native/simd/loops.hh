@@ -1,0 +1,65 @@
+// The innermost loops, compiled once per instruction set (loops.inc) and chosen once at run time (dispatch.cc).
+//
+// Everything here works on one thread, on raw ranges that the callers in kernels/ have checked and cut.
+// Shapes: W [n_features][K], margins and residuals [n_rows][K], all row-major; K is the number of classes.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace loglinear::simd {
+
+template <class Index>
+struct SparseLoops {
+  // out[r][k] = bias[k] + sum_j X[r][j] W[j][k] for rows [begin, end); bias may be null.
+  void (*margins)(const std::int64_t* indptr, const Index* indices, const double* values, std::size_t begin,
+                  std::size_t end, const double* weights, const double* bias, std::size_t K, double* out);
+  // out[j][k] = sum_r X[r][j]^power R[r][k] for columns [begin, end) of the transposed matrix; power 1 or 2.
+  void (*gradient)(const std::int64_t* indptr, const Index* indices, const double* values, std::size_t begin,
+                   std::size_t end, const double* residuals, std::size_t K, int power, double* out);
+  // The same two with weight (j, k) replaced by shared[map[j K + k]]; the gradient is added into `shared_out`.
+  void (*tied_margins)(const std::int64_t* indptr, const Index* indices, const double* values, std::size_t begin,
+                       std::size_t end, const double* shared, const std::int32_t* map, const double* bias,
+                       std::size_t K, double* out);
+  void (*tied_gradient)(const std::int64_t* indptr, const Index* indices, const double* values, std::size_t begin,
+                        std::size_t end, const double* residuals, const std::int32_t* map, std::size_t K,
+                        double* shared_out);
+};
+
+struct Loops {
+  const char* name;
+
+  void (*exp)(const double* x, double* out, std::size_t n);
+  void (*log)(const double* x, double* out, std::size_t n);
+  double (*logsumexp)(const double* x, std::size_t n);
+
+  // Log-loss of rows [begin, end). In: margins; out: residuals weight * (p - [k = label]). Returns the weighted loss.
+  // `log_loss_binary` has K = 1 and labels 0 or 1; `sample_weight` may be null.
+  double (*log_loss_binary)(double* margins, const std::int32_t* labels, const double* sample_weight, std::size_t begin,
+                            std::size_t end);
+  double (*log_loss_multinomial)(double* margins, const std::int32_t* labels, const double* sample_weight,
+                                 std::size_t begin, std::size_t end, std::size_t K);
+  // In: margins; out: probabilities (log false) or log-probabilities. Binary: K = 1 and out is p(1), log form log p(1).
+  void (*probabilities)(double* margins, std::size_t begin, std::size_t end, std::size_t K, bool logarithm);
+
+  double (*dot)(const double* a, const double* b, std::size_t n);
+  void (*dense_margins)(const double* X, std::size_t n_features, std::size_t begin, std::size_t end,
+                        const double* weights, const double* bias, std::size_t K, double* out);
+  // out[j][k] += sum over rows [begin, end) of X[r][j]^power R[r][k].
+  void (*dense_gradient)(const double* X, std::size_t n_features, std::size_t begin, std::size_t end,
+                         const double* residuals, std::size_t K, int power, double* out);
+
+  SparseLoops<std::int32_t> sparse32;
+  SparseLoops<std::int64_t> sparse64;
+  template <class Index>
+  const SparseLoops<Index>& sparse() const {
+    if constexpr (sizeof(Index) == 4) return sparse32;
+    else return sparse64;
+  }
+};
+
+// The table for this machine: the best instruction set it has. select("baseline" | "avx2" | "avx512") forces one, for
+// tests and benchmarks, and returns false where the machine cannot run it.
+const Loops& loops();
+bool select(const char* name);
+
+}  // namespace loglinear::simd

@@ -1,0 +1,2 @@
+"""Log-linear models of language."""
+__version__ = "0.1.0"
