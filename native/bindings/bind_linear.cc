@@ -81,6 +81,11 @@ void bind_linear(nb::module_& m) {
     column_sums(pool, view(R), K, view(out));
   }, nb::arg("pool"), nb::arg("R").noconvert(), nb::arg("n_classes"), nb::arg("out").noconvert());
 
+  m.def("add_bias", [](ThreadPool& pool, In<double> M, In<double> bias, Out<double> out) {
+    nb::gil_scoped_release release;
+    add_bias(pool, view(M), view(bias), view(out));
+  }, nb::arg("pool"), nb::arg("M").noconvert(), nb::arg("bias").noconvert(), nb::arg("out").noconvert());
+
   m.def("check_labels", [](In<std::int32_t> labels, std::size_t K) {
     nb::gil_scoped_release release;
     check_labels(view(labels), K);

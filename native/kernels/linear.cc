@@ -119,6 +119,15 @@ void column_sums(ThreadPool& pool, std::span<const double> R, std::size_t K, std
   }
 }
 
+void add_bias(ThreadPool& pool, std::span<const double> M, std::span<const double> bias, std::span<double> out) {
+  const std::size_t K = bias.size();
+  require(K >= 1 && M.size() % K == 0 && out.size() == M.size(), "add bias: shapes do not agree");
+  parallel_for(pool, M.size() / K, std::max<std::size_t>(1, kVectorChunk / K), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t r = begin; r < end; ++r)
+      for (std::size_t k = 0; k < K; ++k) out[r * K + k] = M[r * K + k] + bias[k];
+  });
+}
+
 template <class Index>
 void transpose(ThreadPool& pool, const SparseMatrix<Index>& rows, std::span<std::int64_t> indptr,
                std::span<std::int32_t> indices, std::span<double> values) {

@@ -41,6 +41,9 @@ void dense_gradient(ThreadPool& pool, std::span<const double> X, std::size_t n_r
 // out[k] = sum_r R[r][k]: the gradient of the intercepts.
 void column_sums(ThreadPool& pool, std::span<const double> R, std::size_t K, std::span<double> out);
 
+// out[r][k] = M[r][k] + bias[k]; out may be M.
+void add_bias(ThreadPool& pool, std::span<const double> M, std::span<const double> bias, std::span<double> out);
+
 // transposed rows = columns of the input, in ascending order of the original row.
 template <class Index>
 void transpose(ThreadPool& pool, const SparseMatrix<Index>& rows, std::span<std::int64_t> indptr,

@@ -1,7 +1,6 @@
 #include "kernels/vector.hh"
 
 #include <algorithm>
-#include <cmath>
 
 #include "simd/loops.hh"
 #include "util/views.hh"
@@ -18,13 +17,7 @@ double dot(ThreadPool& pool, std::span<const double> a, std::span<const double> 
 double max_abs(ThreadPool& pool, std::span<const double> a) {
   std::vector<double> partial(chunk_count(a.size(), kVectorChunk));
   parallel_for(pool, a.size(), kVectorChunk, [&](std::size_t begin, std::size_t end) {
-    double top = 0.0;
-    for (std::size_t i = begin; i < end; ++i) {
-      const double x = std::fabs(a[i]);
-      top = x > top || x != x ? x : top;
-      if (x != x) break;
-    }
-    partial[begin / kVectorChunk] = top;
+    partial[begin / kVectorChunk] = simd::loops().max_abs(a.data() + begin, end - begin);
   });
   double top = 0.0;
   for (double x : partial) top = x > top || x != x ? x : top;
@@ -35,9 +28,7 @@ void combine(ThreadPool& pool, double a, std::span<const double> x, double b, st
              std::span<double> out) {
   require(x.size() == y.size() && out.size() == x.size(), "combine: vectors differ in length");
   parallel_for(pool, out.size(), kVectorChunk, [&](std::size_t begin, std::size_t end) {
-    const double *xs = x.data(), *ys = y.data();
-    double* o = out.data();
-    for (std::size_t i = begin; i < end; ++i) o[i] = a * xs[i] + b * ys[i];
+    simd::loops().combine(a, x.data() + begin, b, y.data() + begin, out.data() + begin, end - begin);
   });
 }
 
@@ -72,10 +63,7 @@ void weighted_sum(ThreadPool& pool, std::span<const double> coefficients, std::s
       const std::size_t size = std::min(kBlock, end - b);
       double* o = out.data() + b;
       std::fill(o, o + size, 0.0);
-      for (std::size_t r = 0; r < rows.size(); ++r) {
-        const double c = coefficients[r], *x = rows[r] + b;
-        for (std::size_t i = 0; i < size; ++i) o[i] += c * x[i];
-      }
+      for (std::size_t r = 0; r < rows.size(); ++r) simd::loops().axpy(coefficients[r], rows[r] + b, o, size);
     }
   });
 }

@@ -42,6 +42,9 @@ struct Loops {
   void (*probabilities)(double* margins, std::size_t begin, std::size_t end, std::size_t K, bool logarithm);
 
   double (*dot)(const double* a, const double* b, std::size_t n);
+  double (*max_abs)(const double* a, std::size_t n);  // NaN where an entry is not finite
+  void (*combine)(double a, const double* x, double b, const double* y, double* out, std::size_t n);  // a x + b y
+  void (*axpy)(double a, const double* x, double* out, std::size_t n);                                // out += a x
   void (*dense_margins)(const double* X, std::size_t n_features, std::size_t begin, std::size_t end,
                         const double* weights, const double* bias, std::size_t K, double* out);
   // out[j][k] += sum over rows [begin, end) of X[r][j]^power R[r][k].

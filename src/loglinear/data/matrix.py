@@ -1,0 +1,122 @@
+"""Feature matrices: sparse or dense rows with one surface, so that losses need not know which.
+
+Both offer  margins  M = X W + b  and  gradient  G = X^T R  (or with squared entries), into arrays of the caller.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loglinear import _core
+from loglinear._core import ThreadPool
+from loglinear.structure import FloatArray
+
+
+class SparseRows:
+    """Compressed sparse rows; the columns (for gradients) are made on first use. 32- or 64-bit indices."""
+
+    def __init__(self, indptr: Any, indices: Any, values: Any, n_columns: int) -> None:
+        self.indptr = np.ascontiguousarray(indptr, dtype=np.int64)
+        indices = np.asarray(indices)
+        if indices.dtype not in (np.dtype(np.int32), np.dtype(np.int64)):
+            if indices.size and indices.dtype.kind not in "iu":
+                raise ValueError(f"sparse indices must be integers, not {indices.dtype}")
+            indices = indices.astype(np.int64)
+        self.indices = np.ascontiguousarray(indices)
+        self.values = np.ascontiguousarray(values, dtype=np.float64)
+        self.n_columns = int(n_columns)
+        native = _core.SparseMatrix32 if self.indices.dtype == np.int32 else _core.SparseMatrix64
+        self.native = native(self.indptr, self.indices, self.values, self.n_columns)
+        self._columns: SparseRows | None = None
+
+    @classmethod
+    def from_scipy(cls, matrix: Any) -> SparseRows:
+        """From any scipy.sparse matrix or array; duplicates are summed, indices sorted, as scipy defines them."""
+        csr = matrix.tocsr()
+        if not csr.has_canonical_format:
+            csr = csr.copy()
+            csr.sum_duplicates()
+        return cls(csr.indptr, csr.indices, csr.data, csr.shape[1])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of examples."""
+        return self.indptr.size - 1
+
+    @property
+    def n_nonzeros(self) -> int:
+        """Number of stored values."""
+        return self.values.size
+
+    def columns(self, pool: ThreadPool) -> SparseRows:
+        """The transposed matrix."""
+        if self._columns is None:
+            indptr = np.empty(self.n_columns + 1, dtype=np.int64)
+            indices = np.empty(self.n_nonzeros, dtype=np.int32)
+            values = np.empty(self.n_nonzeros)
+            self.native.transpose(pool, indptr, indices, values)
+            self._columns = SparseRows(indptr, indices, values, self.n_rows)
+        return self._columns
+
+    def margins(self, pool: ThreadPool, w: FloatArray, bias: FloatArray | None, n_classes: int, out: FloatArray) -> None:
+        """out [n_rows, K] = X w [n_columns, K] + bias [K]."""
+        self.native.margins(pool, w, bias, n_classes, out)
+
+    def gradient(self, pool: ThreadPool, residuals: FloatArray, n_classes: int, out: FloatArray, power: int = 1) -> None:
+        """out [n_columns, K] = (X ** power)^T residuals [n_rows, K]."""
+        self.columns(pool).native.gradient(pool, residuals, n_classes, power, out)
+
+    def take(self, rows: NDArray[np.intp]) -> SparseRows:
+        """The rows with these numbers."""
+        lengths = np.diff(self.indptr)[rows]
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        at = np.repeat(self.indptr[:-1][rows] - indptr[:-1], lengths) + np.arange(indptr[-1])
+        return SparseRows(indptr, self.indices[at], self.values[at], self.n_columns)
+
+    def tie_columns(self, pool: ThreadPool, groups: NDArray[np.int32], scale: FloatArray) -> SparseRows:
+        """Column g = scale[g] * sum of the columns of group g."""
+        indptr, indices, values = _core.tie_columns(self.native, pool, groups, scale)
+        return SparseRows(indptr, indices, values, scale.size)
+
+    def identical_columns(self, pool: ThreadPool) -> tuple[NDArray[np.int32], int]:
+        """A group number per column, equal for columns equal to the bit, and how many groups there are."""
+        groups = np.empty(self.n_columns, dtype=np.int32)
+        n_groups = _core.identical_columns(pool, self.columns(pool).native, groups)
+        return groups, n_groups
+
+
+class DenseRows:
+    """A dense matrix, row-major."""
+
+    def __init__(self, X: Any) -> None:
+        self.X = np.ascontiguousarray(X, dtype=np.float64)
+        if self.X.ndim != 2:
+            raise ValueError(f"a matrix is needed, not an array of {self.X.ndim} dimensions")
+        if not np.isfinite(self.X.sum()) and not np.all(np.isfinite(self.X)):
+            row, column = np.argwhere(~np.isfinite(self.X))[0]
+            raise ValueError(f"row {row}, column {column} is NaN or infinity")
+        self.n_rows, self.n_columns = self.X.shape
+
+    def margins(self, pool: ThreadPool, w: FloatArray, bias: FloatArray | None, n_classes: int, out: FloatArray) -> None:
+        """out [n_rows, K] = X w [n_columns, K] + bias [K]."""
+        _core.dense_margins(pool, self.X, self.n_columns, w, bias, n_classes, out)
+
+    def gradient(self, pool: ThreadPool, residuals: FloatArray, n_classes: int, out: FloatArray, power: int = 1) -> None:
+        """out [n_columns, K] = (X ** power)^T residuals [n_rows, K]."""
+        _core.dense_gradient(pool, self.X, self.n_columns, residuals, n_classes, power, out)
+
+    def take(self, rows: NDArray[np.intp]) -> DenseRows:
+        """The rows with these numbers."""
+        return DenseRows(self.X[rows])
+
+    def tie_columns(self, pool: ThreadPool, groups: NDArray[np.int32], scale: FloatArray) -> DenseRows:
+        """Column g = scale[g] * sum of the columns of group g."""
+        out = np.zeros((self.n_rows, scale.size))
+        np.add.at(out.T, groups, self.X.T)
+        return DenseRows(out * scale)
+
+
+Rows = SparseRows | DenseRows

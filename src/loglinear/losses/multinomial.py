@@ -1,0 +1,193 @@
+"""Multinomial (and binary) log-loss, the loss of maximum-entropy classifiers.
+
+    L(W, b) = sum_i s_i ( log sum_k exp m_ik - m_{i y_i} ),        m_i = W^T x_i + b
+
+Weights are laid out [feature][class], intercepts last. Two classes share one weight vector and a sigmoid, so that
+scikit-learn's C is 1 / strength there too; more classes have one vector each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from loglinear import _core
+from loglinear.data.matrix import SparseRows
+from loglinear.data.multiclass import MulticlassData
+from loglinear.structure import FloatArray, Tying
+from loglinear.threads import pool
+
+
+class MultinomialLoss:
+    """Log-loss of ``data``; powers: Curvature, Stochastic, Coordinate, Tied."""
+
+    def __init__(self, data: MulticlassData, *, intercept: bool = True, n_threads: int | None = None) -> None:
+        self.data, self.intercept, self.n_threads = data, intercept, n_threads
+        self.n_columns = 1 if data.n_classes <= 2 else data.n_classes  # K
+        self.n_weights = (data.n_features + intercept) * self.n_columns
+        self._margins = np.empty(data.n_examples * self.n_columns)
+
+    def split(self, w: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """Weights [n_features * K] and intercepts [K], as views."""
+        if w.size != self.n_weights:
+            raise ValueError(f"{w.size} weights for a loss of {self.n_weights}")
+        if not self.intercept:
+            return w, None
+        return w[: -self.n_columns], w[-self.n_columns :]
+
+    def margins(self, w: FloatArray, out: FloatArray) -> None:
+        """out [n, K] = scores of every class."""
+        weights, bias = self.split(w)
+        self.data.rows.margins(pool(self.n_threads), weights, bias, self.n_columns, out)
+
+    def _margins_to_weights(self, residuals: FloatArray, out: FloatArray, power: int = 1) -> None:
+        """out = dL/dw given residuals dL/dm [n, K]."""
+        weights, bias = self.split(out)
+        threads = pool(self.n_threads)
+        self.data.rows.gradient(threads, residuals, self.n_columns, weights, power)
+        if bias is not None:
+            _core.column_sums(threads, residuals, self.n_columns, bias)
+
+    def _loss(self, margins: FloatArray) -> float:
+        data = self.data
+        return _core.log_loss(pool(self.n_threads), margins, data.labels, data.sample_weight, self.n_columns)
+
+    # Loss
+    def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
+        """One pass over the rows, one over the columns."""
+        self.margins(w, self._margins)
+        value = self._loss(self._margins)
+        self._margins_to_weights(self._margins, out)
+        return value
+
+    # Curvature
+    def hessian(self, w: FloatArray) -> MultinomialHessian:
+        """X^T D X with D the covariance of the classes in each example."""
+        return MultinomialHessian(self, w)
+
+    # Stochastic
+    def partition(self, n_parts: int, rng: np.random.Generator) -> Sequence[MultinomialLoss]:
+        """Random parts of near-equal size."""
+        order = rng.permutation(self.data.n_examples)
+        parts = np.array_split(order, min(n_parts, order.size))
+        make = type(self)
+        return [make(self.data.take(np.sort(p)), intercept=self.intercept, n_threads=self.n_threads) for p in parts]
+
+    # Coordinate
+    def line(self, w: FloatArray) -> MultinomialLine:
+        """Margins at ``w``, to be changed one weight at a time."""
+        return MultinomialLine(self, w)
+
+    # Tied
+    def tied(self, tying: Tying) -> MultinomialLoss | TiedMultinomialLoss:
+        """One class vector: columns are summed once and the problem is truly smaller. Many: tied inside the loops."""
+        K, n = self.n_columns, self.data.n_features * self.n_columns
+        if self.intercept:
+            tail = np.arange(tying.n_groups - K, tying.n_groups)
+            if not np.array_equal(tying.groups[n:], tail) or np.any(tying.groups[:n] >= tail[0]):
+                raise ValueError("intercepts must stay untied, as the last groups")
+        if K == 1:
+            n_shared = tying.n_groups - self.intercept
+            rows = self.data.rows.tie_columns(pool(self.n_threads), tying.groups[:n], tying.scale[:n_shared])
+            data = MulticlassData(rows, self.data.labels, self.data.n_classes, self.data.sample_weight)
+            return MultinomialLoss(data, intercept=self.intercept, n_threads=self.n_threads)
+        return TiedMultinomialLoss(self, tying)
+
+
+class MultinomialHessian:
+    """Second derivatives of a MultinomialLoss at one point."""
+
+    def __init__(self, loss: MultinomialLoss, w: FloatArray) -> None:
+        self.loss = loss
+        self.probabilities = np.empty_like(loss._margins)
+        self._work = np.empty_like(loss._margins)
+        loss.margins(w, self.probabilities)
+        _core.probabilities(pool(loss.n_threads), self.probabilities, loss.n_columns, False)
+
+    def product(self, v: FloatArray, out: FloatArray) -> None:
+        """Out = X^T D X v."""
+        loss = self.loss
+        loss.margins(v, self._work)
+        weight = loss.data.sample_weight
+        _core.log_loss_hessian(pool(loss.n_threads), self.probabilities, weight, loss.n_columns, self._work)
+        loss._margins_to_weights(self._work, out)
+
+    def diagonal(self, out: FloatArray) -> None:
+        """out_jk = sum_i s_i x_ij^2 p_ik (1 - p_ik)."""
+        loss = self.loss
+        weight = loss.data.sample_weight
+        _core.log_loss_curvature(pool(loss.n_threads), self.probabilities, weight, loss.n_columns, self._work)
+        loss._margins_to_weights(self._work, out, power=2)
+
+
+class MultinomialLine:
+    """One weight at a time: only the examples that have the feature are touched."""
+
+    def __init__(self, loss: MultinomialLoss, w: FloatArray) -> None:
+        self.loss, self.w = loss, w.copy()
+        self.K = loss.n_columns
+        self.margins = np.empty((loss.data.n_examples, self.K))
+        loss.margins(self.w, self.margins.reshape(-1))
+
+    def _examples(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of the examples with the feature of weight j, and its values."""
+        loss, feature = self.loss, j // self.K
+        if feature == loss.data.n_features:
+            n = loss.data.n_examples
+            return np.arange(n), np.ones(n)
+        if isinstance(loss.data.rows, SparseRows):
+            columns = loss.data.rows.columns(pool(loss.n_threads))
+            part = slice(columns.indptr[feature], columns.indptr[feature + 1])
+            return columns.indices[part], columns.values[part]
+        x = loss.data.rows.X[:, feature]
+        rows = np.flatnonzero(x)
+        return rows, x[rows]
+
+    def _value(self, rows: np.ndarray, margins: FloatArray) -> float:
+        data = self.loss.data
+        weight = None if data.sample_weight is None else np.ascontiguousarray(data.sample_weight[rows])
+        labels = np.ascontiguousarray(data.labels[rows])
+        return _core.log_loss(pool(1), np.ascontiguousarray(margins).reshape(-1), labels, weight, self.K)
+
+    def change(self, j: int, delta: float) -> float:
+        """Loss after w[j] += delta, minus loss now."""
+        rows, x = self._examples(j)
+        before = self.margins[rows]
+        after = before.copy()
+        after[:, j % self.K] += delta * x
+        return self._value(rows, after) - self._value(rows, before)
+
+    def move(self, j: int, delta: float) -> None:
+        """w[j] += delta."""
+        rows, x = self._examples(j)
+        self.margins[rows, j % self.K] += delta * x
+        self.w[j] += delta
+
+
+class TiedMultinomialLoss:
+    """u -> loss(tying.up(u)) for several classes; weights are looked up through the group map inside the loops."""
+
+    def __init__(self, loss: MultinomialLoss, tying: Tying) -> None:
+        if not isinstance(loss.data.rows, SparseRows):
+            raise ValueError("weights of a dense multinomial loss cannot be tied: pass the features as a sparse matrix")
+        self.loss, self.tying = loss, tying
+        self.n_weights = tying.n_groups
+        n = loss.data.n_features * loss.n_columns
+        self._map = tying.groups[:n]
+        self._n_shared = tying.n_groups - (loss.n_columns if loss.intercept else 0)
+
+    def value_and_gradient(self, u: FloatArray, out: FloatArray) -> float:
+        """As MultinomialLoss, through the map."""
+        loss, K, rows = self.loss, self.loss.n_columns, self.loss.data.rows
+        assert isinstance(rows, SparseRows)
+        threads = pool(loss.n_threads)
+        shared = u[: self._n_shared] * self.tying.scale[: self._n_shared]
+        bias = np.ascontiguousarray(u[self._n_shared :]) if loss.intercept else None
+        rows.native.tied_margins(threads, shared, self._map, bias, K, loss._margins)
+        value = loss._loss(loss._margins)
+        rows.columns(threads).native.tied_gradient(threads, loss._margins, self._map, K, out[: self._n_shared])
+        out[: self._n_shared] *= self.tying.scale[: self._n_shared]
+        if loss.intercept:
+            _core.column_sums(threads, loss._margins, K, out[self._n_shared :])
+        return value

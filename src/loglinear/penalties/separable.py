@@ -1,0 +1,158 @@
+"""Penalties that are sums over weights:  sum_j a_j |w_j| + b_j w_j^2 / 2,  optionally with w_j >= 0.
+
+The last ``n_free`` weights (intercepts) carry no penalty. ``scale`` gives every weight its own multiple of the
+strength. The loops are native (native/kernels/separable.hh).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from loglinear import _core
+from loglinear.structure import FloatArray, Tying
+from loglinear.threads import pool
+
+
+def _check_scale(scale: Any, name: str) -> FloatArray | None:
+    if scale is None:
+        return None
+    array = np.ascontiguousarray(scale, dtype=np.float64)
+    if array.ndim != 1 or not np.all(np.isfinite(array)) or np.any(array < 0):
+        raise ValueError(f"{name} must be a vector of finite, nonnegative numbers, one per penalised weight")
+    return array
+
+
+class SeparablePenalty:
+    """a_j = l1 * l1_scale[j], b_j = l2 * l2_scale[j]; the base of none, l1, l2 and elastic_net."""
+
+    def __init__(
+        self,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        *,
+        l1_scale: Any = None,
+        l2_scale: Any = None,
+        nonnegative: bool = False,
+        n_free: int = 0,
+        n_threads: int | None = None,
+    ) -> None:
+        for name, strength in (("l1", l1), ("l2", l2)):
+            if not (math.isfinite(strength) and strength >= 0):
+                raise ValueError(f"the strength of a penalty must be finite and not negative; {name} is {strength!r}")
+        if n_free < 0:
+            raise ValueError(f"n_free must not be negative, not {n_free}")
+        self.l1, self.l2 = float(l1), float(l2)
+        self.l1_scale = _check_scale(l1_scale, "l1_scale") if l1 else None
+        self.l2_scale = _check_scale(l2_scale, "l2_scale") if l2 else None
+        self.nonnegative, self.n_free, self.n_threads = nonnegative, n_free, n_threads
+        self._native: dict[int, _core.Separable] = {}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(l1={self.l1:g}, l2={self.l2:g}, nonnegative={self.nonnegative})"
+
+    def native(self, n_weights: int) -> _core.Separable:
+        """The native form for this many weights."""
+        if n_weights not in self._native:
+            n_penalised = n_weights - self.n_free
+            for scale in (self.l1_scale, self.l2_scale):
+                if scale is not None and scale.size != n_penalised:
+                    raise ValueError(f"the penalty has {scale.size} strengths for {n_penalised} penalised weights")
+            if n_penalised < 0:
+                raise ValueError(f"{self.n_free} weights are free of penalty but there are only {n_weights} weights")
+            self._native[n_weights] = _core.Separable(
+                self.l1, self.l2, self.l1_scale, self.l2_scale, n_penalised, self.nonnegative
+            )
+        return self._native[n_weights]
+
+    # Penalty
+    def value(self, w: FloatArray) -> float:
+        """sum_j a_j |w_j| + b_j w_j^2 / 2."""
+        return self.native(w.size).value(pool(self.n_threads), w)
+
+    def prox(self, z: FloatArray, step: float | FloatArray, out: FloatArray) -> None:
+        """Soft threshold by step * a, then shrink by 1 + step * b."""
+        steps = np.ascontiguousarray(step, dtype=np.float64).reshape(-1)
+        self.native(z.size).prox(pool(self.n_threads), z, steps, out)
+
+    def violation(self, w: FloatArray, gradient: FloatArray) -> float:
+        """Largest entry of the least subgradient."""
+        return self.native(w.size).violation(pool(self.n_threads), w, gradient)
+
+    def max_strength(self, gradient_at_zero: FloatArray) -> float:
+        """Largest |gradient| among weights under l1: from that strength on they are all zero."""
+        if self.l1 == 0.0:
+            return math.inf
+        g = gradient_at_zero[: gradient_at_zero.size - self.n_free]
+        g = np.maximum(-g, 0.0) if self.nonnegative else np.abs(g)
+        a = self.l1 if self.l1_scale is None else self.l1 * self.l1_scale
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(g > 0, g / a, 0.0)
+        return float(ratio.max(initial=0.0))
+
+    # Metric
+    def add_curvature_diagonal(self, w: FloatArray, out: FloatArray) -> None:
+        """Add b."""
+        if self.l2:
+            out[: out.size - self.n_free] += self.l2 if self.l2_scale is None else self.l2 * self.l2_scale
+
+    # Orthant
+    def add_smooth_gradient(self, w: FloatArray, gradient: FloatArray) -> float:
+        """gradient += b w; returns sum b w^2 / 2."""
+        return self.native(w.size).add_smooth(pool(self.n_threads), w, gradient)
+
+    def pseudo_gradient(self, w: FloatArray, smooth_gradient: FloatArray, out: FloatArray) -> None:
+        """The least subgradient."""
+        self.native(w.size).pseudo_gradient(pool(self.n_threads), w, smooth_gradient, out)
+
+    def align(self, pseudo: FloatArray, direction: FloatArray) -> None:
+        """Zero what does not descend."""
+        self.native(pseudo.size).align(pool(self.n_threads), pseudo, direction)
+
+    def project(self, start: FloatArray, pseudo: FloatArray, w: FloatArray) -> None:
+        """Zero what left the orthant."""
+        self.native(w.size).project(pool(self.n_threads), start, pseudo, w)
+
+    # Separable
+    def tied(self, tying: Tying) -> SeparablePenalty:
+        """The same penalty on shared weights: exact, since group g of m members holds u_g / sqrt(m) in each."""
+        if self.n_free:
+            tail = tying.groups[tying.n_weights - self.n_free :]
+            if not np.array_equal(tail, np.arange(tying.n_groups - self.n_free, tying.n_groups)):
+                raise ValueError("weights free of penalty must stay untied, at the end")
+        n_penalised = tying.n_groups - self.n_free
+
+        def grouped(strength: float, scale: FloatArray | None, power: float) -> FloatArray | None:
+            if not strength:
+                return None
+            full = np.ones(tying.n_weights)
+            if scale is not None:
+                full[: scale.size] = scale
+            sums = np.bincount(tying.groups, weights=full, minlength=tying.n_groups)
+            out = (sums / np.maximum(tying.counts, 1) ** power)[:n_penalised]
+            return None if np.all(out == 1.0) else out
+
+        base = SmoothSeparable if isinstance(self, SmoothSeparable) else SeparablePenalty
+        return base(
+            self.l1,
+            self.l2,
+            l1_scale=grouped(self.l1, self.l1_scale, 0.5),
+            l2_scale=grouped(self.l2, self.l2_scale, 1.0),
+            nonnegative=self.nonnegative,
+            n_free=self.n_free,
+            n_threads=self.n_threads,
+        )
+
+
+class SmoothSeparable(SeparablePenalty):
+    """A separable penalty without corners: l1 = 0 and no sign constraint."""
+
+    def add_gradient(self, w: FloatArray, gradient: FloatArray) -> float:
+        """gradient += b w; returns the value."""
+        return self.add_smooth_gradient(w, gradient)
+
+    def add_hessian_vector(self, w: FloatArray, v: FloatArray, out: FloatArray) -> None:
+        """Out += b v."""
+        self.add_smooth_gradient(v, out)

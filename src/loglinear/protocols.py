@@ -1,0 +1,159 @@
+"""The protocols everything is composed from.
+
+A power is an optional ability with a protocol of its own: a solver lists the powers it requires, and ``minimise``
+refuses a loss or penalty that lacks one by name. The objective is always
+
+    sum of losses + strength * penalty,        l2 = |w|^2 / 2,  l1 = |w|_1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loglinear.structure import FloatArray, Tying
+
+
+@runtime_checkable
+class Dataset(Protocol):
+    """Encoded examples as flat, read-only arrays."""
+
+    @property
+    def n_examples(self) -> int: ...  # noqa: D102
+    def take(self, rows: NDArray[np.intp]) -> Dataset:
+        """The examples with these numbers, in this order."""
+    def shard(self, rank: int, size: int) -> Dataset:
+        """Part ``rank`` of ``size`` contiguous parts."""
+    def batches(self, size: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
+        """Numbers of the examples, shuffled, in pieces of ``size``."""
+
+
+# ---- losses ---------------------------------------------------------------------------------------------------------
+@runtime_checkable
+class Loss(Protocol):
+    """A smooth convex function of the weights: a sum over examples."""
+
+    @property
+    def n_weights(self) -> int: ...  # noqa: D102
+    def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
+        """Return the value at ``w`` and write the gradient into ``out``."""
+
+
+class Hessian(Protocol):
+    """Second derivatives at one point."""
+
+    def diagonal(self, out: FloatArray) -> None:
+        """Write the diagonal (or an upper estimate of it)."""
+
+    def product(self, v: FloatArray, out: FloatArray) -> None:
+        """Write H v."""
+
+
+@runtime_checkable
+class Curvature(Protocol):
+    """Power of a loss: second derivatives."""
+
+    def hessian(self, w: FloatArray) -> Hessian:
+        """The Hessian at ``w``; it stays valid when ``w`` changes."""
+
+
+@runtime_checkable
+class Stochastic(Protocol):
+    """Power of a loss: it is the sum of losses over disjoint random parts of its examples."""
+
+    def partition(self, n_parts: int, rng: np.random.Generator) -> Sequence[Loss]:
+        """The parts."""
+
+
+@runtime_checkable
+class Coordinate(Protocol):
+    """Power of a loss: the effect of changing one weight, at the cost of the examples that weight touches."""
+
+    def line(self, w: FloatArray) -> CoordinateState:
+        """Start from ``w``."""
+
+
+class CoordinateState(Protocol):
+    """Weights under change, one at a time."""
+
+    def change(self, j: int, delta: float) -> float:
+        """Loss after w[j] += delta, minus loss now; nothing is changed."""
+
+    def move(self, j: int, delta: float) -> None:
+        """Do w[j] += delta."""
+
+
+@runtime_checkable
+class Tied(Protocol):
+    """Power of a loss: the same loss under shared weights."""
+
+    def tied(self, tying: Tying) -> Loss:
+        """The loss u -> loss(tying.up(u)), evaluated without expanding the weights."""
+
+
+# ---- penalties ------------------------------------------------------------------------------------------------------
+@runtime_checkable
+class Penalty(Protocol):
+    """A convex function of the weights, simple enough to have a proximal map."""
+
+    def value(self, w: FloatArray) -> float:
+        """The penalty at ``w``, strength included."""
+
+    def prox(self, z: FloatArray, step: Any, out: FloatArray) -> None:
+        """Write argmin_x |x - z|^2 / (2 step) + penalty(x)."""
+
+    def violation(self, w: FloatArray, gradient: FloatArray) -> float:
+        """Distance from optimality: largest entry of the least subgradient, given the gradient of the loss."""
+
+    def max_strength(self, gradient_at_zero: FloatArray) -> float:
+        """The least strength at which w = 0 is optimal (infinity where there is none)."""
+
+
+@runtime_checkable
+class Smooth(Protocol):
+    """Power of a penalty: it has a gradient and a Hessian."""
+
+    def add_gradient(self, w: FloatArray, gradient: FloatArray) -> float:
+        """Add the gradient at ``w`` to ``gradient``; return the value."""
+
+    def add_hessian_vector(self, w: FloatArray, v: FloatArray, out: FloatArray) -> None:
+        """Add (Hessian at w) v to ``out``."""
+
+    def add_curvature_diagonal(self, w: FloatArray, out: FloatArray) -> None:
+        """Add the diagonal of the Hessian at ``w`` to ``out``."""
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """Power of a penalty: ``prox`` also takes one step per weight, and it knows the curvature of its smooth part."""
+
+    def add_curvature_diagonal(self, w: FloatArray, out: FloatArray) -> None:
+        """Add the second derivatives of the smooth part to ``out``."""
+
+
+@runtime_checkable
+class Orthant(Protocol):
+    """Power of a penalty: smooth within each orthant, as OWL-QN needs."""
+
+    def add_smooth_gradient(self, w: FloatArray, gradient: FloatArray) -> float:
+        """Add the gradient of the smooth part; return the value of the smooth part."""
+
+    def pseudo_gradient(self, w: FloatArray, smooth_gradient: FloatArray, out: FloatArray) -> None:
+        """Write the least subgradient of the whole objective."""
+
+    def align(self, pseudo: FloatArray, direction: FloatArray) -> None:
+        """Zero the entries of ``direction`` that do not descend."""
+
+    def project(self, start: FloatArray, pseudo: FloatArray, w: FloatArray) -> None:
+        """Zero the entries of ``w`` that left the orthant of ``start``."""
+
+
+@runtime_checkable
+class Separable(Protocol):
+    """Power of a penalty: a sum over weights, so weights can be tied exactly."""
+
+    def tied(self, tying: Tying) -> Penalty:
+        """The penalty u -> penalty(tying.up(u))."""

@@ -1,0 +1,66 @@
+"""Solvers: one per file; each declares the powers it needs and works on any loss and penalty that have them."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from loglinear.errors import IncompatibleError
+from loglinear.minimise import Solver
+from loglinear.objective import Objective
+from loglinear.protocols import Curvature, Orthant, Smooth
+from loglinear.registry import Registry
+from loglinear.solvers.clustered import Clustered
+from loglinear.solvers.fista import Fista
+from loglinear.solvers.lbfgs import Lbfgs
+from loglinear.solvers.newton import Newton
+from loglinear.solvers.owlqn import Owlqn
+from loglinear.solvers.stochastic import StochasticProximal
+
+SOLVERS: Registry[Solver] = Registry(
+    "solver",
+    {
+        "lbfgs": Lbfgs,
+        "owlqn": Owlqn,
+        "fista": Fista,
+        "newton": Newton,
+        "stochastic": StochasticProximal,
+        "clustered": Clustered,
+    },
+)
+
+
+def make(name: str, **options: Any) -> Solver:
+    """The solver with this name; options are its fields."""
+    factory: Any = SOLVERS.factory(name)
+    known = {f.name for f in fields(factory)}
+    unknown = set(options) - known
+    if unknown:
+        raise IncompatibleError(
+            f"solver {name!r} has no option {', '.join(sorted(unknown))}; it has {', '.join(sorted(known)) or 'none'}"
+        )
+    return factory(**options)
+
+
+def choose(objective: Objective) -> tuple[str, str]:
+    """(name, reason) of the solver that ``solver="auto"`` takes for this objective."""
+    if isinstance(objective.penalty, Smooth):
+        if isinstance(objective.loss, Curvature):
+            return "newton", "smooth penalty and the loss has second derivatives"
+        return "lbfgs", "smooth penalty"
+    if isinstance(objective.penalty, Orthant):
+        return "owlqn", "the penalty has corners but is smooth within orthants"
+    return "fista", "the penalty has only a proximal map"
+
+
+__all__ = [
+    "SOLVERS",
+    "Clustered",
+    "Fista",
+    "Lbfgs",
+    "Newton",
+    "Owlqn",
+    "StochasticProximal",
+    "choose",
+    "make",
+]

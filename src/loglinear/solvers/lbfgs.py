@@ -1,0 +1,110 @@
+"""L-BFGS with a strong-Wolfe line search, for smooth objectives.
+
+``metric="curvature"`` measures steps in units of 1/sqrt(curvature + penalty): the change of variables
+v = sqrt(D) w with D the diagonal of the Hessian at the start. It pays where counts span orders of magnitude (n-gram
+models) and costs where features overlap (measure).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, cast
+
+import numpy as np
+
+from loglinear import _core
+from loglinear.errors import IncompatibleError
+from loglinear.minimise import State
+from loglinear.objective import Objective
+from loglinear.protocols import Curvature, Loss, Smooth
+from loglinear.solvers.line_search import Point, strong_wolfe
+from loglinear.solvers.memory import InverseHessian
+from loglinear.structure import FloatArray
+
+
+@dataclass
+class LbfgsState(State):
+    """Weights, gradient (in the metric's units) and the memory of pairs."""
+
+    gradient: FloatArray = field(default_factory=lambda: np.empty(0))
+    memory: InverseHessian = field(default_factory=lambda: InverseHessian(0, 1))
+    direction: FloatArray = field(default_factory=lambda: np.empty(0))
+    unit: FloatArray | None = None  # w = unit * v
+    pair: tuple[FloatArray, FloatArray] | None = None
+    trial: FloatArray = field(default_factory=lambda: np.empty(0))
+    trial_gradient: FloatArray = field(default_factory=lambda: np.empty(0))
+
+
+@dataclass(frozen=True)
+class Lbfgs:
+    """Limited-memory BFGS; the default where second derivatives are not to be had."""
+
+    memory: int = 8
+    metric: str = "none"  # or "curvature"
+
+    name: ClassVar[str] = "lbfgs"
+    loss_powers: ClassVar[tuple[type, ...]] = (Loss,)
+    penalty_powers: ClassVar[tuple[type, ...]] = (Smooth,)
+    monotone: ClassVar[bool] = True
+
+    def init(self, objective: Objective, w0: FloatArray) -> LbfgsState:
+        """First evaluation."""
+        gradient = np.empty_like(w0)
+        value = objective.value_and_gradient(w0, gradient)
+        violation = objective.gradient_violation(gradient)
+        state = LbfgsState(w0, value, violation, evaluations=1, gradient=gradient)
+        if self.metric == "curvature":
+            state.unit = self._unit(objective, w0)
+            state.gradient *= state.unit
+        elif self.metric != "none":
+            raise IncompatibleError(f"metric must be 'none' or 'curvature', not {self.metric!r}")
+        state.memory = InverseHessian(w0.size, self.memory)
+        state.direction, state.trial, state.trial_gradient = (np.empty_like(w0) for _ in range(3))
+        return state
+
+    def _unit(self, objective: Objective, w: FloatArray) -> FloatArray:
+        if not isinstance(objective.loss, Curvature):
+            raise IncompatibleError("metric='curvature' needs the power Curvature, which this loss lacks")
+        diagonal = np.empty_like(w)
+        objective.loss.hessian(w).diagonal(diagonal)
+        cast(Smooth, objective.penalty).add_curvature_diagonal(w, diagonal)
+        return 1.0 / np.sqrt(np.maximum(diagonal, 1e-8 * max(float(diagonal.max(initial=0.0)), 1e-300)))
+
+    def step(self, objective: Objective, state: LbfgsState) -> None:
+        """Direction, line search, new pair."""
+        pool, memory = objective.pool, state.memory
+        memory.direction(objective, state.gradient, state.direction, state.pair)
+        state.pair = None
+        slope = objective.dot(state.gradient, state.direction)
+        if not slope < 0.0:
+            memory.clear()
+            memory.direction(objective, state.gradient, state.direction)
+            slope = objective.dot(state.gradient, state.direction)
+        if state.unit is not None:
+            state.direction *= state.unit  # back to weights: w moves along unit * direction
+        first = 1.0 if memory.s else 1.0 / max(np.sqrt(-slope), 1e-300)
+
+        def phi(t: float) -> Point:
+            _core.combine(pool, 1.0, state.weights, t, state.direction, state.trial)
+            value = objective.value_and_gradient(state.trial, state.trial_gradient)
+            state.evaluations += 1
+            return Point(t, value, objective.dot(state.trial_gradient, state.direction))
+
+        accepted = strong_wolfe(phi, Point(0.0, state.value, slope), first)
+        if accepted is None:
+            if memory.s:  # once more from steepest descent before giving up
+                memory.clear()
+                return
+            state.finished = "no further decrease in floating point"
+            return
+        violation = objective.gradient_violation(state.trial_gradient)
+        s, y = memory.buffer(), memory.buffer()
+        if state.unit is not None:
+            state.trial_gradient *= state.unit
+            np.divide(state.direction, state.unit, out=state.direction)
+        _core.combine(pool, accepted.t, state.direction, 0.0, state.direction, s)
+        _core.combine(pool, 1.0, state.trial_gradient, -1.0, state.gradient, y)
+        state.pair = (s, y)
+        state.weights, state.trial = state.trial, state.weights
+        state.gradient, state.trial_gradient = state.trial_gradient, state.gradient
+        state.value, state.violation = accepted.value, violation

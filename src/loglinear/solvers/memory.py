@@ -1,0 +1,89 @@
+"""The L-BFGS approximation of the inverse Hessian from inner products alone.
+
+Keeps the last m pairs s = w' - w, y = g' - g and the Gram matrix of {s_1..s_m, y_1..y_m}. The two-loop recursion then
+runs on coefficients: every vector it forms is a combination of the s, the y and g. One native pass gives the new inner
+products, one more forms the direction (native/kernels/vector.hh), where the usual form passes over memory twice as
+often. (Chen, Wang and Zhou 2014 use the same rearrangement to distribute L-BFGS.)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from loglinear import _core
+from loglinear.objective import Objective
+from loglinear.structure import FloatArray
+
+
+class InverseHessian:
+    """-H g for the L-BFGS matrix H of the last ``size`` pairs."""
+
+    def __init__(self, n_weights: int, size: int) -> None:
+        self.n, self.size = n_weights, size
+        self.s: list[FloatArray] = []
+        self.y: list[FloatArray] = []
+        self._free: list[FloatArray] = []
+        self._gram = np.zeros((2 * size, 2 * size))  # rows and columns: s_0..s_{k-1}, then y_0.. at offset ``size``
+
+    def buffer(self) -> FloatArray:
+        """A vector to fill, reused from dropped pairs: fresh pages cost more than the arithmetic."""
+        return self._free.pop() if self._free else np.empty(self.n)
+
+    def release(self, *vectors: FloatArray) -> None:
+        """Give vectors back."""
+        self._free.extend(vectors)
+
+    def clear(self) -> None:
+        """Forget all pairs."""
+        self.release(*self.s, *self.y)
+        self.s, self.y = [], []
+
+    def direction(self, objective: Objective, g: FloatArray, out: FloatArray, pair: tuple | None = None) -> None:
+        """out = -H g after taking in ``pair`` = (s, y), which the memory then owns."""
+        if pair is not None:
+            self._push(*pair)
+        k, m, pool = len(self.s), self.size, objective.pool
+        if k == 0:
+            _core.combine(pool, -1.0, g, 0.0, g, out)
+            return
+        rows = self.s + self.y
+        targets = [g] if pair is None else [g, *pair]
+        dots = np.empty((2 * k, len(targets)))
+        objective.dots(rows, targets, dots)
+        index = np.r_[0:k, m : m + k]  # where the rows live in the Gram matrix
+        if pair is not None:
+            if not self._accept(dots[k - 1, 2], dots[2 * k - 1, 2]):  # s.y and y.y of the new pair
+                self.release(self.s.pop(), self.y.pop())
+                self.direction(objective, g, out)
+                return
+            for column, at in ((1, k - 1), (2, m + k - 1)):
+                self._gram[index, at] = self._gram[at, index] = dots[:, column]
+        gram = self._gram[np.ix_(index, index)]
+        coefficients = np.zeros(2 * k)  # q = g + sum coefficients * rows
+        alpha = np.zeros(k)
+        g_dots = dots[:, 0]
+        for i in range(k - 1, -1, -1):
+            alpha[i] = (g_dots[i] + gram[i] @ coefficients) / gram[i, k + i]
+            coefficients[k + i] -= alpha[i]
+        gamma = gram[k - 1, 2 * k - 1] / gram[2 * k - 1, 2 * k - 1]
+        coefficients *= gamma
+        for i in range(k):
+            beta = (gamma * g_dots[k + i] + gram[k + i] @ coefficients) / gram[i, k + i]
+            coefficients[i] += alpha[i] - beta
+        _core.weighted_sum(pool, -np.append(coefficients, gamma), [*rows, g], out)
+
+    @staticmethod
+    def _accept(sy: float, yy: float) -> bool:
+        """Only pairs with positive curvature keep H positive definite."""
+        return sy > 1e-12 * yy and yy > 0.0
+
+    def _push(self, s: FloatArray, y: FloatArray) -> None:
+        if len(self.s) == self.size:
+            self.release(self.s.pop(0), self.y.pop(0))
+            m = self.size
+            for block in (slice(0, m), slice(m, 2 * m)):
+                self._gram[block] = np.roll(self._gram[block], -1, axis=0)
+            for block in (slice(0, m), slice(m, 2 * m)):
+                self._gram[:, block] = np.roll(self._gram[:, block], -1, axis=1)
+        self.s.append(s)
+        self.y.append(y)
