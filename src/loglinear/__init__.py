@@ -1,2 +1,55 @@
-"""Log-linear models of language."""
+"""loglinear: log-linear models of language, convex, small, exact, explainable and fast on a CPU."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from loglinear.errors import (
+        FormatError,
+        IncompatibleError,
+        InterruptedWarning,
+        LoglinearError,
+        ModelFileError,
+    )
+    from loglinear.minimise import minimise
+    from loglinear.models import MaxentClassifier, load
+    from loglinear.objective import Objective
+
+_HOME = {
+    "MaxentClassifier": "loglinear.models",
+    "load": "loglinear.models",
+    "Objective": "loglinear.objective",
+    "minimise": "loglinear.minimise",
+    "LoglinearError": "loglinear.errors",
+    "FormatError": "loglinear.errors",
+    "IncompatibleError": "loglinear.errors",
+    "ModelFileError": "loglinear.errors",
+    "InterruptedWarning": "loglinear.errors",
+}
+
+__all__ = [
+    "FormatError",
+    "IncompatibleError",
+    "InterruptedWarning",
+    "LoglinearError",
+    "MaxentClassifier",
+    "ModelFileError",
+    "Objective",
+    "load",
+    "minimise",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported on first use, so that ``import loglinear`` stays quick."""
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'loglinear' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

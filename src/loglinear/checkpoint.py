@@ -13,9 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from loglinear.errors import ModelFileError
-try:
-    from loglinear.formats.text import atomic_write
-except ImportError: pass
+from loglinear.formats.text import atomic_write
 from loglinear.structure import FloatArray
 
 

@@ -25,9 +25,6 @@ class ModelFileError(LoglinearError, ValueError):
     """A model file that is truncated, damaged, foreign or from another version."""
 
 
-class ConvergenceWarning(UserWarning):
-    """Training stopped before the optimum was reached to the tolerance asked for."""
-
 
 class InterruptedWarning(UserWarning):
     """Training was interrupted; the best weights so far are kept."""

@@ -1,0 +1,24 @@
+"""Models: scikit-learn estimators, and files to keep them in. A new kind of model is one line in KINDS."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from loglinear.errors import ModelFileError
+from loglinear.models import archive as files
+from loglinear.models.classifier import MaxentClassifier
+from loglinear.models.classifier_file import KIND as _CLASSIFIER
+
+KINDS: dict[str, Any] = {_CLASSIFIER: MaxentClassifier}
+
+
+def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
+    """The model in a `.ll` file, of whatever kind. ``verify`` also compares the checksum of all its arrays."""
+    archive = files.load(path, verify=verify)
+    if archive.kind not in KINDS:
+        raise ModelFileError(f"{path}: a model of unknown kind {archive.kind!r}; known: {', '.join(KINDS)}")
+    return KINDS[archive.kind].from_archive(archive, path)
+
+
+__all__ = ["KINDS", "MaxentClassifier", "load"]

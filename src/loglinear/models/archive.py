@@ -1,0 +1,142 @@
+"""The model file: one `.ll` file for every kind of model, on safetensors.
+
+A header of JSON metadata (kind, format version, settings, training summary, checksum) and named arrays, nothing else:
+loading maps arrays into memory and never executes code. safetensors itself checks that offsets and lengths agree with
+the file; this module checks the rest. The checksum covers metadata and arrays; it is verified on request.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from loglinear.errors import ModelFileError
+from loglinear.formats.text import atomic_write
+
+FORMAT = 1
+_DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "|u1", "I8": "|i1", "BOOL": "|b1", "U32": "<u4"}
+
+
+@dataclass(frozen=True)
+class Archive:
+    """What a model file holds."""
+
+    kind: str
+    settings: dict[str, Any]
+    summary: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+    checksum: str = ""
+    version: str = ""
+
+
+def _digest(document: str, arrays: dict[str, np.ndarray]) -> str:
+    h = hashlib.blake2b(digest_size=16)
+    h.update(document.encode())
+    for name in sorted(arrays):
+        a = np.ascontiguousarray(arrays[name])
+        h.update(f"\n{name} {a.dtype.str} {a.shape}\n".encode())
+        h.update(a.reshape(-1).view(np.uint8).data)
+    return h.hexdigest()
+
+
+def save(path: str | os.PathLike[str], archive: Archive) -> None:
+    """Write to a temporary name and rename: an interrupted or failed save leaves the old file as it was."""
+    from safetensors.numpy import save as to_bytes
+
+    from loglinear import __version__
+
+    document = json.dumps(
+        {
+            "kind": archive.kind,
+            "format": FORMAT,
+            "version": __version__,
+            "settings": archive.settings,
+            "summary": archive.summary,
+        },
+        sort_keys=True,
+        allow_nan=False,
+    )
+    arrays = {name: np.ascontiguousarray(a) for name, a in archive.arrays.items()}
+    metadata = {"loglinear": document, "checksum": _digest(document, arrays)}
+    with atomic_write(path) as file:
+        file.write(to_bytes(arrays, metadata=metadata))
+
+
+def load(path: str | os.PathLike[str], *, verify: bool = False) -> Archive:
+    """Read a model file; arrays are memory-mapped. ``verify`` compares the checksum, which reads everything."""
+    path = Path(path)
+    header, start = _header(path)
+    metadata = header.pop("__metadata__", {})
+    if not isinstance(metadata, dict) or "loglinear" not in metadata:
+        raise ModelFileError(f"{path}: a safetensors file, but not one of loglinear's")
+    document = metadata["loglinear"]
+    try:
+        content = json.loads(document)
+        kind, format_, settings = content["kind"], content["format"], content["settings"]
+        summary, version = content["summary"], content["version"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ModelFileError(f"{path}: the model's metadata is damaged ({error!r})") from None
+    if not isinstance(kind, str) or not isinstance(settings, dict) or not isinstance(summary, dict):
+        raise ModelFileError(f"{path}: the model's metadata is damaged (unexpected types)")
+    if format_ != FORMAT:
+        raise ModelFileError(f"{path}: format {format_!r}, written by loglinear {version}; this one reads {FORMAT}")
+    arrays = {name: _map(path, name, entry, start) for name, entry in header.items()}
+    checksum = str(metadata.get("checksum", ""))
+    archive = Archive(kind, settings, summary, arrays, checksum, str(version))
+    if verify and _digest(document, arrays) != checksum:
+        raise ModelFileError(f"{path}: the checksum does not match: the file was changed or damaged after it was saved")
+    return archive
+
+
+def _header(path: Path) -> tuple[dict[str, Any], int]:
+    """(header, offset of the data), after safetensors has checked that both fit the file."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        size = path.stat().st_size
+        if path.is_dir():
+            raise ModelFileError(f"{path}: is a folder, not a model file")
+        with safe_open(str(path), framework="np"):
+            pass
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if length > size - 8:
+                raise ModelFileError(f"{path}: truncated: the header is said to have {length} bytes, the file has {size}")
+            header = json.loads(file.read(length))
+    except FileNotFoundError:
+        raise ModelFileError(f"{path}: no such file") from None
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (SafetensorError, ValueError, RecursionError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(f"{path}: not a model file, or truncated or damaged ({error})") from None
+    return header, 8 + length
+
+
+def _map(path: Path, name: str, entry: Any, start: int) -> np.ndarray:
+    try:
+        dtype = np.dtype(_DTYPES[entry["dtype"]])
+        shape = tuple(int(n) for n in entry["shape"])
+        begin, end = (int(n) for n in entry["data_offsets"])
+    except (KeyError, TypeError, ValueError):
+        raise ModelFileError(f"{path}: array {name!r} has an unknown type or a damaged description") from None
+    if end - begin != dtype.itemsize * int(np.prod(shape, dtype=np.int64)):
+        raise ModelFileError(f"{path}: array {name!r} does not have the length its shape needs")
+    if begin == end:
+        return np.empty(shape, dtype)
+    return np.memmap(path, dtype=dtype, mode="r", offset=start + begin, shape=shape)
+
+
+def require(path: Any, archive: Archive, name: str, dtype: str, ndim: int) -> np.ndarray:
+    """An array of the archive, or a ModelFileError that says what is missing."""
+    array = archive.arrays.get(name)
+    if array is None or array.dtype != np.dtype(dtype) or array.ndim != ndim:
+        raise ModelFileError(f"{path}: the model lacks its array {name!r} ({dtype}, {ndim} dimensions)")
+    return array

@@ -1,0 +1,70 @@
+"""Progress on a terminal: a bar for anything that takes over two seconds, nothing where the output is not a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from loglinear.minimise import Callback, History, State
+
+
+class TrainingProgress:
+    """A ``minimise`` callback. verbose: "auto" = bar on a terminal after two seconds; 0 = silent; 1 = a line a step."""
+
+    def __init__(self, verbose: str | int | bool, max_iterations: int, label: str = "training") -> None:
+        if verbose not in ("auto", 0, 1, 2, True, False):
+            raise ValueError(f"verbose must be 'auto', 0 or 1, not {verbose!r}")
+        self.verbose, self.label, self.max_iterations = verbose, label, max_iterations
+        self._start = time.monotonic()
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> TrainingProgress:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, iteration: int, state: State, history: History) -> None:
+        """Show this step."""
+        if self.verbose == "auto":
+            if time.monotonic() - self._start > 2.0 and sys.stderr.isatty():
+                self._show(iteration, state)
+        elif self.verbose:
+            print(
+                f"{self.label}: step {iteration:4d}  {history.time[-1]:8.2f}s  objective {state.value:.8g}  "
+                f"violation {state.violation:.3g}  {state.note}",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def _show(self, iteration: int, state: State) -> None:
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        if self._bar is None:
+            self._bar = Progress(
+                SpinnerColumn(),
+                TextColumn("{task.description}"),
+                TimeElapsedColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._task = self._bar.add_task(self.label, total=None)
+            self._bar.start()
+        text = f"{self.label}: step {iteration}, objective {state.value:.6g}, violation {state.violation:.2g}"
+        self._bar.update(self._task, description=text + (f" ({state.note})" if state.note else ""))
+
+
+def both(first: Callback | None, second: Callback | None) -> Callback | None:
+    """One callback that calls two; either may ask for a stop."""
+    if first is None or second is None:
+        return first or second
+
+    def call(iteration: int, state: State, history: History) -> bool:
+        stop = first(iteration, state, history)
+        return bool(second(iteration, state, history)) or bool(stop)
+
+    return call

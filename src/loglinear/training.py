@@ -1,0 +1,146 @@
+"""Composition root: settings -> objective + solver -> weights.
+
+``LinearProblem`` prepares a classification problem once (merging identical features, choosing coordinates) and solves
+it for one strength after another, each from the last solution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from loglinear import penalties, representer, solvers
+from loglinear.checkpoint import Checkpoint
+from loglinear.data.multiclass import MulticlassData
+from loglinear.losses.multinomial import MultinomialLoss
+from loglinear.minimise import Callback, Result, Solver, minimise
+from loglinear.objective import Objective
+from loglinear.progress import TrainingProgress, both
+from loglinear.representer import RepresenterObjective
+from loglinear.structure import FloatArray, Tying
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The words every model shares."""
+
+    penalty: str = "l2"
+    strength: float = 1.0
+    l1_ratio: float = 0.5
+    nonnegative: bool = False
+    strength_scale: FloatArray | None = None  # one multiple of the strength per feature
+    solver: str = "auto"
+    solver_options: dict[str, Any] = field(default_factory=dict)
+    tolerance: float = 1e-4
+    max_iterations: int = 1000
+    n_threads: int | None = None
+    random_state: int | None = None
+    verbose: str | int = "auto"
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Weights [feature][class] (+ intercepts), how they were found, and where to start the next solve from."""
+
+    weights: FloatArray
+    result: Result
+    solver: str
+    reason: str
+    coordinates: FloatArray  # the solver's own vector
+
+
+class LinearProblem:
+    """A classification problem made ready for the solvers."""
+
+    def __init__(self, data: MulticlassData, settings: Settings, *, intercept: bool = True) -> None:
+        self.settings, self.intercept = settings, intercept
+        n_threads = settings.n_threads
+        self.n_features = data.n_features
+        plain_penalty = self._penalty(settings.strength, None, 1 if data.n_classes <= 2 else data.n_classes)
+        self.tying: Tying | None = None
+        merged = None if settings.strength_scale is not None else data.merge_identical_features(n_threads)
+        if merged is not None:
+            data, features = merged
+            self.tying = features.per_class(1 if data.n_classes <= 2 else data.n_classes, intercept)
+        self.loss = MultinomialLoss(data, intercept=intercept, n_threads=n_threads)
+        by_examples = settings.solver in ("auto", "lbfgs") and "metric" not in settings.solver_options
+        self.by_examples = by_examples and representer.applies(self.loss, plain_penalty)
+
+    def _penalty(self, strength: float, tying: Tying | None, K: int) -> Any:
+        s = self.settings
+        scale = None
+        if s.strength_scale is not None:
+            scale = np.ascontiguousarray(s.strength_scale, dtype=np.float64)
+            if scale.shape != (self.n_features,):
+                raise ValueError(f"{scale.size} strengths for {self.n_features} features")
+            scale = np.repeat(scale, K)
+        penalty = penalties.make(
+            s.penalty,
+            strength,
+            nonnegative=s.nonnegative,
+            l1_ratio=s.l1_ratio,
+            scale=scale,
+            n_free=K * self.intercept,
+            n_threads=s.n_threads,
+        )
+        return penalty if tying is None else penalty.tied(tying)
+
+    def objective(self, strength: float, by_examples: bool = False) -> Objective:
+        """The objective on the weights, or in example coordinates."""
+        K = self.loss.n_columns
+        if by_examples:
+            return RepresenterObjective(self.loss, self._penalty(strength, None, K), self.settings.n_threads)
+        return Objective(self.loss, self._penalty(strength, self.tying, K), self.settings.n_threads)
+
+    def solver(self, objective: Objective) -> tuple[Solver, str]:
+        """(solver, why)."""
+        s = self.settings
+        name, reason, options = s.solver, "as asked", dict(s.solver_options)
+        if isinstance(objective, RepresenterObjective):
+            name, reason = "lbfgs", "ridge with far fewer examples than features: L-BFGS in example coordinates"
+            options.setdefault("memory", 10)
+        elif name == "auto":
+            name, reason = solvers.choose(objective)
+        if name == "stochastic" and s.random_state is not None:
+            options.setdefault("random_state", s.random_state)
+        return solvers.make(name, **options), reason
+
+    def solve(
+        self,
+        strength: float | None = None,
+        *,
+        start: Solution | FloatArray | None = None,
+        callback: Callback | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> Solution:
+        """Train. ``start`` is an earlier solution of this problem, or plain weights [feature][class] (+ intercepts)."""
+        s = self.settings
+        strength = s.strength if strength is None else strength
+        # Plain starting weights need not lie in the span of the examples, so they are improved as they are.
+        objective = self.objective(strength, self.by_examples and not isinstance(start, np.ndarray))
+        w0 = self._start(start)
+        solver, reason = self.solver(objective)
+        with TrainingProgress(s.verbose, s.max_iterations) as progress:
+            result = minimise(
+                objective,
+                solver,
+                w0,
+                tolerance=s.tolerance,
+                max_iterations=s.max_iterations,
+                callback=both(progress, callback),
+                checkpoint=checkpoint,
+            )
+        return Solution(self._weights(objective, result.weights), result, solver.name, reason, result.weights)
+
+    def _start(self, start: Solution | FloatArray | None) -> FloatArray | None:
+        if start is None:
+            return None
+        if isinstance(start, Solution):
+            return start.coordinates
+        return start if self.tying is None else self.tying.down(start)
+
+    def _weights(self, objective: Objective, v: FloatArray) -> FloatArray:
+        w = objective.weights(v) if isinstance(objective, RepresenterObjective) else v
+        return w if self.tying is None else self.tying.up(w)
