@@ -65,5 +65,6 @@ void bind_linear(nb::module_& m);
 void bind_vector(nb::module_& m);
 void bind_separable(nb::module_& m);
 void bind_tying(nb::module_& m);
+void bind_text(nb::module_& m);
 
 }  // namespace loglinear

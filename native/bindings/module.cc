@@ -26,4 +26,5 @@ NB_MODULE(_core, m) {
   bind_vector(m);
   bind_separable(m);
   bind_tying(m);
+  bind_text(m);
 }

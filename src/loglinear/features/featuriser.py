@@ -1,0 +1,83 @@
+"""What every featuriser has: a vocabulary, a way into a model file and back, and a cut to fewer features."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any, ClassVar, TypeAlias, TypeVar
+
+import numpy as np
+from scipy import sparse
+
+from ..errors import LoglinearError, ModelFileError
+from .vocabulary import Vocabulary
+
+# indptr [n + 1] int64, indices [n_nonzeros] int32 ascending in a row, values [n_nonzeros] float64
+Rows: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
+Self = TypeVar("Self", bound="Featuriser")
+
+
+class Featuriser:
+    """Examples to sparse rows. Subclasses add ``fit_transform(examples, n_threads)`` and ``transform``."""
+
+    kind: ClassVar[str]
+    _vocabulary: Vocabulary | None = None
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The features, numbered; refused before ``fit_transform``."""
+        if self._vocabulary is None:
+            raise LoglinearError(f"{type(self).__name__} has no vocabulary yet; call fit_transform first")
+        return self._vocabulary
+
+    def names(self) -> list[str]:
+        """The name of each feature, by number."""
+        return list(self.vocabulary)
+
+    def take(self: Self, indices: np.ndarray | Sequence[int]) -> Self:
+        """A featuriser that knows only the chosen features, renumbered in the order given."""
+        smaller = copy.copy(self)
+        smaller._vocabulary = self.vocabulary.take(indices)
+        return smaller
+
+    def settings(self) -> dict[str, Any]:
+        """What the constructor was given, as JSON values."""
+        return {}
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Settings (JSON values) and arrays, for a model file."""
+        vocabulary = self.vocabulary
+        return self.settings(), {"vocabulary_blob": vocabulary.blob, "vocabulary_offsets": vocabulary.offsets}
+
+    @classmethod
+    def from_arrays(cls: type[Self], settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
+        """What ``to_arrays`` gave, checked."""
+        try:
+            featuriser = cls(**settings)
+        except (TypeError, ValueError) as error:
+            raise ModelFileError(f"featuriser {cls.kind!r}: bad settings: {error}") from None
+        missing = {"vocabulary_blob", "vocabulary_offsets"} - arrays.keys()
+        if missing:
+            raise ModelFileError(f"featuriser {cls.kind!r}: array {min(missing)!r} is missing")
+        featuriser._vocabulary = Vocabulary.from_arrays(arrays["vocabulary_blob"], arrays["vocabulary_offsets"])
+        return featuriser
+
+
+def sum_rows(lengths: Sequence[int], ids: np.ndarray, values: np.ndarray, n_features: int) -> Rows:
+    """Rows of the given lengths with ids in any order: negative ids are left out, equal ones in a row are summed."""
+    known = ids >= 0
+    totals = np.zeros(len(known) + 1, dtype=np.int64)
+    np.cumsum(known, out=totals[1:])
+    ends = np.cumsum(np.asarray([0, *lengths], dtype=np.int64))
+    matrix = sparse.csr_matrix((values[known], ids[known], totals[ends]), shape=(len(lengths), n_features))
+    matrix.sum_duplicates()
+    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data
+
+
+def sort_names(numbers: dict[str, int]) -> tuple[Vocabulary, np.ndarray]:
+    """A vocabulary in sorted order, and the map from the numbers given to the new ones."""
+    names = sorted(numbers)
+    order = np.fromiter((numbers[name] for name in names), dtype=np.int32, count=len(names))
+    renumber = np.empty(len(names), dtype=np.int32)
+    renumber[order] = np.arange(len(names), dtype=np.int32)
+    return Vocabulary.from_strings(names), renumber

@@ -1,0 +1,129 @@
+"""Strings and their ids, stored as one run of bytes and offsets into it: two arrays to save, map back and share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..errors import ModelFileError
+
+
+def pack_strings(strings: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """UTF-8 bytes [total] uint8 and offsets [n + 1] int64; lone surrogates, which Python allows, are kept."""
+    try:
+        try:
+            encoded = [s.encode() for s in strings]
+        except UnicodeEncodeError:
+            encoded = [s.encode("utf-8", "surrogatepass") for s in strings]
+    except AttributeError:
+        place, wrong = next((i, s) for i, s in enumerate(strings) if not isinstance(s, str))
+        raise TypeError(f"item {place} is {type(wrong).__name__}, not a string") from None
+    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded)), out=offsets[1:])
+    return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets
+
+
+class Vocabulary:
+    """An immutable, numbered set of strings.
+
+    String ``i`` is ``blob[offsets[i]:offsets[i + 1]]`` in UTF-8. The index for look-up by string is built when first
+    needed, so that a model loaded only to be described or cut costs nothing. At most 2^31 - 1 strings.
+    """
+
+    __slots__ = ("_blob", "_index", "_offsets")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, blob: np.ndarray, offsets: np.ndarray) -> None:
+        self._blob = _frozen(blob)
+        self._offsets = _frozen(offsets)
+        self._index: Any = None
+
+    @classmethod
+    def from_strings(cls, strings: Iterable[str]) -> Vocabulary:
+        """Number the strings in the order given; ValueError if one is there twice."""
+        vocabulary = cls(*pack_strings(list(strings)))
+        vocabulary.index()
+        return vocabulary
+
+    @classmethod
+    def from_arrays(cls, blob: np.ndarray, offsets: np.ndarray) -> Vocabulary:
+        """Take arrays as they were saved, memory-mapped ones included, after a check that they belong together."""
+        for name, array, dtype in (("bytes", blob, np.uint8), ("offsets", offsets, np.int64)):
+            if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
+                raise ModelFileError(f"vocabulary: {name} must be a one-dimensional {np.dtype(dtype).name} array")
+        blob, offsets = np.ascontiguousarray(blob), np.ascontiguousarray(offsets)
+        try:
+            _core.check_strings(_frozen(blob), _frozen(offsets))
+        except ValueError as error:
+            raise ModelFileError(f"vocabulary: {error}") from None
+        return cls(blob, offsets)
+
+    @property
+    def blob(self) -> np.ndarray:
+        """The bytes of all strings, one after another: [n_bytes] uint8."""
+        return self._blob
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """Where each string begins, and the end of the last: [n + 1] int64."""
+        return self._offsets
+
+    def index(self) -> _core.StringIndex:
+        """The native look-up table, built on first use; ValueError if a string is there twice."""
+        if self._index is None:
+            self._index = _core.StringIndex(self._blob, self._offsets)
+        return self._index
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def __getitem__(self, i: int) -> str:
+        if not 0 <= i < len(self):
+            raise IndexError(f"id {i} is outside [0, {len(self)})")
+        return self._decode(i, self._blob[self._offsets[i] : self._offsets[i + 1]].tobytes())
+
+    def __iter__(self) -> Iterator[str]:
+        raw, bounds = self._blob.tobytes(), self._offsets.tolist()
+        return (self._decode(i, raw[bounds[i] : bounds[i + 1]]) for i in range(len(self)))
+
+    def __contains__(self, string: object) -> bool:
+        return isinstance(string, str) and bool(self.ids([string])[0] >= 0)
+
+    def ids(self, strings: Sequence[str]) -> np.ndarray:
+        """The id of each string, -1 for an unknown one: [n] int32."""
+        blob, offsets = pack_strings(strings)
+        out = np.empty(len(offsets) - 1, dtype=np.int32)
+        self.index().find(blob, offsets, out)
+        return out
+
+    def take(self, indices: np.ndarray | Sequence[int]) -> Vocabulary:
+        """The vocabulary of the chosen strings alone, renumbered in the order given."""
+        chosen = np.ascontiguousarray(indices, dtype=np.int64)
+        return Vocabulary(*_core.gather_strings(self._blob, self._offsets, chosen))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return np.array_equal(self._offsets, other._offsets) and np.array_equal(self._blob, other._blob)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Vocabulary.from_arrays, (np.asarray(self._blob), np.asarray(self._offsets))
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self)} strings, {self._blob.size} bytes)"
+
+    @staticmethod
+    def _decode(i: int, raw: bytes) -> str:
+        try:
+            return raw.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            raise ModelFileError(f"vocabulary: string {i} is not valid UTF-8") from None
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,100 @@
+"""The svmlight / libsvm format: ``label index:value ...`` per line, parsed natively in parallel.
+
+Labels stay text. Indices ascend within a line; comments after ``#``, blank lines and ``qid:`` entries are skipped.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from .. import _core
+from ..errors import FormatError
+from .text import Source, atomic_write, name_of, read_bytes
+
+_MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
+_PAIR = re.compile(r"[0-9]+:[-+.0-9eE]+")
+
+
+@dataclass(frozen=True)
+class SvmlightData:
+    """Compressed sparse rows and a label for each."""
+
+    indptr: np.ndarray  # [n_rows + 1] int64
+    indices: np.ndarray  # [n_nonzeros] int32, or int64 where one of them needs it; ascending in a row, from 0
+    values: np.ndarray  # [n_nonzeros] float64, finite
+    labels: list[str]  # [n_rows]
+    n_features: int
+
+
+def read_svmlight(
+    source: Source,
+    *,
+    n_features: int | None = None,
+    zero_based: bool | Literal["auto"] = "auto",
+    n_threads: int = 1,
+) -> SvmlightData:
+    """Read a file (plain, gzip, xz, or ``-``); see :func:`parse_svmlight`."""
+    data = read_bytes(source)
+    return parse_svmlight(data, name_of(source), n_features=n_features, zero_based=zero_based, n_threads=n_threads)
+
+
+def parse_svmlight(
+    data: bytes,
+    source: str = "<bytes>",
+    *,
+    n_features: int | None = None,
+    zero_based: bool | Literal["auto"] = "auto",
+    n_threads: int = 1,
+) -> SvmlightData:
+    """Parse bytes. With ``zero_based="auto"`` indices count from 0 if index 0 occurs, otherwise from 1.
+
+    A file read for prediction should name both ``n_features`` and ``zero_based`` as they were in training.
+    """
+    if n_features is not None and not 0 <= n_features < 2**63:
+        raise ValueError(f"n_features must be between 0 and 2^63 - 1, not {n_features}")
+    base = "detect" if zero_based == "auto" else "zero" if zero_based else "one"
+    text = np.frombuffer(data, dtype=np.uint8, offset=len(_MARK) if data.startswith(_MARK) else 0)
+    try:
+        indptr, indices, values, ids, blob, offsets, found = _core.parse_svmlight(
+            _core.ThreadPool(n_threads), text, base, -1 if n_features is None else n_features
+        )
+    except _core.ParseError as error:
+        message, line, _ = error.args
+        raise FormatError(message, source, line) from None
+    raw = blob.tobytes()
+    names = np.empty(len(offsets) - 1, dtype=object)
+    names[:] = [raw[a:b].decode() for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist())]
+    return SvmlightData(indptr, indices, values, names[ids].tolist(), found)
+
+
+def write_svmlight(path: Source, data: SvmlightData, *, zero_based: bool = False) -> None:
+    """Write a file that reads back the same; numbers are written in full."""
+    if not np.isfinite(data.values).all():
+        raise FormatError("cannot write values that are NaN or infinity", name_of(path))
+    base = 0 if zero_based else 1
+    bounds = data.indptr.tolist()
+    with atomic_write(path) as file:
+        for row, label in enumerate(data.labels):
+            _check_label(label, path, row)
+            begin, end = bounds[row], bounds[row + 1]
+            pairs = zip(data.indices[begin:end].tolist(), data.values[begin:end].tolist())
+            line = " ".join([label, *(f"{index + base}:{_number(value)}" for index, value in pairs)])
+            file.write(line.encode() + b"\n")
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if abs(value) < 1e15 and value == int(value) else repr(value)
+
+
+def _check_label(label: str, path: Source, row: int) -> None:
+    if not label or any(c in label for c in " \t\n\r\v\f#") or _PAIR.fullmatch(label):
+        raise FormatError(
+            f"cannot write label {label!r}: a label is not empty, has no white space and no '#', "
+            "and does not look like index:value",
+            name_of(path),
+            row + 1,
+        )

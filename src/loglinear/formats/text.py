@@ -1,0 +1,143 @@
+"""Bytes in and out: plain, gzip or xz, a file or standard input; files are replaced whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import lzma
+import os
+import secrets
+import stat
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from ..errors import FormatError
+
+Source = str | os.PathLike[str]
+
+_GZIP = b"\x1f\x8b"
+_XZ = b"\xfd7zXZ\x00"
+_DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+
+
+def name_of(source: Source) -> str:
+    """The name of a source in messages."""
+    return "<stdin>" if os.fspath(source) == "-" else os.fspath(source)
+
+
+def read_bytes(source: Source) -> bytes:
+    """All bytes of a file, or of standard input for ``-``; gzip and xz are known by their first bytes, not by name."""
+    name = name_of(source)
+    try:
+        data = sys.stdin.buffer.read() if os.fspath(source) == "-" else Path(source).read_bytes()
+    except OSError as error:
+        raise FormatError(_reason(error), name) from error
+    try:
+        if data.startswith(_GZIP):
+            return gzip.decompress(data)
+        if data.startswith(_XZ):
+            return lzma.decompress(data)
+    except _DAMAGE as error:
+        raise FormatError(_damage(data), name) from error
+    return data
+
+
+def read_head(source: Source, size: int) -> bytes:
+    """The first bytes of a file, uncompressed, without reading the rest."""
+    name = name_of(source)
+    try:
+        with Path(source).open("rb") as file:
+            magic = file.read(len(_XZ))
+        opener = gzip.open if magic.startswith(_GZIP) else lzma.open if magic.startswith(_XZ) else open
+        with opener(source, "rb") as file:  # type: ignore[operator]
+            return bytes(file.read(size))
+    except _DAMAGE as error:
+        raise FormatError(_damage(magic), name) from error
+    except OSError as error:
+        raise FormatError(_reason(error), name) from error
+
+
+def decode(data: bytes, source: str, encoding: str = "utf-8") -> str:
+    """Text of bytes; a byte order mark is dropped. A refusal gives the place of the first invalid byte."""
+    try:
+        text = data.decode(encoding)
+    except LookupError as error:
+        raise FormatError(f"unknown encoding {encoding!r}", source) from error
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        bad = data[error.start : error.start + 1]
+        what = f"byte 0x{bad.hex()}" if bad else "end of input"
+        message = f"{what} at offset {error.start} is not valid {encoding}; name the right encoding with --encoding"
+        raise FormatError(message, source, line) from error
+    return text.removeprefix("\ufeff")
+
+
+def split_lines(text: str) -> list[str]:
+    r"""Lines ended by \n or \r\n and nothing else: other separators of Unicode are part of a text."""
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    if "\r" in text:
+        lines = [line.removesuffix("\r") for line in lines]
+    return lines
+
+
+@contextmanager
+def atomic_write(path: Source) -> Iterator[BinaryIO]:
+    """A binary file that takes the place of ``path`` when the block ends well.
+
+    It is written under a temporary name in the same folder, flushed to disk and renamed. On any failure, Ctrl-C and a
+    full disk included, the temporary is removed and what was there before is untouched. Links are followed; a device or
+    pipe is written to directly.
+    """
+    target = Path(path).resolve()
+    try:
+        mode = target.stat().st_mode
+    except OSError:
+        mode = None
+    if mode is not None and stat.S_ISDIR(mode):
+        raise FormatError("cannot write: it is a directory", os.fspath(path))
+    if mode is not None and not stat.S_ISREG(mode):
+        with target.open("wb") as device:
+            yield device
+        return
+    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.tmp")
+    try:
+        file = temporary.open("xb")
+    except OSError as error:
+        raise FormatError(f"cannot write: {_reason(error)}", os.fspath(path)) from error
+    try:
+        with file:
+            if mode is not None:
+                temporary.chmod(stat.S_IMODE(mode))
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    with suppress(OSError):  # make the rename itself durable, where folders can be synced
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _reason(error: OSError) -> str:
+    if error.errno == errno.ENOENT:
+        return "no such file or folder"
+    if error.errno == errno.EISDIR:
+        return "it is a directory, not a file"
+    return error.strerror or str(error)
+
+
+def _damage(data: bytes) -> str:
+    kind = "gzip" if data.startswith(_GZIP) else "xz"
+    return f"truncated or damaged {kind} file; fetch or compress it again"
