@@ -179,6 +179,10 @@ def minimise(
         best, best_value, best_violation = state.weights, state.value, state.violation
     if checkpoint is not None and status:
         checkpoint.save(best, iteration, best_value)
+    if not math.isfinite(best_violation) and math.isfinite(best_value):  # stopped where the solver did not know it
+        gradient = np.empty_like(best)
+        objective.loss.value_and_gradient(best, gradient)
+        best_violation = objective.violation(best, gradient)
     converged = best_violation <= target
     return Result(best, best_value, best_violation, converged, status, iteration, history, solver.name)
 

@@ -94,6 +94,14 @@ class Tied(Protocol):
         """The loss u -> loss(tying.up(u)), evaluated without expanding the weights."""
 
 
+@runtime_checkable
+class Restrict(Protocol):
+    """Power of a loss: the same loss with most weights held at zero, at the cost of those that are not."""
+
+    def restrict(self, active: NDArray[np.bool_]) -> tuple[Loss, NDArray[np.intp]]:
+        """(the smaller loss, the numbers of its weights); it may keep more weights than asked."""
+
+
 # ---- penalties ------------------------------------------------------------------------------------------------------
 @runtime_checkable
 class Penalty(Protocol):
@@ -157,3 +165,6 @@ class Separable(Protocol):
 
     def tied(self, tying: Tying) -> Penalty:
         """The penalty u -> penalty(tying.up(u))."""
+
+    def restrict(self, kept: NDArray[np.intp]) -> Penalty:
+        """The penalty of these weights alone."""

@@ -59,6 +59,7 @@ class SparseRows:
             values = np.empty(self.n_nonzeros)
             self.native.transpose(pool, indptr, indices, values)
             self._columns = SparseRows(indptr, indices, values, self.n_rows)
+            self._columns._columns = self
         return self._columns
 
     def margins(self, pool: ThreadPool, w: FloatArray, bias: FloatArray | None, n_classes: int, out: FloatArray) -> None:
@@ -75,6 +76,11 @@ class SparseRows:
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         at = np.repeat(self.indptr[:-1][rows] - indptr[:-1], lengths) + np.arange(indptr[-1])
         return SparseRows(indptr, self.indices[at], self.values[at], self.n_columns)
+
+    def take_columns(self, pool: ThreadPool, features: NDArray[np.intp]) -> SparseRows:
+        """The columns with these numbers (ascending), renumbered from 0."""
+        columns = self.columns(pool).take(features)
+        return columns.columns(pool)
 
     def tie_columns(self, pool: ThreadPool, groups: NDArray[np.int32], scale: FloatArray) -> SparseRows:
         """Column g = scale[g] * sum of the columns of group g."""
@@ -111,6 +117,10 @@ class DenseRows:
     def take(self, rows: NDArray[np.intp]) -> DenseRows:
         """The rows with these numbers."""
         return DenseRows(self.X[rows])
+
+    def take_columns(self, pool: ThreadPool, features: NDArray[np.intp]) -> DenseRows:
+        """The columns with these numbers."""
+        return DenseRows(self.X[:, features])
 
     def tie_columns(self, pool: ThreadPool, groups: NDArray[np.int32], scale: FloatArray) -> DenseRows:
         """Column g = scale[g] * sum of the columns of group g."""

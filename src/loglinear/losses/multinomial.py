@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear.data.matrix import SparseRows
@@ -20,7 +21,7 @@ from loglinear.threads import pool
 
 
 class MultinomialLoss:
-    """Log-loss of ``data``; powers: Curvature, Stochastic, Coordinate, Tied."""
+    """Log-loss of ``data``; powers: Curvature, Stochastic, Coordinate, Restrict, Tied."""
 
     def __init__(self, data: MulticlassData, *, intercept: bool = True, n_threads: int | None = None) -> None:
         self.data, self.intercept, self.n_threads = data, intercept, n_threads
@@ -73,6 +74,18 @@ class MultinomialLoss:
         parts = np.array_split(order, min(n_parts, order.size))
         make = type(self)
         return [make(self.data.take(np.sort(p)), intercept=self.intercept, n_threads=self.n_threads) for p in parts]
+
+    # Restrict
+    def restrict(self, active: NDArray[np.bool_]) -> tuple[MultinomialLoss, NDArray[np.intp]]:
+        """Features with an active weight, whole; the intercepts always stay."""
+        K, d = self.n_columns, self.data.n_features
+        features = np.flatnonzero(active[: d * K].reshape(d, K).any(axis=1))
+        rows = self.data.rows.take_columns(pool(self.n_threads), features)
+        data = MulticlassData(rows, self.data.labels, self.data.n_classes, self.data.sample_weight)
+        kept = (features[:, None] * K + np.arange(K)).ravel()
+        if self.intercept:
+            kept = np.concatenate([kept, np.arange(d * K, self.n_weights)])
+        return MultinomialLoss(data, intercept=self.intercept, n_threads=self.n_threads), kept
 
     # Coordinate
     def line(self, w: FloatArray) -> MultinomialLine:

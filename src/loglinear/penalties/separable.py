@@ -145,6 +145,20 @@ class SeparablePenalty:
             n_threads=self.n_threads,
         )
 
+    def restrict(self, kept: Any) -> SeparablePenalty:
+        """The same penalty on the weights with these numbers, those free of penalty (the last ones) included."""
+        base = SmoothSeparable if isinstance(self, SmoothSeparable) else SeparablePenalty
+        inside = kept[: len(kept) - self.n_free]
+        return base(
+            self.l1,
+            self.l2,
+            l1_scale=None if self.l1_scale is None else self.l1_scale[inside],
+            l2_scale=None if self.l2_scale is None else self.l2_scale[inside],
+            nonnegative=self.nonnegative,
+            n_free=self.n_free,
+            n_threads=self.n_threads,
+        )
+
 
 class SmoothSeparable(SeparablePenalty):
     """A separable penalty without corners: l1 = 0 and no sign constraint."""

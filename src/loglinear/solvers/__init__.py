@@ -8,7 +8,7 @@ from typing import Any
 from loglinear.errors import IncompatibleError
 from loglinear.minimise import Solver
 from loglinear.objective import Objective
-from loglinear.protocols import Curvature, Orthant, Smooth
+from loglinear.protocols import Curvature, Orthant, Restrict, Smooth
 from loglinear.registry import Registry
 from loglinear.solvers.clustered import Clustered
 from loglinear.solvers.fista import Fista
@@ -16,12 +16,14 @@ from loglinear.solvers.lbfgs import Lbfgs
 from loglinear.solvers.newton import Newton
 from loglinear.solvers.owlqn import Owlqn
 from loglinear.solvers.stochastic import StochasticProximal
+from loglinear.solvers.working_set import WorkingSet
 
 SOLVERS: Registry[Solver] = Registry(
     "solver",
     {
         "lbfgs": Lbfgs,
         "owlqn": Owlqn,
+        "working_set": WorkingSet,
         "fista": Fista,
         "newton": Newton,
         "stochastic": StochasticProximal,
@@ -49,6 +51,9 @@ def choose(objective: Objective) -> tuple[str, str]:
             return "newton", "smooth penalty and the loss has second derivatives"
         return "lbfgs", "smooth penalty"
     if isinstance(objective.penalty, Orthant):
+        sparse = getattr(objective.penalty, "l1", 0.0) > 0.0
+        if sparse and isinstance(objective.loss, Restrict) and objective.n_weights > 5000:
+            return "working_set", "l1 zeroes most of many weights"
         return "owlqn", "the penalty has corners but is smooth within orthants"
     return "fista", "the penalty has only a proximal map"
 
@@ -61,6 +66,7 @@ __all__ = [
     "Newton",
     "Owlqn",
     "StochasticProximal",
+    "WorkingSet",
     "choose",
     "make",
 ]
