@@ -4,7 +4,7 @@ from loglinear.errors import FormatError
 from loglinear.formats import read_jsonl
 
 
-@pytest.fixture()
+@pytest.fixture
 def read(tmp_path):
     def write_and_read(text: str, **options):
         (tmp_path / "f").write_text(text, encoding="utf-8")
@@ -14,7 +14,8 @@ def read(tmp_path):
 
 
 def test_kinds(read):
-    assert read('{"label": "a", "text": "é\\n"}\n\n{"label": 3, "text": "", "id": 7}\r\n') == (["a", "3"], ["é\n", ""], "text")
+    texts = '{"label": "a", "text": "é\\n"}\n\n{"label": 3, "text": "", "id": 7}\r\n'
+    assert read(texts) == (["a", "3"], ["é\n", ""], "text")
     features = '{"label": true, "features": {"a": 1, "b": "x", "c": false, "d": -0.5}}'
     assert read(features) == (["true"], [{"a": 1, "b": "x", "c": False, "d": -0.5}], "features")
     assert read('{"label": "a", "tokens": ["x", "y"]}') == (["a"], [["x", "y"]], "tokens")

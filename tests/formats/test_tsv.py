@@ -6,7 +6,7 @@ from loglinear.errors import FormatError
 from loglinear.formats import read_texts, read_tsv, write_tsv
 
 
-@pytest.fixture()
+@pytest.fixture
 def file(tmp_path):
     def write(data: bytes):
         (tmp_path / "f.tsv").write_bytes(data)
