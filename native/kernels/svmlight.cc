@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <string>
@@ -33,6 +34,12 @@ struct Chunk {
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+const char* find_byte(const char* begin, const char* end, char c) {  // end where there is none
+  if (begin == end) return end;
+  const void* at = std::memchr(begin, c, static_cast<std::size_t>(end - begin));
+  return at ? static_cast<const char*>(at) : end;
+}
+
 std::string quoted(std::string_view token) {
   constexpr std::size_t kMost = 40;
   static constexpr char kHex[] = "0123456789abcdef";
@@ -55,7 +62,7 @@ class LineParser {
   LineParser(Chunk& chunk, Limits limits, const char* origin) : chunk_(chunk), limits_(limits), origin_(origin) {}
 
   void parse(const char* begin, const char* end) {
-    end = std::find(begin, end, '#');
+    end = find_byte(begin, end, '#');
     const std::string_view label = next(begin, end);
     if (label.empty()) return;
     check_label(label);
@@ -139,9 +146,12 @@ class LineParser {
 
 void parse_chunk(Chunk& chunk, const char* begin, const char* end, Limits limits, const char* origin) {
   LineParser parser(chunk, limits, origin);
+  const auto n_pairs = static_cast<std::size_t>(std::count(begin, end, ':'));  // or a few more
+  chunk.indices.reserve(n_pairs);
+  chunk.values.reserve(n_pairs);
   try {
     while (begin < end) {
-      const char* line_end = std::find(begin, end, '\n');
+      const char* line_end = find_byte(begin, end, '\n');
       parser.parse(begin, line_end);
       ++chunk.n_lines;
       begin = line_end < end ? line_end + 1 : end;
@@ -156,7 +166,7 @@ std::vector<Chunk> parse_chunks(ThreadPool& pool, std::span<const char> text, Li
   std::vector<std::size_t> cuts{0};
   while (cuts.back() < text.size()) {
     const std::size_t target = text.size() - cuts.back() > chunk_size ? cuts.back() + chunk_size : text.size();
-    const char* line_end = std::find(origin + target - 1, origin + text.size(), '\n');
+    const char* line_end = find_byte(origin + target - 1, origin + text.size(), '\n');
     cuts.push_back(line_end == origin + text.size() ? text.size() : static_cast<std::size_t>(line_end - origin) + 1);
   }
   std::vector<Chunk> chunks(cuts.size() - 1);

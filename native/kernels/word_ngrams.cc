@@ -376,10 +376,12 @@ CountRows count_word_ngrams(ThreadPool& pool, Strings texts, std::span<const std
       const std::size_t n_words = begin.size() - 1;
       for (const std::int32_t order : orders) {
         const auto n = static_cast<std::size_t>(order);
-        for (std::size_t i = 0; i + n <= n_words; ++i) {
-          const std::string_view ngram(line.data() + begin[i], begin[i + n] - begin[i] - 1);
-          if (const std::int32_t id = vocabulary.find(ngram); id >= 0) ids.push_back(id);
-        }
+        vocabulary.find_each(
+            n_words < n ? 0 : n_words - n + 1,
+            [&](std::size_t i) { return std::string_view(line.data() + begin[i], begin[i + n] - begin[i] - 1); },
+            [&](std::int32_t id) {
+              if (id >= 0) ids.push_back(id);
+            });
       }
     }
   };

@@ -109,6 +109,9 @@ class HashSlots {
     return slot.id;
   }
 
+  void prefetch(std::uint64_t hash) const { __builtin_prefetch(&slots_[fold(hash) & (slots_.size() - 1)]); }
+  std::int32_t first_candidate(std::uint64_t hash) const { return slots_[fold(hash) & (slots_.size() - 1)].id; }
+
   // The id found, or `id` itself after it has been put in.
   template <class Same>
   std::int32_t find_or_add(std::uint64_t hash, std::int32_t id, Same same) {
@@ -200,10 +203,32 @@ class StringIndex {
   }
 
   std::int32_t find(std::string_view s) const { return slots_.find(hash_bytes(s), same(s)); }  // -1: unknown
+
+  // found(find(query(i))) for i in [0, n), in order. A look-up reads a slot, an offset and the string, each where the
+  // one before says; taken a batch at a time, the waits for memory overlap.
+  template <class Query, class Found>
+  void find_each(std::size_t n, Query query, Found found) const {
+    constexpr std::size_t kBatch = 32;
+    std::uint64_t hashes[kBatch];
+    std::int32_t likely[kBatch];
+    for (std::size_t begin = 0; begin < n; begin += kBatch) {
+      const std::size_t size = n - begin < kBatch ? n - begin : kBatch;
+      for (std::size_t i = 0; i < size; ++i) slots_.prefetch(hashes[i] = hash_bytes(query(begin + i)));
+      for (std::size_t i = 0; i < size; ++i) {
+        likely[i] = slots_.first_candidate(hashes[i]);
+        if (likely[i] >= 0) __builtin_prefetch(&strings_.offsets[static_cast<std::size_t>(likely[i])]);
+      }
+      for (std::size_t i = 0; i < size; ++i)
+        if (likely[i] >= 0) __builtin_prefetch(strings_[static_cast<std::size_t>(likely[i])].data());
+      for (std::size_t i = 0; i < size; ++i) found(slots_.find(hashes[i], same(query(begin + i))));
+    }
+  }
+
   void find_all(Strings queries, std::span<std::int32_t> out) const {
     queries.check();
     if (out.size() != queries.size()) throw InvalidInput("string look-up: out differs in length from the strings");
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = find(queries[i]);
+    std::int32_t* next = out.data();
+    find_each(out.size(), [&](std::size_t i) { return queries[i]; }, [&](std::int32_t id) { *next++ = id; });
   }
   std::size_t size() const { return strings_.size(); }
 

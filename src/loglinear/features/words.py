@@ -1,11 +1,11 @@
 """Counts of word n-grams in text.
 
-A word is a maximal run of word characters: ASCII letters, digits and ``_``; an apostrophe inside a word (``don't``); and
-every character past ASCII except spaces and punctuation: U+0080-U+00BF but for the letters ª µ º, × and ÷, the
+A word is a maximal run of word characters: ASCII letters, digits and ``_``; an apostrophe inside a word (``don't``);
+and every character past ASCII except spaces and punctuation: U+0080-U+00BF but for the letters ª µ º, × and ÷, the
 punctuation of Greek, Armenian, Hebrew, Arabic and Devanagari, general punctuation U+2000-U+206F, supplemental
-punctuation U+2E00-U+2E7F, CJK punctuation U+3000-U+303F but for 々 〆 〇, and the vertical, small and fullwidth forms of
-punctuation. (The full table is in native/util/words.hh.) Symbols and emoji count as word characters, the typographic
-apostrophe ’ does not, and scripts written without spaces are not segmented: give those as tokens.
+punctuation U+2E00-U+2E7F, CJK punctuation U+3000-U+303F but for 々 〆 〇, and the vertical, small and fullwidth forms
+of punctuation. (The full table is in native/util/words.hh.) Symbols and emoji count as word characters, the
+typographic apostrophe ’ does not, and scripts written without spaces are not segmented: give those as tokens.
 
 An n-gram's name is its words joined by one space. Features are numbered by order, then by first occurrence.
 """

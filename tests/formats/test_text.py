@@ -1,0 +1,139 @@
+import gzip
+import io
+import lzma
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from loglinear.errors import FormatError
+from loglinear.formats import atomic_write, decode, guess, read_bytes
+from loglinear.formats.text import split_lines
+
+DATA = b"one\ttwo\n" * 1000
+
+
+def gzip_in_two(data):
+    return gzip.compress(data[:9]) + gzip.compress(data[9:])
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress, gzip_in_two])
+def test_compression_is_known_by_content(tmp_path, pack):
+    path = tmp_path / "data.anything"
+    path.write_bytes(pack(DATA))
+    assert read_bytes(path) == DATA
+    assert read_bytes(str(path)) == DATA
+
+
+def test_standard_input(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(gzip.compress(DATA))))
+    assert read_bytes("-") == DATA
+
+
+@pytest.mark.parametrize(("pack", "kind"), [(gzip.compress, "gzip"), (lzma.compress, "xz")])
+@pytest.mark.parametrize("damage", [lambda d: d[:-5], lambda d: d[:12], lambda d: d[:30] + b"\xff\x00\xff" + d[33:]])
+def test_damaged_archives_are_refused(tmp_path, pack, kind, damage):
+    path = tmp_path / "data"
+    path.write_bytes(damage(pack(os.urandom(1000))))
+    with pytest.raises(FormatError, match=f"data: truncated or damaged {kind} file"):
+        read_bytes(path)
+
+
+def test_missing_file_and_directory(tmp_path):
+    with pytest.raises(FormatError, match="nowhere: no such file or folder"):
+        read_bytes(tmp_path / "nowhere")
+    with pytest.raises(FormatError, match="it is a directory, not a file"):
+        read_bytes(tmp_path)
+
+
+def test_decode():
+    assert decode("\ufeffé".encode(), "f") == "é"
+    assert decode(b"\xe9", "f", "latin-1") == "é"
+    with pytest.raises(FormatError, match=r"f:3: byte 0xe9 at offset 4 is not valid utf-8; .*--encoding"):
+        decode(b"a\nb\n\xe9\n", "f")
+    with pytest.raises(FormatError, match="unknown encoding 'klingon'"):
+        decode(b"a", "f", "klingon")
+
+
+def test_only_line_feeds_end_lines():
+    assert split_lines("a\r\nb\u2028c\x0cd\n\ne") == ["a", "b\u2028c\x0cd", "", "e"]
+    assert split_lines("") == []
+
+
+def test_atomic_write_replaces(tmp_path):
+    path = tmp_path / "out"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    with atomic_write(path) as file:
+        file.write(b"new")
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_atomic_write_leaves_the_old_file_on_failure(tmp_path, failure):
+    path = tmp_path / "out"
+    path.write_bytes(b"old")
+    def write():
+        with atomic_write(path) as file:
+            file.write(b"half")
+            raise failure
+
+    with pytest.raises(type(failure)):
+        write()
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_atomic_write_follows_links_and_writes_to_devices(tmp_path):
+    (tmp_path / "real").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("real")
+    with atomic_write(tmp_path / "link") as file:
+        file.write(b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"new"
+    with atomic_write("/dev/null") as file:
+        file.write(b"gone")
+    assert not Path("/dev/null").is_file()
+
+
+def test_atomic_write_refusals(tmp_path):
+    out = tmp_path / "no" / "out"
+    with pytest.raises(FormatError, match="cannot write: no such file or folder"), atomic_write(out):
+        pass
+    with pytest.raises(FormatError, match="cannot write: it is a directory"), atomic_write(tmp_path):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("a.tsv", b"", "tsv"),
+        ("a.txt.gz", b"", "tsv"),
+        ("a.JSONL.xz", b"", "jsonl"),
+        ("a.json", b"", "jsonl"),
+        ("a.libsvm", b"", "svmlight"),
+        ("a.data", b"\n \n# note\n+1 qid:3 1:0.5 7:1e-3 # c\n", "svmlight"),
+        ("a", b"+1 1:0.5\r\n", "svmlight"),
+        ("a", gzip.compress(b"spam\t1:30 pm\n"), "tsv"),
+        ("a", b'{"label": 1}', "jsonl"),
+        ("a", b"1 " + b"1:1 " * 100_000, "svmlight"),
+    ],
+)
+def test_guess(tmp_path, name, content, expected):
+    (tmp_path / name).write_bytes(content)
+    assert guess(tmp_path / name) == expected
+
+
+def test_guess_refuses(tmp_path):
+    (tmp_path / "a").write_bytes(b"just words")
+    with pytest.raises(FormatError, match=r"a: the format cannot be guessed .*--format \(tsv, jsonl, svmlight\)"):
+        guess(tmp_path / "a")
+    with pytest.raises(FormatError, match="<stdin>: the format of a stream cannot be guessed"):
+        guess("-")
+    with pytest.raises(FormatError, match="no such file"):
+        guess(tmp_path / "nowhere")

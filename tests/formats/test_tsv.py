@@ -1,0 +1,61 @@
+import gzip
+
+import pytest
+
+from loglinear.errors import FormatError
+from loglinear.formats import read_texts, read_tsv, write_tsv
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(data: bytes):
+        (tmp_path / "f.tsv").write_bytes(data)
+        return tmp_path / "f.tsv"
+
+    return write
+
+
+def test_reads(file):
+    assert read_tsv(file("ham\théllo\tthere\r\nspam\t\n".encode())) == (["ham", "spam"], ["héllo\tthere", ""])
+    assert read_tsv(file(gzip.compress(b"a\tb"))) == (["a"], ["b"])
+    assert read_tsv(file(b"a\t\xe9"), encoding="latin-1") == (["a"], ["é"])
+    assert read_tsv(file(b"")) == ([], [])
+
+
+def test_long_line(file):
+    labels, texts = read_tsv(file(b"a\t" + b"word " * 2_000_000 + b"\nb\tc"))
+    assert labels == ["a", "b"]
+    assert len(texts[0]) == 10_000_000
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"a\tb\nno tab\n", "f.tsv:2: the line has no TAB; expected label TAB text"),
+        (b"a\tb\n\nc\td\n", "f.tsv:2: the line is empty"),
+        (b"a\tb\n\tc\n", "f.tsv:2: the label is empty"),
+        (b"a\tb\nc\t\xff\n", "f.tsv:2: byte 0xff at offset 6 is not valid utf-8"),
+    ],
+)
+def test_refusals(file, data, message):
+    with pytest.raises(FormatError, match=message):
+        read_tsv(file(data))
+
+
+def test_texts(file):
+    path = file(b"one\ta\n\ntwo\n")
+    assert read_texts(path) == ["one\ta", "", "two"]
+    assert read_texts(path, labelled=True) == ["a", "", "two"]
+
+
+def test_round_trip_and_refusals(tmp_path):
+    labels, texts = ["a", "é b"], ["x\ty \u2028", ""]
+    write_tsv(tmp_path / "f", labels, texts)
+    assert read_tsv(tmp_path / "f") == (labels, texts)
+    for label, text, message in [("a\tb", "", "holds a tab or a line end"), ("a\nb", "", "holds a tab or a line end"),
+                                 ("", "x", "an empty label"), ("a", "x\ny", "a text that holds a line end")]:
+        with pytest.raises(FormatError, match=f"f:2: cannot write .*{message}"):
+            write_tsv(tmp_path / "f", ["ok", label], ["", text])
+    assert read_tsv(tmp_path / "f") == (labels, texts)
+    with pytest.raises(ValueError, match="1 labels for 2 texts"):
+        write_tsv(tmp_path / "f", ["a"], ["b", "c"])
