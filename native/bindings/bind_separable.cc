@@ -43,10 +43,10 @@ void bind_separable(nb::module_& m) {
         nb::gil_scoped_release release;
         return separable_violation(pool, p.penalty, view(w), view(g));
       }, nb::arg("pool"), nb::arg("w").noconvert(), nb::arg("loss_gradient").noconvert())
-      .def("align", [](const P& p, ThreadPool& pool, In<double> pseudo, Out<double> direction) {
+      .def("align", [](const P& p, ThreadPool& pool, In<double> w, In<double> pseudo, Out<double> direction) {
         nb::gil_scoped_release release;
-        separable_align(pool, p.penalty, view(pseudo), view(direction));
-      }, nb::arg("pool"), nb::arg("pseudo").noconvert(), nb::arg("direction").noconvert())
+        separable_align(pool, p.penalty, view(w), view(pseudo), view(direction));
+      }, nb::arg("pool"), nb::arg("w").noconvert(), nb::arg("pseudo").noconvert(), nb::arg("direction").noconvert())
       .def("project", [](const P& p, ThreadPool& pool, In<double> from, In<double> pseudo, Out<double> w) {
         nb::gil_scoped_release release;
         separable_project(pool, p.penalty, view(from), view(pseudo), view(w));

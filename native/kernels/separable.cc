@@ -105,12 +105,13 @@ double separable_violation(ThreadPool& pool, const Separable& p, std::span<const
   return top;
 }
 
-void separable_align(ThreadPool& pool, const Separable& p, std::span<const double> pseudo,
+void separable_align(ThreadPool& pool, const Separable& p, std::span<const double> w, std::span<const double> pseudo,
                      std::span<double> direction) {
+  check(p, w.size(), pseudo.size());
   check(p, pseudo.size(), direction.size());
   parallel_for(pool, p.n_penalised, kVectorChunk, [&](std::size_t begin, std::size_t end) {
     for (std::size_t j = begin; j < end; ++j)
-      if (direction[j] * pseudo[j] >= 0.0) direction[j] = 0.0;
+      if (w[j] == 0.0 && direction[j] * pseudo[j] >= 0.0) direction[j] = 0.0;
   });
 }
 

@@ -39,10 +39,11 @@ void separable_pseudo_gradient(ThreadPool& pool, const Separable& penalty, std::
 double separable_violation(ThreadPool& pool, const Separable& penalty, std::span<const double> w,
                            std::span<const double> loss_gradient);
 
-// OWL-QN's two projections. align: direction[j] = 0 where it is not a descent direction of the pseudo-gradient.
+// OWL-QN's two projections. align: direction[j] = 0 where w[j] = 0 and it does not descend the pseudo-gradient (such an
+// entry would be projected back at once; entries of weights that are not zero keep their quasi-Newton step).
 // project: w[j] = 0 where it left the orthant of `from` (or, at from[j] = 0, of minus the pseudo-gradient).
-void separable_align(ThreadPool& pool, const Separable& penalty, std::span<const double> pseudo,
-                     std::span<double> direction);
+void separable_align(ThreadPool& pool, const Separable& penalty, std::span<const double> w,
+                     std::span<const double> pseudo, std::span<double> direction);
 void separable_project(ThreadPool& pool, const Separable& penalty, std::span<const double> from,
                        std::span<const double> pseudo, std::span<double> w);
 

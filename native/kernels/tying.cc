@@ -6,7 +6,9 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <queue>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace loglinear {
@@ -157,6 +159,57 @@ std::vector<std::int32_t> sorted_order(std::span<const double> values, std::vect
   return order;
 }
 
+double block_mean(const std::vector<float>& x, const std::vector<double>& mass, const std::vector<double>& sum,
+                  std::size_t begin, std::size_t end) {
+  const double m = mass[end] - mass[begin];
+  return m > 0.0 ? (sum[end] - sum[begin]) / m : 0.5 * (static_cast<double>(x[begin]) + x[end - 1]);
+}
+
+// Splits the block of largest squared error at its mean until there are `n_cuts` cuts or nothing is left to split.
+void split_worst(const std::vector<float>& x, const std::vector<double>& mass, const std::vector<double>& sum,
+                 const std::vector<double>& square, std::size_t n_cuts, std::vector<std::size_t>& cut) {
+  using Block = std::tuple<double, std::size_t, std::size_t>;  // error, begin, end
+  std::priority_queue<Block> worst;
+  auto add = [&](std::size_t begin, std::size_t end) {
+    if (x[begin] == x[end - 1]) return;
+    const double m = mass[end] - mass[begin], s = sum[end] - sum[begin];
+    worst.emplace(m > 0.0 ? square[end] - square[begin] - s * s / m : 0.0, begin, end);
+  };
+  for (std::size_t c = 0; c + 1 < cut.size(); ++c) add(cut[c], cut[c + 1]);
+  while (cut.size() < n_cuts && !worst.empty()) {
+    const auto [error, begin, end] = worst.top();
+    worst.pop();
+    const auto middle = static_cast<float>(block_mean(x, mass, sum, begin, end));
+    auto at = static_cast<std::size_t>(std::lower_bound(x.begin() + begin, x.begin() + end, middle) - x.begin());
+    if (at == begin) at = static_cast<std::size_t>(std::upper_bound(x.begin() + begin, x.begin() + end, x[begin]) - x.begin());
+    if (at >= end) continue;
+    cut.push_back(at);
+    add(begin, at);
+    add(at, end);
+  }
+  std::sort(cut.begin(), cut.end());
+}
+
+// Lloyd's rule on sorted values: every cut moves to the middle between the means of its two blocks.
+void lloyd(const std::vector<float>& x, const std::vector<double>& mass, const std::vector<double>& sum, int sweeps,
+           std::vector<std::size_t>& cut) {
+  const std::size_t n = x.size();
+  for (int sweep = 0; sweep < sweeps && cut.size() > 2; ++sweep) {
+    std::vector<double> mean(cut.size() - 1);
+    for (std::size_t c = 0; c + 1 < cut.size(); ++c) mean[c] = block_mean(x, mass, sum, cut[c], cut[c + 1]);
+    std::vector<std::size_t> next{0};
+    for (std::size_t c = 1; c + 1 < cut.size(); ++c) {
+      const auto middle = static_cast<float>(0.5 * (mean[c - 1] + mean[c]));
+      const auto at = std::lower_bound(x.begin() + cut[c - 1], x.begin() + cut[c + 1], middle);
+      const auto position = static_cast<std::size_t>(at - x.begin());
+      if (position > next.back() && position < n) next.push_back(position);
+    }
+    next.push_back(n);
+    if (next == cut) break;
+    cut.swap(next);
+  }
+}
+
 }  // namespace
 
 std::int64_t cluster_values(ThreadPool& pool, std::span<const double> values, std::span<const double> importance,
@@ -171,7 +224,7 @@ std::int64_t cluster_values(ThreadPool& pool, std::span<const double> values, st
 
   std::vector<float> x;
   const std::vector<std::int32_t> order = sorted_order(values, x);
-  std::vector<double> mass(n + 1), sum(n + 1), share(n);
+  std::vector<double> mass(n + 1), sum(n + 1), square(n + 1), share(n);
   parallel_for(pool, n - 1, kVectorChunk, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const double gap = static_cast<double>(x[i + 1]) - x[i];
@@ -183,6 +236,7 @@ std::int64_t cluster_values(ThreadPool& pool, std::span<const double> values, st
     const double m = importance.empty() ? 1.0 : importance[order[i]];
     mass[i + 1] = mass[i] + m;
     sum[i + 1] = sum[i] + m * x[i];
+    square[i + 1] = square[i] + m * x[i] * x[i];
     if (i > 0) share[i] += share[i - 1];
   }
   // Cut k at the first value whose running share reaches k / n_clusters of the whole.
@@ -195,23 +249,9 @@ std::int64_t cluster_values(ThreadPool& pool, std::span<const double> values, st
     if (x[i] != x[i - 1] && block(i) != block(i - 1)) cut.push_back(i);
   }
   cut.push_back(n);
-  for (int sweep = 0; sweep < sweeps && cut.size() > 2; ++sweep) {
-    std::vector<double> mean(cut.size() - 1);
-    for (std::size_t c = 0; c + 1 < cut.size(); ++c) {
-      const double m = mass[cut[c + 1]] - mass[cut[c]];
-      mean[c] = m > 0.0 ? (sum[cut[c + 1]] - sum[cut[c]]) / m : 0.5 * (static_cast<double>(x[cut[c]]) + x[cut[c + 1] - 1]);
-    }
-    std::vector<std::size_t> next{0};
-    for (std::size_t c = 1; c + 1 < cut.size(); ++c) {
-      const double middle = 0.5 * (mean[c - 1] + mean[c]);
-      const auto at = std::lower_bound(x.begin() + cut[c - 1], x.begin() + cut[c + 1], static_cast<float>(middle));
-      const auto position = static_cast<std::size_t>(at - x.begin());
-      if (position > next.back() && position < n) next.push_back(position);
-    }
-    next.push_back(n);
-    if (next == cut) break;
-    cut.swap(next);
-  }
+  // Several cuts may fall into one wide gap and be lost there: give the rest to the blocks of largest error.
+  split_worst(x, mass, sum, square, static_cast<std::size_t>(n_clusters) + 1, cut);
+  lloyd(x, mass, sum, sweeps, cut);
   if (split_signs) {
     const auto negative = static_cast<std::size_t>(std::lower_bound(x.begin(), x.end(), 0.0f) - x.begin());
     const auto positive = static_cast<std::size_t>(std::upper_bound(x.begin(), x.end(), 0.0f) - x.begin());

@@ -51,12 +51,11 @@ class Checkpoint:
             raise ModelFileError(f"{path}: the checkpoint's weights are damaged; remove it to start anew")
         return weights, iteration
 
-    def save_if_due(self, weights: FloatArray, iteration: int, value: float) -> None:
-        """Save if the last save is long enough ago."""
-        if time.monotonic() - self._last >= self.every:
-            self.save(weights, iteration, value)
+    def due(self) -> bool:
+        """Whether the last save is long enough ago."""
+        return time.monotonic() - self._last >= self.every
 
-    def save(self, weights: FloatArray, iteration: int, value: float) -> None:
+    def save(self, weights: FloatArray, value: float, iteration: int) -> None:
         """Save now, atomically."""
         from safetensors.numpy import save
 

@@ -35,6 +35,10 @@ class State:
     note: str = ""  # phase or remark, shown in the history
     finished: str = ""  # a reason: the solver can do no better
 
+    def best(self) -> tuple[FloatArray, float]:
+        """(weights, objective) to end with; solvers that work in other coordinates for a while translate here."""
+        return self.weights, self.value
+
 
 class Solver(Protocol):
     """Settings and two functions; all that changes lives in the state."""
@@ -170,15 +174,17 @@ def minimise(
                 break
             mark = time.perf_counter()
             if checkpoint is not None:
-                checkpoint.save_if_due(state.weights if solver.monotone else best, iteration, state.value)
+                if checkpoint.due():
+                    checkpoint.save(*(state.best() if solver.monotone else (best, best_value)), iteration)
             if callback is not None and callback(iteration, state, history):
                 status = "stopped by the callback"
                 break
             paused += time.perf_counter() - mark
     if solver.monotone or status == "converged":
-        best, best_value, best_violation = state.weights, state.value, state.violation
-    if checkpoint is not None and status:
-        checkpoint.save(best, iteration, best_value)
+        best, best_value = state.best()
+        best_violation = state.violation
+    if checkpoint is not None:
+        checkpoint.save(best, best_value, iteration)
     if not math.isfinite(best_violation) and math.isfinite(best_value):  # stopped where the solver did not know it
         gradient = np.empty_like(best)
         objective.loss.value_and_gradient(best, gradient)

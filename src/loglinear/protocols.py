@@ -152,8 +152,8 @@ class Orthant(Protocol):
     def pseudo_gradient(self, w: FloatArray, smooth_gradient: FloatArray, out: FloatArray) -> None:
         """Write the least subgradient of the whole objective."""
 
-    def align(self, pseudo: FloatArray, direction: FloatArray) -> None:
-        """Zero the entries of ``direction`` that do not descend."""
+    def align(self, w: FloatArray, pseudo: FloatArray, direction: FloatArray) -> None:
+        """Zero the entries of ``direction`` that would move a weight off zero, but not downhill."""
 
     def project(self, start: FloatArray, pseudo: FloatArray, w: FloatArray) -> None:
         """Zero the entries of ``w`` that left the orthant of ``start``."""

@@ -107,9 +107,9 @@ class SeparablePenalty:
         """The least subgradient."""
         self.native(w.size).pseudo_gradient(pool(self.n_threads), w, smooth_gradient, out)
 
-    def align(self, pseudo: FloatArray, direction: FloatArray) -> None:
-        """Zero what does not descend."""
-        self.native(pseudo.size).align(pool(self.n_threads), pseudo, direction)
+    def align(self, w: FloatArray, pseudo: FloatArray, direction: FloatArray) -> None:
+        """Zero what does not leave zero downhill."""
+        self.native(w.size).align(pool(self.n_threads), w, pseudo, direction)
 
     def project(self, start: FloatArray, pseudo: FloatArray, w: FloatArray) -> None:
         """Zero what left the orthant."""
@@ -119,8 +119,9 @@ class SeparablePenalty:
     def tied(self, tying: Tying) -> SeparablePenalty:
         """The same penalty on shared weights: exact, since group g of m members holds u_g / sqrt(m) in each."""
         if self.n_free:
-            tail = tying.groups[tying.n_weights - self.n_free :]
-            if not np.array_equal(tail, np.arange(tying.n_groups - self.n_free, tying.n_groups)):
+            own = np.arange(tying.n_groups - self.n_free, tying.n_groups)
+            inside, tail = np.split(tying.groups, [tying.n_weights - self.n_free])
+            if not np.array_equal(tail, own) or np.any(inside >= own[0]):
                 raise ValueError("weights free of penalty must stay untied, at the end")
         n_penalised = tying.n_groups - self.n_free
 

@@ -43,6 +43,12 @@ class ClusteredState(State):
     steps: int = 0  # in this phase
     recent: list[float] = field(default_factory=list)
 
+    def best(self) -> tuple[FloatArray, float]:
+        """In a coarse phase: the shared weights copied up, unless the fine ones they came from are still better."""
+        if self.coarse is None or self.tying is None or self.coarse.value >= self.fine.value:
+            return self.fine.weights, self.fine.value
+        return self.tying.up(self.coarse.weights), self.coarse.value
+
 
 @dataclass(frozen=True)
 class Clustered:
@@ -60,7 +66,7 @@ class Clustered:
     name: ClassVar[str] = "clustered"
     loss_powers: ClassVar[tuple[type, ...]] = (Tied,)
     penalty_powers: ClassVar[tuple[type, ...]] = (Separable, Orthant)
-    monotone: ClassVar[bool] = False
+    monotone: ClassVar[bool] = True
 
     def _inner(self, objective: Objective) -> Lbfgs | Owlqn:
         return Lbfgs(self.memory) if isinstance(objective.penalty, Smooth) else Owlqn(self.memory)

@@ -1,6 +1,9 @@
 """OWL-QN (Andrew and Gao 2007): L-BFGS within the orthant that the least subgradient points into.
 
-For l1, elastic net and sign constraints: exact zeros. The curvature pairs come from the smooth part alone.
+For l1, elastic net and sign constraints: exact zeros. The curvature pairs come from the smooth part alone. The paper
+zeroes every entry of the direction that disagrees in sign with the pseudo-gradient; that spoils the quasi-Newton step of
+weights already in the support (where disagreement is legitimate) and convergence near the optimum with it. Here only
+weights at zero are aligned: the direction still descends, since what is dropped only added to its slope.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ class OwlqnState(State):
     memory: InverseHessian = field(default_factory=lambda: InverseHessian(0, 1))
     direction: FloatArray = field(default_factory=lambda: np.empty(0))
     pair: tuple[FloatArray, FloatArray] | None = None
+    stalled: int = 0  # steps in a row without a decrease
     trial: FloatArray = field(default_factory=lambda: np.empty(0))
     trial_gradient: FloatArray = field(default_factory=lambda: np.empty(0))
 
@@ -61,7 +65,7 @@ class Owlqn:
         penalty = cast(Orthant, objective.penalty)
         memory.direction(objective, state.pseudo, state.direction, state.pair)
         state.pair = None
-        penalty.align(state.pseudo, state.direction)
+        penalty.align(state.weights, state.pseudo, state.direction)
         slope = objective.dot(state.pseudo, state.direction)
         if not slope < 0.0:
             memory.clear()
@@ -85,13 +89,9 @@ class Owlqn:
                 return
             state.finished = "no further decrease in floating point"
             return
-        if value >= state.value and not np.any(s):
-            memory.release(s)
-            if memory.s:
-                memory.clear()
-                return
+        state.stalled = state.stalled + 1 if value >= state.value else 0
+        if state.stalled == 5:
             state.finished = "no further decrease in floating point"
-            return
         y = memory.buffer()
         _core.combine(pool, 1.0, state.trial_gradient, -1.0, state.gradient, y)
         state.pair = (s, y)

@@ -1,0 +1,209 @@
+// Thread pool, checked views, linear kernels, clustering: against plain loops.
+#include <atomic>
+#include <cmath>
+#include <random>
+#include <stdexcept>
+
+#include "check.hh"
+#include "kernels/linear.hh"
+#include "kernels/log_loss.hh"
+#include "kernels/online.hh"
+#include "kernels/separable.hh"
+#include "kernels/tying.hh"
+#include "kernels/vector.hh"
+#include "simd/loops.hh"
+#include "util/thread_pool.hh"
+
+using namespace loglinear;
+
+namespace {
+
+struct Matrix {
+  std::vector<std::int64_t> indptr{0};
+  std::vector<std::int32_t> indices;
+  std::vector<double> values, dense;
+  std::size_t rows, columns;
+
+  Matrix(std::size_t n, std::size_t d, double density, unsigned seed) : dense(n * d), rows(n), columns(d) {
+    std::mt19937 rng(seed);
+    std::uniform_real_distribution<double> u(-1.0, 1.0);
+    for (std::size_t r = 0; r < n; ++r) {
+      for (std::size_t j = 0; j < d; ++j)
+        if (std::fabs(u(rng)) < density) {
+          indices.push_back(static_cast<std::int32_t>(j));
+          values.push_back(u(rng));
+          dense[r * d + j] = values.back();
+        }
+      indptr.push_back(static_cast<std::int64_t>(indices.size()));
+    }
+  }
+  SparseMatrix<std::int32_t> view() const { return {indptr, indices, values, columns}; }
+};
+
+std::vector<double> noise(std::size_t n, unsigned seed) {
+  std::mt19937 rng(seed);
+  std::normal_distribution<double> g;
+  std::vector<double> out(n);
+  for (auto& x : out) x = g(rng);
+  return out;
+}
+
+bool near(double a, double b, double tolerance = 1e-12) {
+  return std::fabs(a - b) <= tolerance * (1.0 + std::fabs(a) + std::fabs(b));
+}
+
+}  // namespace
+
+TEST(pool_runs_every_chunk_once) {
+  for (int threads : {1, 2, 5}) {
+    ThreadPool pool(threads);
+    for (std::size_t n : {0, 1, 2, 1000}) {
+      std::vector<std::atomic<int>> hits(n);
+      pool.run(n, [&](std::size_t c) { ++hits[c]; });
+      bool all = true;
+      for (auto& h : hits) all = all && h == 1;
+      CHECK(all);
+    }
+  }
+}
+
+TEST(pool_sums_do_not_depend_on_threads) {
+  const auto x = noise(1 << 20, 1);
+  ThreadPool one(1), four(4);
+  CHECK(dot(one, x, x) == dot(four, x, x));
+  CHECK(max_abs(one, x) == max_abs(four, x));
+}
+
+TEST(pool_carries_exceptions_and_goes_on) {
+  ThreadPool pool(3);
+  for (int round = 0; round < 20; ++round) {
+    CHECK_THROWS(pool.run(50, [](std::size_t c) { if (c % 7 == 3) throw InvalidInput("chunk"); }), InvalidInput);
+    std::atomic<int> sum{0};
+    pool.run(10, [&](std::size_t) { ++sum; });
+    CHECK(sum == 10);
+  }
+  CHECK_THROWS(ThreadPool(0), InvalidInput);
+}
+
+TEST(pool_serves_callers_at_once) {
+  ThreadPool pool(2);
+  std::vector<std::thread> callers;
+  std::atomic<int> wrong{0};
+  const auto x = noise(300000, 2);
+  const double expected = dot(pool, x, x);
+  for (int c = 0; c < 4; ++c)
+    callers.emplace_back([&] {
+      for (int i = 0; i < 25; ++i)
+        if (dot(pool, x, x) != expected) ++wrong;
+    });
+  for (auto& c : callers) c.join();
+  CHECK(wrong == 0);
+}
+
+TEST(sparse_matrix_refuses_what_kernels_rely_on) {
+  std::vector<std::int64_t> p{0, 1, 2};
+  std::vector<std::int32_t> i{0, 1}, low{-1, 1}, high{0, 2};
+  std::vector<double> v{1, 2}, bad{1, NAN};
+  CHECK((SparseMatrix<std::int32_t>(p, i, v, 2).n_rows() == 2));
+  CHECK_THROWS((SparseMatrix<std::int32_t>(p, low, v, 2)), InvalidInput);
+  CHECK_THROWS((SparseMatrix<std::int32_t>(p, high, v, 2)), InvalidInput);
+  CHECK_THROWS((SparseMatrix<std::int32_t>(p, i, bad, 2)), InvalidInput);
+  std::vector<std::int64_t> falls{0, 2, 1, 2}, shorter{0, 1};
+  CHECK_THROWS((SparseMatrix<std::int32_t>(falls, i, v, 2)), InvalidInput);
+  CHECK_THROWS((SparseMatrix<std::int32_t>(shorter, i, v, 2)), InvalidInput);
+  CHECK_THROWS((SparseMatrix<std::int32_t>({}, i, v, 2)), InvalidInput);
+}
+
+TEST(linear_kernels_equal_plain_loops) {
+  ThreadPool pool(3);
+  const Matrix m(300, 70, 0.2, 3);
+  const auto rows = m.view();
+  std::vector<std::int64_t> tp(m.columns + 1);
+  std::vector<std::int32_t> ti(m.indices.size());
+  std::vector<double> tv(m.values.size());
+  transpose(pool, rows, tp, ti, tv);
+  const SparseMatrix<std::int32_t> columns(tp, ti, tv, m.rows);
+  for (const char* simd : {"baseline", "avx2", "avx512"}) {
+    if (!simd::select(simd)) continue;
+    for (std::size_t K : {1, 2, 3, 7, 8, 9, 17, 31}) {
+      const auto W = noise(m.columns * K, 4), b = noise(K, 5);
+      std::vector<double> M(m.rows * K), D(m.rows * K), G(m.columns * K), H(m.columns * K);
+      margins(pool, rows, W, b, K, M);
+      dense_margins(pool, m.dense, m.rows, m.columns, W, b, K, D);
+      gradient(pool, columns, M, K, 1, G);
+      dense_gradient(pool, m.dense, m.rows, m.columns, M, K, 1, H);
+      bool ok = true;
+      for (std::size_t r = 0; r < m.rows; ++r)
+        for (std::size_t k = 0; k < K; ++k) {
+          double s = b[k];
+          for (std::size_t j = 0; j < m.columns; ++j) s += m.dense[r * m.columns + j] * W[j * K + k];
+          ok = ok && near(s, M[r * K + k]) && near(s, D[r * K + k]);
+        }
+      for (std::size_t j = 0; j < m.columns; ++j)
+        for (std::size_t k = 0; k < K; ++k) {
+          double s = 0.0;
+          for (std::size_t r = 0; r < m.rows; ++r) s += m.dense[r * m.columns + j] * M[r * K + k];
+          ok = ok && near(s, G[j * K + k]) && near(s, H[j * K + k]);
+        }
+      CHECK(ok);
+    }
+  }
+  simd::select("auto");
+}
+
+TEST(log_loss_is_shifted) {
+  ThreadPool pool(2);
+  std::vector<double> margins{1000.0, -1000.0, 0.0, -1000.0, 1000.0, 0.0};
+  std::vector<std::int32_t> labels{0, 0};
+  const double loss = log_loss(pool, margins, labels, {}, 3);
+  CHECK(near(loss, 2000.0));
+  CHECK(near(margins[3], -1.0) && near(margins[4], 1.0) && margins[0] == 0.0);
+  std::vector<double> binary{800.0, -800.0};
+  labels = {0, 0};
+  CHECK(near(log_loss(pool, binary, labels, {}, 1), 800.0));
+  std::vector<std::int32_t> bad{0, 3};
+  CHECK_THROWS(check_labels(bad, 3), InvalidInput);
+}
+
+TEST(vector_kernels) {
+  ThreadPool pool(2);
+  const std::size_t n = 70001;
+  const auto a = noise(n, 6), b = noise(n, 7);
+  const double* rows[] = {a.data(), b.data()};
+  std::vector<double> grid(4), out(n);
+  dots(pool, rows, rows, n, grid);
+  CHECK(near(grid[1], grid[2]) && near(grid[0], dot(pool, a, a)) && near(grid[3], dot(pool, b, b)));
+  std::vector<double> c{2.0, -3.0};
+  weighted_sum(pool, c, rows, out);
+  bool ok = true;
+  for (std::size_t i = 0; i < n; ++i) ok = ok && near(out[i], 2 * a[i] - 3 * b[i]);
+  CHECK(ok);
+  out[17] = NAN;
+  CHECK(std::isnan(max_abs(pool, out)));
+}
+
+TEST(online_pass_learns) {
+  const Matrix m(400, 5, 0.9, 8);
+  const auto rows = m.view();
+  std::vector<std::int32_t> labels(m.rows);
+  for (std::size_t r = 0; r < m.rows; ++r) labels[r] = m.dense[r * 5] > 0;
+  std::vector<double> z(6), n(6), w(6);
+  Separable penalty;
+  penalty.n_penalised = 5;
+  const double first = online_pass(rows, labels, {}, 1, true, penalty, {}, z, n, w);
+  double last = first;
+  for (int pass = 0; pass < 5; ++pass) last = online_pass(rows, labels, {}, 1, true, penalty, {}, z, n, w);
+  CHECK(last < 0.8 * first);
+  CHECK(w[0] > 0.0);
+  CHECK_THROWS(online_pass(rows, labels, {}, 1, false, penalty, {}, z, n, w), InvalidInput);
+}
+
+TEST(identical_columns_are_found) {
+  ThreadPool pool(2);
+  std::vector<std::int64_t> p{0, 2, 3, 5, 5, 5, 7};
+  std::vector<std::int32_t> i{0, 3, 1, 0, 3, 0, 3}, groups(6);
+  std::vector<double> v{1, 2, 1, 1, 2, 1, 3};
+  const SparseMatrix<std::int32_t> columns(p, i, v, 4);
+  CHECK(identical_columns(pool, columns, groups) == 4);
+  CHECK((groups == std::vector<std::int32_t>{0, 1, 0, 2, 2, 3}));
+}

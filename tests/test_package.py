@@ -1,0 +1,55 @@
+import multiprocessing
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from problems import sparse_data
+
+import loglinear
+from loglinear import _core
+from loglinear.losses import MultinomialLoss
+from loglinear.threads import pool
+
+
+def test_import_is_light():
+    code = "import sys, loglinear, loglinear.solvers, loglinear.losses, loglinear.penalties; print(*sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    heavy = {"sklearn", "matplotlib", "rich", "typer", "pandas"} & set(out)
+    assert not heavy
+
+
+def test_public_names():
+    for name in loglinear.__all__:
+        assert getattr(loglinear, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        loglinear.nothing  # noqa: B018
+    assert set(loglinear.__all__) <= set(dir(loglinear))
+
+
+def _evaluate(_):
+    loss = MultinomialLoss(sparse_data(3), n_threads=2)
+    g = np.empty(loss.n_weights)
+    return loss.value_and_gradient(np.full(loss.n_weights, 0.1), g)
+
+
+@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_forked_children_have_threads_of_their_own():
+    here = _evaluate(0)
+    with multiprocessing.get_context("fork").Pool(2) as children:
+        assert children.map(_evaluate, range(4), chunksize=1) == [here] * 4
+
+
+def test_kernels_refuse_wrong_types_and_read_only_outputs():
+    x = np.zeros(4)
+    frozen = np.zeros(4)
+    frozen.flags.writeable = False
+    with pytest.raises(TypeError):
+        _core.dot(pool(1), x.astype(np.float32), x)
+    with pytest.raises(TypeError):
+        _core.combine(pool(1), 1.0, x, 0.0, x, frozen)
+    with pytest.raises(TypeError):
+        _core.max_abs(pool(1), np.zeros((4, 4))[:, ::2])
+    with pytest.raises(ValueError, match="differ in length"):
+        _core.dot(pool(1), x, np.zeros(5))
