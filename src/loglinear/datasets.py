@@ -111,13 +111,18 @@ def read_for(
         except FormatError:
             format = _KINDS[wanted][1]
     examples = read_examples(source, format, encoding, labelled=labelled, **options)
-    if examples.kind != wanted:
+    return match(examples, wanted, int(model.n_features_in_))
+
+
+def match(examples: Examples, kind: str, n_features: int) -> tuple[Examples, int]:
+    """Examples like those of training (their kind, and for matrices their columns), and how many values were left out."""
+    if examples.kind != kind:
         raise IncompatibleError(
-            f"{examples.source}: the model was trained on {_KINDS[wanted][2]}, but this is {_KINDS[examples.kind][2]}"
+            f"{examples.source}: the model was trained on {_KINDS[kind][2]}, but this is {_KINDS[examples.kind][2]}"
         )
-    if wanted != "matrix":
+    if kind != "matrix":
         return examples, 0
-    X, n_features = examples.X, int(model.n_features_in_)
+    X = examples.X
     unknown = int(np.count_nonzero(X.indices >= n_features))
     if unknown:
         X = X[:, :n_features]
