@@ -234,6 +234,8 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
             points = path.regularization_path(
                 data.take(train), settings, list(strengths), intercept=self.fit_intercept, held_out=data.take(test)
             )
+            if len(points) < strengths.size:  # Ctrl-C in a fold: there is no table to choose from
+                raise KeyboardInterrupt
             table += [(p.held_out_loss, p.held_out_accuracy) for p in points]
         table /= n_folds
         return [(float(s), float(row[0]), float(row[1])) for s, row in zip(strengths, table)]
