@@ -44,7 +44,7 @@ class Examples:
     @property
     def n_features(self) -> int | None:
         """How many different features occur; None for examples that a featuriser still has to read."""
-        return int(np.unique(self.X.indices).size) if self.kind == "matrix" else None
+        return int(np.count_nonzero(np.bincount(self.X.indices, minlength=1))) if self.kind == "matrix" else None
 
 
 def read_examples(

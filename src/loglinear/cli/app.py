@@ -26,6 +26,7 @@ def _root(
 app = typer.Typer(
     callback=_root,
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

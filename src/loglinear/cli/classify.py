@@ -36,7 +36,7 @@ def _ngrams(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise typer.BadParameter(f"whole numbers separated by commas are expected, such as 1,2, not {text!r}") from None
+        raise ValueError(f"--ngrams takes whole numbers separated by commas, such as 1,2, not {text!r}") from None
 
 
 Data = Annotated[str, typer.Argument(metavar="DATA", help="Examples: a file (plain, gzip or xz), or - for stdin.", show_default=False)]
@@ -71,6 +71,7 @@ def train(
     min_count: Annotated[int, typer.Option(help="Drop word n-grams that occur less often.")] = 1,
     encoding: Encoding = "utf-8",
     checkpoint: Annotated[str | None, typer.Option(metavar="FILE", help="Save training here, resume from here.")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print a line per step on stderr.")] = False,
     json: Json = False,
 ) -> None:
     """Train a classifier and save it. Ctrl-C stops early and saves the model trained so far."""
@@ -86,6 +87,7 @@ def train(
         penalty, strength, l1_ratio=l1_ratio, nonnegative=nonnegative, solver=solver, tolerance=tolerance,
         max_iterations=max_iterations, tune=tune if tune in (None, "cv") else "validation", ngrams=orders,
         min_count=min_count, n_threads=threads, random_state=seed, checkpoint=checkpoint,
+        verbose=1 if verbose else "auto",
     )  # fmt: skip
     held_out: dict[str, Any] = {}
     if model.tune == "validation":
@@ -94,7 +96,8 @@ def train(
         valid, _ = match(valid, examples.kind, examples.X.shape[1] if examples.kind == "matrix" else 0)
         held_out = {"X_valid": valid.X, "y_valid": valid.labels}
     model.fit(examples.X, examples.labels, **held_out)
-    model.save(output)
+    with console.naming(output):
+        model.save(output)
     if checkpoint is not None and model.converged_:
         from pathlib import Path
 

@@ -102,6 +102,15 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         raise ValueError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Errors of the system get the name of the file that was being written (a full disk has none of its own)."""
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
 def print_json(value: Any) -> None:
     """One JSON value on one line; numbers JSON lacks (infinity, NaN) become null."""
     print(json.dumps(_finite(value), ensure_ascii=False, allow_nan=False))

@@ -22,7 +22,8 @@ def demo(
     from loglinear.demo import run
 
     report = run(quick=quick, say=console.note if sys.stderr.isatty() else lambda message: None)
-    report.write(output)
+    with console.naming(output):
+        report.write(output)
     if json:
         console.print_json({**report.to_dict(), "report": output})
     else:

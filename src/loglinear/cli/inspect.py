@@ -29,7 +29,8 @@ def inspect(
     else:
         console.print_sections(description.sections())
     if html is not None:
-        write_page(html, f"Model {model}", description.sections())
+        with console.naming(html):
+            write_page(html, f"Model {model}", description.sections())
     if not description.intact:
         console.note(f"DAMAGED: {description.damage}")
         raise typer.Exit(1)
