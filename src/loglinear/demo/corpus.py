@@ -123,4 +123,4 @@ def _topics() -> list[tuple[str, str, str]]:
 def _without_name(text: str, label: str) -> str:
     """The text without words that hold the label's own name (of a short name: without the word itself)."""
     name = re.escape(label)
-    return re.sub(rf"\w*{name}\w*" if len(label) > 3 else rf"\b{name}\b", " ", text, flags=re.IGNORECASE)
+    return re.sub(rf"\w*{name}\w*" if len(label) > 2 else rf"\b{name}\b", " ", text, flags=re.IGNORECASE)
