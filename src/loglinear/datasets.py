@@ -57,7 +57,7 @@ def read_examples(
 ) -> Examples:
     """Read a file (plain, gzip, xz, or ``-``); ``format`` is guessed from its name or its first line unless given.
 
-    Without ``labelled``, a line of tsv is all text and labels of jsonl are ignored; svmlight lines always carry a label.
+    Without ``labelled``, a line of tsv is all text and labels of jsonl are ignored; lines of svmlight have labels anyway.
     """
     format, name = guess(source) if format is None else format, name_of(source)
     if format not in FORMATS:
@@ -97,7 +97,13 @@ def kind_of(model: Any) -> str:
 
 
 def read_for(
-    model: Any, source: Source, format: str | None = None, encoding: str = "utf-8", *, labelled: bool = True, **options: Any
+    model: Any,
+    source: Source,
+    format: str | None = None,
+    encoding: str = "utf-8",
+    *,
+    labelled: bool = True,
+    **options: Any,
 ) -> tuple[Examples, int]:
     """Examples a trained classifier can read, and how many values were left out as features it does not know.
 
@@ -115,7 +121,7 @@ def read_for(
 
 
 def match(examples: Examples, kind: str, n_features: int) -> tuple[Examples, int]:
-    """Examples like those of training (their kind, and for matrices their columns), and how many values were left out."""
+    """Examples as in training (of this kind, with these columns if a matrix), and how many values were left out."""
     if examples.kind != kind:
         raise IncompatibleError(
             f"{examples.source}: the model was trained on {_KINDS[kind][2]}, but this is {_KINDS[examples.kind][2]}"

@@ -22,6 +22,11 @@ def invoke(*args: object, stdin: str | bytes | None = None) -> Result:
 def run(*args: object, stdin: bytes | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the installed command."""
     done = subprocess.run(
-        [COMMAND, *map(str, args)], input=stdin, capture_output=True, timeout=60, env={**os.environ, **environment}, check=False
+        [COMMAND, *map(str, args)],
+        input=stdin,
+        capture_output=True,
+        timeout=60,
+        env={**os.environ, **environment},
+        check=False,
     )
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())

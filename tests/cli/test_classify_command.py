@@ -11,17 +11,27 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import COMMAND, invoke, run
 
 import loglinear
-
-from commands import COMMAND, invoke, run
 
 
 def test_a_real_run_from_training_to_inspection(folder: Path, tmp_path: Path) -> None:
     model = tmp_path / "m.ll"
     trained = run("classify", "train", folder / "train.tsv", "-o", model, "--ngrams", "1,2", "--penalty", "l1")
     assert trained.returncode == 0, trained.stderr
-    for word in ("examples", "features", "classes", "solver", "owlqn", "objective", "violation", "steps", "seconds", "non-zero"):
+    for word in (
+        "examples",
+        "features",
+        "classes",
+        "solver",
+        "owlqn",
+        "objective",
+        "violation",
+        "steps",
+        "seconds",
+        "non-zero",
+    ):
         assert word in trained.stdout
     assert trained.stderr == ""
     scored = run("classify", "eval", model, folder / "test.tsv", "--json")
@@ -156,7 +166,17 @@ def test_a_checkpoint_goes_when_training_has_converged(folder: Path, tmp_path: P
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_ctrl_c_saves_the_model_trained_so_far(folder: Path, tmp_path: Path) -> None:
     model = tmp_path / "m.ll"
-    endless = ["--solver", "fista", "--penalty", "none", "--tolerance", "0", "--max-iterations", "100000000", "--verbose"]
+    endless = [
+        "--solver",
+        "fista",
+        "--penalty",
+        "none",
+        "--tolerance",
+        "0",
+        "--max-iterations",
+        "100000000",
+        "--verbose",
+    ]
     process = subprocess.Popen(
         [COMMAND, "classify", "train", str(folder / "train.tsv"), "-o", str(model), *endless],
         stdout=subprocess.PIPE,

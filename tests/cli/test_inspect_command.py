@@ -7,14 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from loglinear import __version__
-
 from commands import invoke, run
+
+from loglinear import __version__
 
 
 def test_version_is_quick_and_loads_nothing_heavy() -> None:
     assert run("--version").stdout == f"loglinear {__version__}\n"
-    code = "import sys, loglinear.cli.app; print([m for m in ('numpy', 'scipy', 'sklearn', 'loglinear._core') if m in sys.modules])"
+    heavy = ("numpy", "scipy", "sklearn", "loglinear._core")
+    code = f"import sys, loglinear.cli.app; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
@@ -50,7 +51,9 @@ def test_a_damaged_file_is_told(folder: Path, tmp_path: Path) -> None:
 
 
 def test_the_page_escapes_what_the_model_holds(tmp_path: Path) -> None:
-    lines = "".join(json.dumps({"label": label, "tokens": [token]}) + "\n" for label, token in (("<b>", "<script>"), ("&", "x\ty")))
+    lines = "".join(
+        json.dumps({"label": label, "tokens": [token]}) + "\n" for label, token in (("<b>", "<script>"), ("&", "x\ty"))
+    )
     model, page = tmp_path / "m.ll", tmp_path / "m.html"
     assert invoke("classify", "train", "-", "-o", model, "--format", "jsonl", stdin=lines).exit_code == 0
     assert invoke("inspect", model, "--html", page).exit_code == 0

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from commands import invoke, run
 
 TWO = b"a\tone two\nb\tthree\n"
@@ -14,7 +13,11 @@ BAD = {
     "empty": (b"", "tsv", "holds no examples"),
     "empty svmlight": (b"# nothing\n", "svmlight", "holds no examples"),
     "one class": (b"a\tx y\na\tz\n", "tsv", "every example is 'a'"),
-    "latin-1": (b"a\tcaf\xe9\n", "tsv", "byte 0xe9 at offset 5 is not valid utf-8; name the right encoding with --encoding"),
+    "latin-1": (
+        b"a\tcaf\xe9\n",
+        "tsv",
+        "byte 0xe9 at offset 5 is not valid utf-8; name the right encoding with --encoding",
+    ),
     "10 MB without a tab": (b"word " * 2_000_000, "tsv", ":1: the line has no TAB"),
     "negative index": (b"1 -1:1\n", "svmlight", ":1: negative index"),
     "unsorted": (b"1 1:1\n1 3:1 2:1\n", "svmlight", ":2: index 2 follows 3"),
@@ -136,7 +139,11 @@ def test_models_that_are_none(folder: Path, tmp_path: Path) -> None:
     for content, message in ((b"", "not a model file"), (b"hello" * 100, "not a model file")):
         path = tmp_path / "x.ll"
         path.write_bytes(content)
-        for command in (("inspect", path), ("classify", "predict", path), ("classify", "eval", path, folder / "test.tsv")):
+        for command in (
+            ("inspect", path),
+            ("classify", "predict", path),
+            ("classify", "eval", path, folder / "test.tsv"),
+        ):
             done = invoke(*command)
             assert done.exit_code == 2
             assert message in sentence(done)

@@ -18,7 +18,9 @@ def _version(wanted: bool) -> None:
 
 
 def _root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Log-linear models of language: convex, small, exact, explainable, fast on a CPU."""
 

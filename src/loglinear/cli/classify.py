@@ -23,7 +23,12 @@ def _list_solvers(value: str) -> str:
     if value == "list":
         from loglinear.solvers import SOLVERS
 
-        _list([("auto", "The solver that suits the loss and the penalty; training says which and why."), *SOLVERS.describe()])
+        _list(
+            [
+                ("auto", "The solver that suits the loss and the penalty; training says which and why."),
+                *SOLVERS.describe(),
+            ]
+        )
     return value
 
 
@@ -39,7 +44,10 @@ def _ngrams(text: str) -> tuple[int, ...]:
         raise ValueError(f"--ngrams takes whole numbers separated by commas, such as 1,2, not {text!r}") from None
 
 
-Data = Annotated[str, typer.Argument(metavar="DATA", help="Examples: a file (plain, gzip or xz), or - for stdin.", show_default=False)]
+Data = Annotated[
+    str,
+    typer.Argument(metavar="DATA", help="Examples: a file (plain, gzip or xz), or - for stdin.", show_default=False),
+]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)]
 Format = Annotated[str | None, typer.Option("--format", metavar="svmlight|tsv|jsonl", help="Guessed unless given.")]
 Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of tsv and jsonl.")]
@@ -51,15 +59,22 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 @console.command
 def train(
     data: Data,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.", show_default=False)],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.", show_default=False)
+    ],
     format: Format = None,
     penalty: Annotated[
-        str, typer.Option(metavar="l2|l1|elastic_net|none|list", callback=_list_penalties, is_eager=True, help="list: describe all.")
+        str,
+        typer.Option(
+            metavar="l2|l1|elastic_net|none|list", callback=_list_penalties, is_eager=True, help="list: describe all."
+        ),
     ] = "l2",
     strength: Annotated[float, typer.Option(help="Weight of the penalty; 1/C of scikit-learn.")] = 1.0,
     l1_ratio: Annotated[float, typer.Option(help="Share of l1 in the elastic net.")] = 0.5,
     nonnegative: Annotated[bool, typer.Option("--nonnegative", help="Keep all weights at or above zero.")] = False,
-    tune: Annotated[str | None, typer.Option(metavar="FILE|cv", help="Choose the strength on held-out examples.")] = None,
+    tune: Annotated[
+        str | None, typer.Option(metavar="FILE|cv", help="Choose the strength on held-out examples.")
+    ] = None,
     solver: Annotated[
         str, typer.Option(metavar="auto|NAME|list", callback=_list_solvers, is_eager=True, help="list: describe all.")
     ] = "auto",
@@ -70,7 +85,9 @@ def train(
     ngrams: Annotated[str, typer.Option(metavar="N,N,...", help="Word n-grams of texts that are features.")] = "1",
     min_count: Annotated[int, typer.Option(help="Drop word n-grams that occur less often.")] = 1,
     encoding: Encoding = "utf-8",
-    checkpoint: Annotated[str | None, typer.Option(metavar="FILE", help="Save training here, resume from here.")] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Save training here, resume from here.")
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Print a line per step on stderr.")] = False,
     json: Json = False,
 ) -> None:
@@ -135,7 +152,9 @@ def _summary(model: Any, examples: Any, output: str) -> dict[str, Any]:
         "training_accuracy": accuracy(examples.labels, model.predict(examples.X)),
     }
     if model.tune is not None:
-        summary["tuning"] = [dict(zip(("strength", "held_out_loss", "held_out_accuracy"), row)) for row in model.tuning_]
+        summary["tuning"] = [
+            dict(zip(("strength", "held_out_loss", "held_out_accuracy"), row)) for row in model.tuning_
+        ]
     return summary
 
 
@@ -161,7 +180,12 @@ def _print_summary(s: dict[str, Any]) -> None:
 @app.command("eval")
 @console.command
 def evaluate(
-    model: Model, data: Data, format: Format = None, encoding: Encoding = "utf-8", threads: Threads = None, json: Json = False
+    model: Model,
+    data: Data,
+    format: Format = None,
+    encoding: Encoding = "utf-8",
+    threads: Threads = None,
+    json: Json = False,
 ) -> None:
     """Score a classifier on labelled examples."""
     from loglinear.metrics import evaluate as score
@@ -169,7 +193,9 @@ def evaluate(
     classifier, examples = _read(model, data, format, encoding, threads, labelled=True)
     result = score(classifier, examples.X, examples.labels)
     if result.unseen:
-        names = ", ".join(f"{label!r} ({count})" for label, count in sorted(result.unseen.items(), key=lambda p: -p[1])[:10])
+        names = ", ".join(
+            f"{label!r} ({count})" for label, count in sorted(result.unseen.items(), key=lambda p: -p[1])[:10]
+        )
         more = "" if len(result.unseen) <= 10 else f" and {len(result.unseen) - 10} more"
         console.note(f"warning: labels never seen in training count as errors: {names}{more}")
     if json:
@@ -198,7 +224,9 @@ def predict(
     model: Model,
     data: Data = "-",
     format: Format = None,
-    labelled: Annotated[bool, typer.Option("--labelled", help="Lines of tsv begin with a label, to be ignored.")] = False,
+    labelled: Annotated[
+        bool, typer.Option("--labelled", help="Lines of tsv begin with a label, to be ignored.")
+    ] = False,
     proba: Annotated[bool, typer.Option("--proba", help="Print the probability of every class.")] = False,
     encoding: Encoding = "utf-8",
     threads: Threads = None,
@@ -214,14 +242,20 @@ def predict(
     probabilities = classifier.predict_proba(examples.X)
     for best, row in zip(probabilities.argmax(axis=1).tolist(), probabilities):
         if json:
-            console.print_json({"label": labels[best], **({"probabilities": dict(zip(labels, row.tolist()))} if proba else {})})
+            console.print_json(
+                {"label": labels[best], **({"probabilities": dict(zip(labels, row.tolist()))} if proba else {})}
+            )
         elif proba:
-            print("\t".join([plain_line(labels[best]), *(f"{plain_line(name)}={p:.6g}" for name, p in zip(labels, row))]))
+            print(
+                "\t".join([plain_line(labels[best]), *(f"{plain_line(name)}={p:.6g}" for name, p in zip(labels, row))])
+            )
         else:
             print(plain_line(labels[best]))
 
 
-def _read(path: str, data: str, format: str | None, encoding: str, threads: int | None, *, labelled: bool) -> tuple[Any, Any]:
+def _read(
+    path: str, data: str, format: str | None, encoding: str, threads: int | None, *, labelled: bool
+) -> tuple[Any, Any]:
     """The classifier and the examples, and one line on stderr about features it does not know."""
     from loglinear.datasets import read_for
     from loglinear.errors import IncompatibleError
@@ -233,5 +267,7 @@ def _read(path: str, data: str, format: str | None, encoding: str, threads: int 
     model.n_threads = threads
     examples, unknown = read_for(model, data, format, encoding, labelled=labelled, n_threads=threads)
     if unknown:
-        console.note(f"note: {unknown:,} values of features past the model's last ({model.n_features_in_ - 1}) are ignored")
+        console.note(
+            f"note: {unknown:,} values of features past the model's last ({model.n_features_in_ - 1}) are ignored"
+        )
     return model, examples

@@ -12,7 +12,9 @@ from loglinear.cli import console
 
 @console.command
 def demo(
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Report to write.")] = "demo-report.html",
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Report to write.")
+    ] = "demo-report.html",
     quick: Annotated[bool, typer.Option("--quick", help="A smaller version, in a few seconds.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

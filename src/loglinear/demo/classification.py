@@ -1,4 +1,4 @@
-"""Classification: penalties and solvers side by side, what was learnt, one decision explained, and a race to the optimum."""
+"""Penalties and solvers side by side, what was learnt, one decision explained, and a race to the optimum."""
 
 from __future__ import annotations
 
@@ -78,7 +78,9 @@ def compare(corpus: Corpus) -> tuple[Table, dict[tuple[str, str], MaxentClassifi
     n_weights = next(iter(models.values())).coef_.size
     columns = ("penalty", "solver", "test accuracy", "objective", "seconds", "steps", "non-zero weights", "optimal")
     strengths = ", ".join(f"{name} {value:g}" for name, value in STRENGTH.items())
-    return Table(columns, rows, note=f"{n_weights:,} weights in all; strengths: {strengths}. Times include reading words."), models
+    return Table(
+        columns, rows, note=f"{n_weights:,} weights in all; strengths: {strengths}. Times include reading words."
+    ), models
 
 
 def explained(corpus: Corpus, model: MaxentClassifier) -> Section:
@@ -89,9 +91,13 @@ def explained(corpus: Corpus, model: MaxentClassifier) -> Section:
     short = np.array([40 <= len(text) <= 240 for text in corpus.test_texts])
     number = int(np.argmin(np.abs(best - 0.8) + 10.0 * ~(right & short)))
     text, explanation = corpus.test_texts[number], model.explain(corpus.test_texts[number])
-    rows = [(push.feature, push.value, push.weight, push.contribution) for push in explanation.top(8)]
-    rows.append(("(intercept)", None, None, explanation.intercepts[explanation.predicted]))
-    rows.append(("(all other features)", None, None, explanation.scores[explanation.predicted] - sum(row[3] for row in rows)))
+    label, pushes = explanation.predicted, explanation.top(8)
+    rest = explanation.scores[label] - explanation.intercepts[label] - sum(push.contribution for push in pushes)
+    rows: list[tuple[str, float | None, float | None, float]] = [
+        *((push.feature, push.value, push.weight, push.contribution) for push in pushes),
+        ("(intercept)", None, None, explanation.intercepts[label]),
+        ("(all other features)", None, None, rest),
+    ]
     ranked = sorted(explanation.probabilities.items(), key=lambda pair: -pair[1])[:3]
     said = ", ".join(f"{label} {probability:.3f}" for label, probability in ranked)
     return Section(
@@ -126,7 +132,13 @@ def race(corpus: Corpus) -> Section:
     return Section(
         "A race to the optimum",
         [f"All solvers minimise the same function of {objective.n_weights:,} weights (equal features merged)."],
-        tables=[Table(("solver", "seconds", "steps", "relative gap", "violation"), rows, note=note if problem.by_examples else "")],
+        tables=[
+            Table(
+                ("solver", "seconds", "steps", "relative gap", "violation"),
+                rows,
+                note=note if problem.by_examples else "",
+            )
+        ],
         plots=[convergence(title, runs, best)],
     )
 

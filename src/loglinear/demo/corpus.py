@@ -38,7 +38,7 @@ class Corpus:
 
 
 def stdlib_docstrings(*, quick: bool = False, folder: str | None = None) -> Corpus:
-    """The docstrings of the packages and modules that have most of them; of pydoc's topics where sources are missing."""
+    """The docstrings of the packages and modules that have most; pydoc's topics where sources are missing."""
     root = Path(sysconfig.get_path("stdlib") if folder is None else folder)
     found = list(_docstrings(root, _QUICK if quick else None))
     what = f"docstrings of the standard library in {root}"
@@ -83,7 +83,9 @@ def _sources(root: Path, only: set[str] | None) -> Iterator[Path]:
         folders[:] = sorted(f for f in folders if f not in _SKIPPED and not f.startswith(("__", "config-")))
         if only is not None and top:
             folders[:], files = [f for f in folders if f in only], []
-        yield from (Path(folder, f) for f in sorted(files) if f.endswith(".py") and not f.startswith(("test_", "_test")))
+        yield from (
+            Path(folder, f) for f in sorted(files) if f.endswith(".py") and not f.startswith(("test_", "_test"))
+        )
 
 
 def _documented(path: Path) -> Iterator[tuple[str, str]]:

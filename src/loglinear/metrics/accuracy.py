@@ -49,7 +49,9 @@ class Scores:
 def _pair(truth: Any, predicted: Any) -> tuple[np.ndarray, np.ndarray]:
     truth, predicted = np.asarray(truth), np.asarray(predicted)
     if truth.ndim != 1 or truth.shape != predicted.shape:
-        raise ValueError(f"one label and one prediction per example are needed, not {truth.shape} and {predicted.shape}")
+        raise ValueError(
+            f"one label and one prediction per example are needed, not {truth.shape} and {predicted.shape}"
+        )
     if truth.size == 0:
         raise ValueError("there are no examples to score")
     return truth, predicted
@@ -95,7 +97,9 @@ def log_loss(truth: Any, log_probabilities: Any, classes: Sequence[Any]) -> floa
     logs = np.asarray(log_probabilities, dtype=np.float64)
     truth = np.asarray(truth)
     if logs.ndim != 2 or logs.shape != (truth.size, len(classes)):
-        raise ValueError(f"log-probabilities of shape {logs.shape} for {truth.size} examples and {len(classes)} classes")
+        raise ValueError(
+            f"log-probabilities of shape {logs.shape} for {truth.size} examples and {len(classes)} classes"
+        )
     if truth.size == 0:
         raise ValueError("there are no examples to score")
     number = {label: c for c, label in enumerate(classes)}

@@ -23,7 +23,13 @@ class Evaluation:
         """As plain values, for JSON."""
         scores = self.scores.to_dict()
         confusion, classes = scores.pop("confusion"), scores.pop("classes")
-        return {**scores, "log_loss": self.log_loss, "unseen_labels": self.unseen, "classes": classes, "confusion": confusion}
+        return {
+            **scores,
+            "log_loss": self.log_loss,
+            "unseen_labels": self.unseen,
+            "classes": classes,
+            "confusion": confusion,
+        }
 
 
 def evaluate(model: Any, X: Any, labels: list[str]) -> Evaluation:

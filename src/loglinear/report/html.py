@@ -13,11 +13,13 @@ from loglinear.report.plots import MISSING, Plot, svg
 from loglinear.report.tables import Table, to_html
 
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; }
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; border-bottom: 1px solid #ddd; }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding: .3rem 0; }
-th, td { text-align: left; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid #eee; vertical-align: top; overflow-wrap: anywhere; }
+th, td { text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid #eee; }
+td { overflow-wrap: anywhere; }
 th { border-bottom: 2px solid #bbb; } .n { text-align: right; }
 .note, footer { color: #666; font-size: .9rem; } svg { max-width: 100%; height: auto; }
 pre { background: #f6f6f6; padding: .7rem; white-space: pre-wrap; overflow-wrap: anywhere; }

@@ -19,7 +19,9 @@ from loglinear.report.tables import Table
 class HasTopFeatures(Protocol):
     """A model that can name its strongest features per class."""
 
-    def top_features(self, k: int = 10) -> dict[Any, list[tuple[str, float]]]: ...
+    def top_features(self, k: int = 10) -> dict[Any, list[tuple[str, float]]]:
+        """For every class the k features with the largest weights."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,13 @@ class ModelDescription:
         training = {name: value for name, value in self.summary.items() if name not in ("tuning", "nonzero_weights")}
         sections = [
             Section("File", tables=[Table(("", "value"), file)]),
-            Section("Settings", tables=[Table(("setting", "value"), [(k, _text(v)) for k, v in sorted(settings.items())])]),
-            Section("Training", tables=[Table(("", "value"), [(k.replace("_", " "), _text(v)) for k, v in training.items()])]),
+            Section(
+                "Settings", tables=[Table(("setting", "value"), [(k, _text(v)) for k, v in sorted(settings.items())])]
+            ),
+            Section(
+                "Training",
+                tables=[Table(("", "value"), [(k.replace("_", " "), _text(v)) for k, v in training.items()])],
+            ),
         ]
         if "tuning" in self.summary:
             rows = self.summary["tuning"]

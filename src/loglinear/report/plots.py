@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 MISSING = "Plots need matplotlib, which is not installed here: pip install loglinear[plot] adds them."
@@ -33,7 +33,9 @@ class Plot:
     note: str = ""
 
 
-def convergence(title: str, runs: dict[str, tuple[Sequence[float], Sequence[float]]], best: float, note: str = "") -> Plot:
+def convergence(
+    title: str, runs: Mapping[str, tuple[Sequence[float], Sequence[float]]], best: float, note: str = ""
+) -> Plot:
     """Gap of the objective to ``best`` against time; ``runs`` maps a solver to its (seconds, objective values)."""
     curves = []
     for label, (seconds, values) in runs.items():

@@ -28,7 +28,7 @@ class Table:
 
 
 def cell_text(value: Any) -> str:
-    """A cell as text: whole numbers with thousands marks, others to four or five figures, tabs and line ends escaped."""
+    """A cell as text: whole numbers with thousands marks, others to a few figures, tabs and line ends escaped."""
     if value is None:
         return ""
     if isinstance(value, bool) or not _is_number(value):
