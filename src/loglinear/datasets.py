@@ -57,7 +57,7 @@ def read_examples(
 ) -> Examples:
     """Read a file (plain, gzip, xz, or ``-``); ``format`` is guessed from its name or its first line unless given.
 
-    Without ``labelled``, a line of tsv is all text and labels of jsonl are ignored; lines of svmlight have labels anyway.
+    Without ``labelled``, a line of tsv is all text and labels of jsonl are ignored; svmlight always has labels.
     """
     format, name = guess(source) if format is None else format, name_of(source)
     if format not in FORMATS:

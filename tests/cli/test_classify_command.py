@@ -20,18 +20,7 @@ def test_a_real_run_from_training_to_inspection(folder: Path, tmp_path: Path) ->
     model = tmp_path / "m.ll"
     trained = run("classify", "train", folder / "train.tsv", "-o", model, "--ngrams", "1,2", "--penalty", "l1")
     assert trained.returncode == 0, trained.stderr
-    for word in (
-        "examples",
-        "features",
-        "classes",
-        "solver",
-        "owlqn",
-        "objective",
-        "violation",
-        "steps",
-        "seconds",
-        "non-zero",
-    ):
+    for word in ("examples", "features", "classes", "solver", "objective", "violation", "non-zero", "accuracy"):
         assert word in trained.stdout
     assert trained.stderr == ""
     scored = run("classify", "eval", model, folder / "test.tsv", "--json")
@@ -57,7 +46,7 @@ def test_training_reports_json_and_nothing_else_on_stdout(folder: Path, tmp_path
     done = invoke("classify", "train", folder / "train.tsv", "-o", tmp_path / "m.ll", "--json", "--max-iterations", 2)
     assert done.exit_code == 0
     summary = json.loads(done.stdout)
-    assert summary["examples"] == 284 or summary["examples"] > 100
+    assert summary["examples"] > 100
     assert summary["classes"] == 6
     assert not summary["converged"]
     assert done.stderr.startswith("warning: training stopped before the optimum")
@@ -114,7 +103,7 @@ def test_numbered_features(folder: Path) -> None:
     done = invoke("classify", "eval", folder / "numbers.ll", folder / "test.svm", "--json")
     assert done.exit_code == 0
     assert json.loads(done.stdout)["accuracy"] == 1.0
-    assert done.stderr == "note: 1 values of features past the model's last (3) are ignored\n"
+    assert done.stderr == "note: features past the model's last (3) are ignored (values left out: 1)\n"
     done = invoke("classify", "predict", folder / "numbers.ll", "-", stdin="0 1:1\n0 2:1\n")
     assert done.stdout == "1\n-1\n"
     assert done.stderr == ""
@@ -161,6 +150,16 @@ def test_a_checkpoint_goes_when_training_has_converged(folder: Path, tmp_path: P
     assert checkpoint.exists()
     assert invoke(*args).exit_code == 0
     assert not checkpoint.exists()
+
+
+def test_a_reader_that_has_enough_ends_it_quietly(folder: Path) -> None:
+    command = [COMMAND, "classify", "predict", str(folder / "text.ll"), "--proba"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+    _, errors = process.communicate(b"parse a cookie\n" * 2000, timeout=30)
+    assert errors == b""
+    assert process.returncode == 141
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")

@@ -267,7 +267,6 @@ def _read(
     model.n_threads = threads
     examples, unknown = read_for(model, data, format, encoding, labelled=labelled, n_threads=threads)
     if unknown:
-        console.note(
-            f"note: {unknown:,} values of features past the model's last ({model.n_features_in_ - 1}) are ignored"
-        )
+        last = model.n_features_in_ - 1
+        console.note(f"note: features past the model's last ({last}) are ignored (values left out: {unknown:,})")
     return model, examples

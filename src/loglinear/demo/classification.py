@@ -30,6 +30,7 @@ RUNS = [
     ("l2", "newton"),
     ("l2", "clustered"),
     ("l1", "auto"),
+    ("l1", "owlqn"),
     ("elastic_net", "auto"),
 ]
 
