@@ -139,7 +139,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, numbers = np.unique(y, return_inverse=True)
         if self.classes_.size < 2:
             raise ValueError(
-                f"Classifier can't train when only one class is present: every example is {self.classes_[0]!r}. "
+                f"Classifier can't train when only one class is present: every example is {self.classes_.tolist()[0]!r}. "
                 "At least two classes are needed."
             )
         return numbers.astype(np.int32)
@@ -234,6 +234,8 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
             points = path.regularization_path(
                 data.take(train), settings, list(strengths), intercept=self.fit_intercept, held_out=data.take(test)
             )
+            if len(points) < strengths.size:  # Ctrl-C in a fold: there is no table to choose from
+                raise KeyboardInterrupt
             table += [(p.held_out_loss, p.held_out_accuracy) for p in points]
         table /= n_folds
         return [(float(s), float(row[0]), float(row[1])) for s, row in zip(strengths, table)]
@@ -244,7 +246,9 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
         unseen = (numbers >= self.classes_.size) | (self.classes_[np.minimum(numbers, self.classes_.size - 1)] != y)
         if np.any(unseen):
             where = int(np.flatnonzero(unseen)[0])
-            raise ValueError(f"label {y[where]!r} (example {where}) was not seen in training; known: {list(self.classes_)}")
+            raise ValueError(
+                f"label {y.tolist()[where]!r} (example {where}) was not seen in training; known: {self.classes_.tolist()}"
+            )
         return numbers.astype(np.int32)
 
     def _warn(self, data: MulticlassData) -> None:
@@ -308,7 +312,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
             self.strength_ = settings.strength
         else:
             if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
-                raise ValueError(f"classes differ from those of the first call to partial_fit: {list(self.classes_)}")
+                raise ValueError(f"classes differ from those of the first call to partial_fit: {self.classes_.tolist()}")
             rows = self._encode(X, fit=False)
         K = 1 if self.classes_.size == 2 else self.classes_.size
         y = np.asarray(y)

@@ -1,0 +1,272 @@
+"""``loglinear classify``: train, evaluate and use classifiers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from loglinear.cli import console
+
+app = typer.Typer(help="Train, evaluate and use maximum-entropy classifiers.", no_args_is_help=True)
+
+
+def _list_penalties(value: str) -> str:
+    if value == "list":
+        from loglinear.penalties import PENALTIES
+
+        _list(PENALTIES.describe())
+    return value
+
+
+def _list_solvers(value: str) -> str:
+    if value == "list":
+        from loglinear.solvers import SOLVERS
+
+        _list(
+            [
+                ("auto", "The solver that suits the loss and the penalty; training says which and why."),
+                *SOLVERS.describe(),
+            ]
+        )
+    return value
+
+
+def _list(described: list[tuple[str, str]]) -> None:
+    console.print_facts(described)
+    raise typer.Exit
+
+
+def _ngrams(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(f"--ngrams takes whole numbers separated by commas, such as 1,2, not {text!r}") from None
+
+
+Data = Annotated[
+    str,
+    typer.Argument(metavar="DATA", help="Examples: a file (plain, gzip or xz), or - for stdin.", show_default=False),
+]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)]
+Format = Annotated[str | None, typer.Option("--format", metavar="svmlight|tsv|jsonl", help="Guessed unless given.")]
+Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of tsv and jsonl.")]
+Threads = Annotated[int | None, typer.Option("--threads", help="Native threads.", show_default="all cores")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+@console.command
+def train(
+    data: Data,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.", show_default=False)
+    ],
+    format: Format = None,
+    penalty: Annotated[
+        str,
+        typer.Option(
+            metavar="l2|l1|elastic_net|none|list", callback=_list_penalties, is_eager=True, help="list: describe all."
+        ),
+    ] = "l2",
+    strength: Annotated[float, typer.Option(help="Weight of the penalty; 1/C of scikit-learn.")] = 1.0,
+    l1_ratio: Annotated[float, typer.Option(help="Share of l1 in the elastic net.")] = 0.5,
+    nonnegative: Annotated[bool, typer.Option("--nonnegative", help="Keep all weights at or above zero.")] = False,
+    tune: Annotated[
+        str | None, typer.Option(metavar="FILE|cv", help="Choose the strength on held-out examples.")
+    ] = None,
+    solver: Annotated[
+        str, typer.Option(metavar="auto|NAME|list", callback=_list_solvers, is_eager=True, help="list: describe all.")
+    ] = "auto",
+    threads: Threads = None,
+    max_iterations: Annotated[int, typer.Option(help="Most solver steps.")] = 1000,
+    tolerance: Annotated[float, typer.Option(help="Violation of optimality to reach, relative.")] = 1e-4,
+    seed: Annotated[int | None, typer.Option(help="Seed of the stochastic solver and of cross-validation.")] = None,
+    ngrams: Annotated[str, typer.Option(metavar="N,N,...", help="Word n-grams of texts that are features.")] = "1",
+    min_count: Annotated[int, typer.Option(help="Drop word n-grams that occur less often.")] = 1,
+    encoding: Encoding = "utf-8",
+    checkpoint: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Save training here, resume from here.")
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print a line per step on stderr.")] = False,
+    json: Json = False,
+) -> None:
+    """Train a classifier and save it. Ctrl-C stops early and saves the model trained so far."""
+    orders = _ngrams(ngrams)
+    for path in filter(None, (output, checkpoint)):
+        console.check_writable(path)
+
+    from loglinear.datasets import match, read_examples
+    from loglinear.models import MaxentClassifier
+
+    examples = read_examples(data, format, encoding, n_threads=threads)
+    model = MaxentClassifier(
+        penalty, strength, l1_ratio=l1_ratio, nonnegative=nonnegative, solver=solver, tolerance=tolerance,
+        max_iterations=max_iterations, tune=tune if tune in (None, "cv") else "validation", ngrams=orders,
+        min_count=min_count, n_threads=threads, random_state=seed, checkpoint=checkpoint,
+        verbose=1 if verbose else "auto",
+    )  # fmt: skip
+    held_out: dict[str, Any] = {}
+    if model.tune == "validation":
+        assert tune is not None
+        valid = read_examples(tune, format, encoding, n_threads=threads)
+        valid, _ = match(valid, examples.kind, examples.X.shape[1] if examples.kind == "matrix" else 0)
+        held_out = {"X_valid": valid.X, "y_valid": valid.labels}
+    model.fit(examples.X, examples.labels, **held_out)
+    with console.naming(output):
+        model.save(output)
+    if checkpoint is not None and model.converged_:
+        from pathlib import Path
+
+        Path(checkpoint).unlink(missing_ok=True)
+    summary = _summary(model, examples, output)
+    if json:
+        console.print_json(summary)
+    else:
+        _print_summary(summary)
+    if model.status_ == "interrupted":
+        console.note(f"interrupted: the model trained so far ({model.n_iter_} steps) is saved in {output}")
+        raise typer.Exit(console.INTERRUPTED)
+
+
+def _summary(model: Any, examples: Any, output: str) -> dict[str, Any]:
+    from loglinear.metrics import accuracy
+
+    summary = {
+        "model": output,
+        "examples": len(examples),
+        "features": examples.n_features if examples.n_features is not None else int(model.n_features_in_),
+        "classes": len(model.classes_),
+        "penalty": model.penalty,
+        "strength": model.strength_,
+        "solver": model.solver_,
+        "solver_reason": model.solver_reason_,
+        "status": model.status_,
+        "converged": bool(model.converged_),
+        "objective": model.objective_,
+        "violation": model.violation_,
+        "steps": model.n_iter_,
+        "seconds": model.fit_seconds_,
+        "weights": int(model.coef_.size),
+        "nonzero_weights": int((model.coef_ != 0).sum()),
+        "training_accuracy": accuracy(examples.labels, model.predict(examples.X)),
+    }
+    if model.tune is not None:
+        summary["tuning"] = [
+            dict(zip(("strength", "held_out_loss", "held_out_accuracy"), row)) for row in model.tuning_
+        ]
+    return summary
+
+
+def _print_summary(s: dict[str, Any]) -> None:
+    console.print_facts(
+        [
+            ("examples", f"{s['examples']:,}"),
+            ("features", f"{s['features']:,}"),
+            ("classes", f"{s['classes']:,}"),
+            ("penalty", f"{s['penalty']}, strength {s['strength']:.6g}{' (tuned)' if 'tuning' in s else ''}"),
+            ("solver", f"{s['solver']} ({s['solver_reason']})"),
+            ("objective", f"{s['objective']:.8g}"),
+            ("violation", f"{s['violation']:.3g} ({s['status']})"),
+            ("steps", f"{s['steps']:,}"),
+            ("seconds", f"{s['seconds']:.2f}"),
+            ("non-zero weights", f"{s['nonzero_weights']:,} of {s['weights']:,}"),
+            ("training accuracy", f"{s['training_accuracy']:.4f}"),
+            ("model", s["model"]),
+        ]
+    )
+
+
+@app.command("eval")
+@console.command
+def evaluate(
+    model: Model,
+    data: Data,
+    format: Format = None,
+    encoding: Encoding = "utf-8",
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Score a classifier on labelled examples."""
+    from loglinear.metrics import evaluate as score
+
+    classifier, examples = _read(model, data, format, encoding, threads, labelled=True)
+    result = score(classifier, examples.X, examples.labels)
+    if result.unseen:
+        names = ", ".join(
+            f"{label!r} ({count})" for label, count in sorted(result.unseen.items(), key=lambda p: -p[1])[:10]
+        )
+        more = "" if len(result.unseen) <= 10 else f" and {len(result.unseen) - 10} more"
+        console.note(f"warning: labels never seen in training count as errors: {names}{more}")
+    if json:
+        console.print_json(result.to_dict())
+        return
+    from loglinear.report.tables import Table
+
+    scores = result.scores
+    facts = [
+        ("examples", f"{scores.n_examples:,}"),
+        ("accuracy", f"{scores.accuracy:.4f}"),
+        ("log-loss", "none: no label is known" if result.log_loss is None else f"{result.log_loss:.4f}"),
+        ("macro F1", f"{scores.macro_f1:.4f}"),
+        ("micro F1", f"{scores.micro_f1:.4f}"),
+    ]
+    if result.unseen and result.log_loss is not None:
+        facts[2] = ("log-loss", f"{facts[2][1]} (over the labels known)")
+    console.print_facts(facts)
+    rows = [(str(c.label), *(f"{x:.4f}" for x in (c.precision, c.recall, c.f1)), c.support) for c in scores.classes]
+    console.print_table(Table(("class", "precision", "recall", "F1", "support"), rows))
+
+
+@app.command()
+@console.command
+def predict(
+    model: Model,
+    data: Data = "-",
+    format: Format = None,
+    labelled: Annotated[
+        bool, typer.Option("--labelled", help="Lines of tsv begin with a label, to be ignored.")
+    ] = False,
+    proba: Annotated[bool, typer.Option("--proba", help="Print the probability of every class.")] = False,
+    encoding: Encoding = "utf-8",
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Print the most probable class of each example, one a line."""
+    from loglinear.report.tables import plain_line
+
+    classifier, examples = _read(model, data, format, encoding, threads, labelled=labelled)
+    if len(examples) == 0:
+        return
+    labels = [str(label) for label in classifier.classes_.tolist()]
+    probabilities = classifier.predict_proba(examples.X)
+    for best, row in zip(probabilities.argmax(axis=1).tolist(), probabilities):
+        if json:
+            console.print_json(
+                {"label": labels[best], **({"probabilities": dict(zip(labels, row.tolist()))} if proba else {})}
+            )
+        elif proba:
+            print(
+                "\t".join([plain_line(labels[best]), *(f"{plain_line(name)}={p:.6g}" for name, p in zip(labels, row))])
+            )
+        else:
+            print(plain_line(labels[best]))
+
+
+def _read(
+    path: str, data: str, format: str | None, encoding: str, threads: int | None, *, labelled: bool
+) -> tuple[Any, Any]:
+    """The classifier and the examples, and one line on stderr about features it does not know."""
+    from loglinear.datasets import read_for
+    from loglinear.errors import IncompatibleError
+    from loglinear.models import MaxentClassifier, load
+
+    model = load(path)
+    if not isinstance(model, MaxentClassifier):
+        raise IncompatibleError(f"{path}: not a classifier but a {type(model).__name__}")
+    model.n_threads = threads
+    examples, unknown = read_for(model, data, format, encoding, labelled=labelled, n_threads=threads)
+    if unknown:
+        last = model.n_features_in_ - 1
+        console.note(f"note: features past the model's last ({last}) are ignored (values left out: {unknown:,})")
+    return model, examples

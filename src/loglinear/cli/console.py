@@ -1,0 +1,154 @@
+"""What all commands share: errors and warnings as one plain line on stderr, tables and JSON on stdout."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+import stat
+import sys
+import tempfile
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from loglinear.report import Section, Table
+
+ERROR, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
+_Command = TypeVar("_Command", bound=Callable[..., None])
+
+
+def note(message: str) -> None:
+    """One line on stderr."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def command(function: _Command) -> _Command:
+    """Turn what a user can cause into one sentence and an exit code; LOGLINEAR_DEBUG=1 shows the traceback."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> None:
+        from loglinear.errors import LoglinearError
+
+        try:
+            with _warnings_as_lines():
+                function(*args, **kwargs)
+                sys.stdout.flush()
+        except BrokenPipeError:
+            # Whoever read our output has enough. Python would complain again when it flushes stdout at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(BROKEN_PIPE) from None
+        except (LoglinearError, ValueError, OSError, MemoryError) as error:
+            if os.environ.get("LOGLINEAR_DEBUG"):
+                traceback.print_exc()
+            note(f"error: {sentence(error)}")
+            raise typer.Exit(ERROR) from None
+        except KeyboardInterrupt:
+            note("interrupted: nothing was saved")
+            raise typer.Exit(INTERRUPTED) from None
+
+    return run  # type: ignore[return-value]
+
+
+def sentence(error: BaseException) -> str:
+    """An error on one line."""
+    if isinstance(error, MemoryError):
+        detail = str(error)
+        return "not enough memory" + (f": {detail}" if detail else "")
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    from loglinear.errors import InterruptedWarning
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        note(f"warning: {' '.join(str(message).split())}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InterruptedWarning)  # the command itself says it, with the exit code
+        warnings.showwarning = show
+        yield
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse an output that cannot be written, before hours of training and not after."""
+    target = Path(path).resolve()
+    try:
+        mode = target.stat().st_mode
+    except OSError:
+        mode = None
+    if mode is not None and stat.S_ISDIR(mode):
+        raise ValueError(f"{path}: cannot be written: it is a folder")
+    if mode is not None and not stat.S_ISREG(mode):
+        return  # a device or a pipe
+    if mode is not None and not mode & 0o222:
+        raise ValueError(f"{path}: cannot be written: the file is read-only")
+    if not target.parent.is_dir():
+        raise ValueError(f"{path}: cannot be written: there is no folder {target.parent}")
+    try:
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Errors of the system get the name of the file that was being written (a full disk has none of its own)."""
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def print_json(value: Any) -> None:
+    """One JSON value on one line; numbers JSON lacks (infinity, NaN) become null."""
+    print(json.dumps(_finite(value), ensure_ascii=False, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(k): _finite(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(v) for v in value]
+    return value
+
+
+def print_facts(facts: Sequence[tuple[str, Any]]) -> None:
+    """Names and values, one pair a line."""
+    width = max(len(name) for name, _ in facts)
+    for name, value in facts:
+        print(f"{name:<{width}}  {value}")
+
+
+def print_table(table: Table) -> None:
+    """A table on stdout."""
+    from rich.console import Console
+
+    from loglinear.report.tables import to_rich
+
+    Console(width=None if sys.stdout.isatty() else 120, highlight=False, markup=False).print(to_rich(table))
+
+
+def print_sections(sections: Sequence[Section]) -> None:
+    """Sections of a report on stdout; plots are for the HTML page alone."""
+    for section in sections:
+        print(f"\n{section.title}\n{'=' * len(section.title)}")
+        for paragraph in section.paragraphs:
+            print(paragraph)
+        if section.quote:
+            print("\n".join(f"    {line}" for line in section.quote.splitlines()))
+        for table in section.tables:
+            print_table(table)

@@ -1,0 +1,33 @@
+"""``loglinear demo``: what the toolkit does, on text that comes with Python."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from loglinear.cli import console
+
+
+@console.command
+def demo(
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Report to write.")
+    ] = "demo-report.html",
+    quick: Annotated[bool, typer.Option("--quick", help="A smaller version, in a few seconds.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Train on the documentation of Python's standard library, compare solvers, explain a decision, write a report."""
+    console.check_writable(output)
+
+    from loglinear.demo import run
+
+    report = run(quick=quick, say=console.note if sys.stderr.isatty() else lambda message: None)
+    with console.naming(output):
+        report.write(output)
+    if json:
+        console.print_json({**report.to_dict(), "report": output})
+    else:
+        console.print_sections(report.sections)
+        print(f"\n{report.seconds:.1f} seconds in all; report with plots in {output}")

@@ -1,0 +1,51 @@
+"""The demonstration behind ``loglinear demo``: sections run one after another, each giving tables and plots.
+
+A new kind of model is one new file with functions from a :class:`~loglinear.demo.corpus.Corpus` to sections, and one
+line in SECTIONS.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from loglinear.demo import classification
+from loglinear.demo.corpus import Corpus, stdlib_docstrings
+from loglinear.report import Section, write_page
+from loglinear.report.tables import to_records
+
+SECTIONS: list[tuple[str, Callable[[Corpus], list[Section]]]] = [
+    ("penalties and solvers", classification.run),
+]
+
+
+@dataclass(frozen=True)
+class DemoReport:
+    """All sections, and how long they took."""
+
+    sections: list[Section]
+    seconds: float
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the page."""
+        write_page(path, "loglinear: a demonstration", self.sections)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Sections and the rows of their tables, for JSON."""
+        sections = [{"title": s.title, "tables": [to_records(t) for t in s.tables]} for s in self.sections]
+        return {"seconds": self.seconds, "sections": sections}
+
+
+def run(*, quick: bool = False, say: Callable[[str], None] = lambda message: None) -> DemoReport:
+    """Run all sections; ``say`` is told what is going on."""
+    start = time.perf_counter()
+    say("reading the documentation of the standard library")
+    corpus = stdlib_docstrings(quick=quick)
+    sections = []
+    for name, section in SECTIONS:
+        say(name)
+        sections += section(corpus)
+    return DemoReport(sections, time.perf_counter() - start)

@@ -1,0 +1,156 @@
+"""Penalties and solvers side by side, what was learnt, one decision explained, and a race to the optimum."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from loglinear import solvers
+from loglinear.data.matrix import SparseRows
+from loglinear.data.multiclass import MulticlassData
+from loglinear.demo.corpus import Corpus
+from loglinear.features import WordNgrams
+from loglinear.metrics import accuracy
+from loglinear.minimise import Result, minimise
+from loglinear.models import MaxentClassifier
+from loglinear.objective import Objective
+from loglinear.report import Section, Table
+from loglinear.report.model import top_feature_table
+from loglinear.report.plots import convergence
+from loglinear.threads import pool
+from loglinear.training import LinearProblem, Settings
+
+NGRAMS = (1, 2)
+STRENGTH = {"l2": 0.3, "l1": 0.5, "elastic_net": 0.5}
+RUNS = [
+    ("l2", "auto"),
+    ("l2", "lbfgs"),
+    ("l2", "newton"),
+    ("l2", "clustered"),
+    ("l1", "auto"),
+    ("l1", "owlqn"),
+    ("elastic_net", "auto"),
+]
+
+
+def run(corpus: Corpus) -> list[Section]:
+    """All sections."""
+    table, models = compare(corpus)
+    return [
+        Section(
+            "Which part of the standard library is this docstring from?",
+            [f"Data: {corpus.about}. Features: words and word pairs; the name of the package itself is struck out."],
+            tables=[table],
+        ),
+        Section(
+            "What the model learnt",
+            ["l1 keeps few of the weights; these are the largest it keeps for each class."],
+            tables=[top_feature_table(models["l1", "auto"].top_features(6))],
+        ),
+        explained(corpus, models["l2", "auto"]),
+        race(corpus),
+    ]
+
+
+def compare(corpus: Corpus) -> tuple[Table, dict[tuple[str, str], MaxentClassifier]]:
+    """Every penalty with its solvers: accuracy, objective, time, steps and how many weights are left."""
+    models, rows = {}, []
+    for penalty, solver in RUNS:
+        model = MaxentClassifier(penalty, STRENGTH[penalty], solver=solver, ngrams=NGRAMS, random_state=0, verbose=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the table says how far it came
+            model.fit(corpus.train_texts, corpus.train_labels)
+        models[penalty, solver] = model
+        name = solver if solver == model.solver_ else f"{solver} ({model.solver_})"
+        rows.append(
+            (
+                penalty,
+                name,
+                accuracy(corpus.test_labels, model.predict(corpus.test_texts)),
+                model.objective_,
+                model.fit_seconds_,
+                model.n_iter_,
+                int(np.count_nonzero(model.coef_)),
+                "yes" if model.converged_ else model.status_,
+            )
+        )
+    n_weights = next(iter(models.values())).coef_.size
+    columns = ("penalty", "solver", "test accuracy", "objective", "seconds", "steps", "non-zero weights", "optimal")
+    strengths = ", ".join(f"{name} {value:g}" for name, value in STRENGTH.items())
+    return Table(
+        columns, rows, note=f"{n_weights:,} weights in all; strengths: {strengths}. Times include reading words."
+    ), models
+
+
+def explained(corpus: Corpus, model: MaxentClassifier) -> Section:
+    """A right but not trivial decision on a test example, taken apart."""
+    probabilities = model.predict_proba(corpus.test_texts)
+    best = probabilities.max(axis=1)
+    right = model.classes_[probabilities.argmax(axis=1)] == np.asarray(corpus.test_labels)
+    short = np.array([40 <= len(text) <= 240 for text in corpus.test_texts])
+    number = int(np.argmin(np.abs(best - 0.8) + 10.0 * ~(right & short)))
+    text, explanation = corpus.test_texts[number], model.explain(corpus.test_texts[number])
+    label, pushes = explanation.predicted, explanation.top(8)
+    rest = explanation.scores[label] - explanation.intercepts[label] - sum(push.contribution for push in pushes)
+    rows: list[tuple[str, float | None, float | None, float]] = [
+        *((push.feature, push.value, push.weight, push.contribution) for push in pushes),
+        ("(intercept)", None, None, explanation.intercepts[label]),
+        ("(all other features)", None, None, rest),
+    ]
+    ranked = sorted(explanation.probabilities.items(), key=lambda pair: -pair[1])[:3]
+    said = ", ".join(f"{label} {probability:.3f}" for label, probability in ranked)
+    return Section(
+        "One decision explained",
+        [f"Truth: {corpus.test_labels[number]}. Probabilities: {said}. The score is the sum of these contributions:"],
+        quote=text.strip(),
+        tables=[Table(("feature", "value", "weight", "contribution"), rows)],
+    )
+
+
+def race(corpus: Corpus) -> Section:
+    """Solvers on the same l2 objective, from the same start, to a tight tolerance."""
+    problem = _problem(corpus)
+    tolerance, steps = (1e-6, 300) if corpus.quick else (1e-7, 1000)
+    objective = problem.objective(STRENGTH["l2"])
+    results = {name: _solve(objective, name, tolerance, steps) for name in ("lbfgs", "clustered", "newton")}
+    if problem.by_examples:
+        by_examples = problem.objective(STRENGTH["l2"], by_examples=True)
+        results["lbfgs by examples"] = _solve(by_examples, "lbfgs", tolerance, steps)
+    tight = minimise(objective, solvers.make("newton"), results["newton"].weights, tolerance=1e-11, max_iterations=50)
+    best = min(tight.value, *(result.value for result in results.values()))
+    rows = [
+        (name, result.history.time[-1], result.n_iterations, (result.value - best) / best, result.violation)
+        for name, result in results.items()
+    ]
+    note = (
+        "By examples: the same ridge-penalised objective in the coordinates of its examples, which solver='auto' takes "
+        "where there are far fewer examples than features."
+    )
+    runs = {name: (result.history.time, result.history.objective) for name, result in results.items()}
+    title = f"l2 objective of {objective.n_weights:,} weights"
+    return Section(
+        "A race to the optimum",
+        [f"All solvers minimise the same function of {objective.n_weights:,} weights (equal features merged)."],
+        tables=[
+            Table(
+                ("solver", "seconds", "steps", "relative gap", "violation"),
+                rows,
+                note=note if problem.by_examples else "",
+            )
+        ],
+        plots=[convergence(title, runs, best)],
+    )
+
+
+def _problem(corpus: Corpus) -> LinearProblem:
+    words = WordNgrams(ngrams=NGRAMS)
+    indptr, indices, values = words.fit_transform(corpus.train_texts, pool().size)
+    rows = SparseRows(indptr, indices, np.asarray(values, dtype=np.float64), len(words.vocabulary))
+    classes, labels = np.unique(corpus.train_labels, return_inverse=True)
+    return LinearProblem(MulticlassData(rows, labels.astype(np.int32), classes.size), Settings("l2", STRENGTH["l2"]))
+
+
+def _solve(objective: Objective, solver: str, tolerance: float, steps: int) -> Result:
+    return minimise(objective, solvers.make(solver), tolerance=tolerance, max_iterations=steps)

@@ -1,0 +1,128 @@
+"""Text that every Python carries: the docstrings of the standard library, read at run time.
+
+The task: which package or module is a docstring from? The name of the package itself is struck from its texts, or the
+task would be a look-up. Train and test are split by a hash of the qualified name, so they are the same in every run.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import re
+import sysconfig
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from loglinear.errors import LoglinearError
+
+_SKIPPED = {"test", "tests", "idle_test", "site-packages", "dist-packages", "lib2to3", "pydoc_data", "ensurepip"}
+_QUICK = {"asyncio", "email", "http", "logging", "unittest", "xml"}  # the packages of the quick version
+_LEAST_WORDS = 4
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Texts and labels, for training and for testing; ``about`` says where they come from."""
+
+    train_texts: list[str]
+    train_labels: list[str]
+    test_texts: list[str]
+    test_labels: list[str]
+    about: str
+    quick: bool = False
+
+
+def stdlib_docstrings(*, quick: bool = False, folder: str | None = None) -> Corpus:
+    """The docstrings of the packages and modules that have most; pydoc's topics where sources are missing."""
+    root = Path(sysconfig.get_path("stdlib") if folder is None else folder)
+    found = list(_docstrings(root, _QUICK if quick else None))
+    what = f"docstrings of the standard library in {root}"
+    if len(Counter(label for label, _, _ in found)) < 4:
+        found, what = _topics(), "sections of pydoc's topics, since this Python comes without its sources"
+    counts = Counter(label for label, _, _ in found)
+    chosen = {label for label, count in counts.most_common(6 if quick else 20) if count >= 8}
+    if len(chosen) < 2:
+        raise LoglinearError("this Python comes without any text to run the demonstration on")
+    train: list[tuple[str, str]] = []
+    test: list[tuple[str, str]] = []
+    kept: Counter[str] = Counter()
+    for label, name, text in sorted(found):
+        if label not in chosen or (quick and kept[label] >= 60):
+            continue
+        kept[label] += 1
+        bucket = hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=2).digest()[0]
+        (test if bucket < 52 else train).append((_without_name(text, label), label))  # one in five
+    about = f"{what}: {len(train):,} to train on, {len(test):,} to test on, {len(chosen)} classes"
+    texts = [[t for t, _ in part] for part in (train, test)]
+    labels = [[y for _, y in part] for part in (train, test)]
+    return Corpus(texts[0], labels[0], texts[1], labels[1], about, quick)
+
+
+def _docstrings(root: Path, only: set[str] | None = None) -> Iterator[tuple[str, str, str]]:
+    """(top-level name, qualified name, docstring) of everything documented; the same text twice is taken once."""
+    seen: set[str] = set()
+    for path in _sources(root, only):
+        parts = path.relative_to(root).with_suffix("").parts
+        label = re.sub("^_(py)?", "", parts[0])  # _pydecimal is what decimal falls back to
+        for name, text in _documented(path):
+            text = re.sub(r"\s+", " ", text)
+            if len(text.split()) >= _LEAST_WORDS and text not in seen:
+                seen.add(text)
+                yield label, ".".join([*parts, name]), text
+
+
+def _sources(root: Path, only: set[str] | None) -> Iterator[Path]:
+    """The source files, in sorted order, without tests and without what others have installed."""
+    for folder, folders, files in os.walk(root):
+        top = Path(folder) == root
+        folders[:] = sorted(f for f in folders if f not in _SKIPPED and not f.startswith(("__", "config-")))
+        if only is not None and top:
+            folders[:], files = [f for f in folders if f in only], []
+        yield from (
+            Path(folder, f) for f in sorted(files) if f.endswith(".py") and not f.startswith(("test_", "_test"))
+        )
+
+
+def _documented(path: Path) -> Iterator[tuple[str, str]]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # old escapes in other people's strings
+            tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return
+    stack: list[tuple[str, ast.AST]] = [("", tree)]
+    while stack:
+        prefix, node = stack.pop()
+        if isinstance(node, _DOCUMENTED) and (text := ast.get_docstring(node, clean=False)):
+            yield prefix, text
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, _DOCUMENTED):
+                stack.append((f"{prefix}.{getattr(child, 'name', '')}", child))
+            elif isinstance(child, ast.stmt):
+                stack.append((prefix, child))
+
+
+def _topics() -> list[tuple[str, str, str]]:
+    """Paragraphs of pydoc's topics, labelled by topic."""
+    try:
+        from pydoc_data.topics import topics
+    except ImportError:
+        return []
+    found = []
+    for topic, text in topics.items():
+        for number, paragraph in enumerate(re.split(r"\n\s*\n", text)):
+            paragraph = re.sub(r"\s+", " ", paragraph).strip()
+            if len(paragraph.split()) >= _LEAST_WORDS:
+                found.append((str(topic), f"{topic}.{number}", paragraph))
+    return found
+
+
+def _without_name(text: str, label: str) -> str:
+    """The text without words that hold the label's own name (of a short name: without the word itself)."""
+    name = re.escape(label)
+    return re.sub(rf"\w*{name}\w*" if len(label) > 2 else rf"\b{name}\b", " ", text, flags=re.IGNORECASE)

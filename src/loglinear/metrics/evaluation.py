@@ -1,0 +1,48 @@
+"""A trained classifier against labelled examples. Labels it never saw are errors, and are named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loglinear.datasets import plain_label
+from loglinear.metrics.accuracy import Scores, log_loss, score_labels
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores, the log-loss over examples whose label the model knows (None if there are none), and unseen labels."""
+
+    scores: Scores
+    log_loss: float | None
+    unseen: dict[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        scores = self.scores.to_dict()
+        confusion, classes = scores.pop("confusion"), scores.pop("classes")
+        return {
+            **scores,
+            "log_loss": self.log_loss,
+            "unseen_labels": self.unseen,
+            "classes": classes,
+            "confusion": confusion,
+        }
+
+
+def evaluate(model: Any, X: Any, labels: list[str]) -> Evaluation:
+    """Score a classifier; labels are compared as text, so a model trained on the numbers 0 and 1 knows "0" and "1"."""
+    classes = [_text(label) for label in model.classes_.tolist()]
+    logs = model.predict_log_proba(X)
+    truth = np.asarray([_text(label) for label in labels])
+    predicted = np.asarray(classes)[logs.argmax(axis=1)]
+    known = np.isin(truth, classes)
+    unseen, counts = np.unique(truth[~known], return_counts=True)
+    loss = log_loss(truth[known], logs[known], classes) if known.any() else None
+    return Evaluation(score_labels(truth, predicted), loss, dict(zip(unseen.tolist(), counts.tolist())))
+
+
+def _text(label: Any) -> str:
+    return label if isinstance(label, str) else plain_label(label)

@@ -1,0 +1,7 @@
+"""Results to read: tables for the terminal and for HTML, plots, self-contained pages."""
+
+from loglinear.report.html import Section, page, write_page
+from loglinear.report.plots import Curve, Plot
+from loglinear.report.tables import Table
+
+__all__ = ["Curve", "Plot", "Section", "Table", "page", "write_page"]

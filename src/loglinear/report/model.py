@@ -1,0 +1,124 @@
+"""What a model file holds, for people: settings, training, size, whether it is intact, its strongest features."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from loglinear.errors import ModelFileError
+from loglinear.models import KINDS, archive
+from loglinear.report.html import Section
+from loglinear.report.tables import Table
+
+
+@runtime_checkable
+class HasTopFeatures(Protocol):
+    """A model that can name its strongest features per class."""
+
+    def top_features(self, k: int = 10) -> dict[Any, list[tuple[str, float]]]:
+        """For every class the k features with the largest weights."""
+        ...
+
+
+@dataclass(frozen=True)
+class ModelDescription:
+    """``intact`` is False where the checksum does not match; ``damage`` then says what else is wrong."""
+
+    path: str
+    kind: str
+    version: str
+    settings: dict[str, Any]
+    summary: dict[str, Any]
+    n_weights: int
+    n_nonzero: int
+    file_bytes: int
+    intact: bool
+    damage: str
+    top_features: dict[str, list[tuple[str, float]]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {
+            "path": self.path,
+            "kind": self.kind,
+            "version": self.version,
+            "checksum": "ok" if self.intact else "DAMAGED",
+            "file_bytes": self.file_bytes,
+            "weights": self.n_weights,
+            "nonzero_weights": self.n_nonzero,
+            "settings": self.settings,
+            "training": self.summary,
+            "top_features": self.top_features,
+        }
+
+    def sections(self) -> list[Section]:
+        """The description as tables."""
+        file = [
+            ("kind", self.kind),
+            ("written by", f"loglinear {self.version}"),
+            ("file size", f"{self.file_bytes:,} bytes"),
+            ("checksum", "ok" if self.intact else "DAMAGED"),
+            ("weights", f"{self.n_weights:,}"),
+            ("non-zero weights", f"{self.n_nonzero:,}"),
+        ]
+        settings = {**self.settings, **self.settings.get("parameters", {})}
+        settings.pop("parameters", None)
+        training = {name: value for name, value in self.summary.items() if name not in ("tuning", "nonzero_weights")}
+        sections = [
+            Section("File", tables=[Table(("", "value"), file)]),
+            Section(
+                "Settings", tables=[Table(("setting", "value"), [(k, _text(v)) for k, v in sorted(settings.items())])]
+            ),
+            Section(
+                "Training",
+                tables=[Table(("", "value"), [(k.replace("_", " "), _text(v)) for k, v in training.items()])],
+            ),
+        ]
+        if "tuning" in self.summary:
+            rows = self.summary["tuning"]
+            sections.append(Section("Tuning", tables=[Table(("strength", "held-out loss", "held-out accuracy"), rows)]))
+        if self.top_features:
+            sections.append(Section("Top features", tables=[top_feature_table(self.top_features)]))
+        return sections
+
+
+def top_feature_table(top: dict[Any, list[tuple[str, float]]]) -> Table:
+    """One row per class: its strongest features with their weights."""
+    rows = [(str(label), ",  ".join(f"{name} {weight:+.2f}" for name, weight in pairs)) for label, pairs in top.items()]
+    return Table(("class", "features with the largest weights"), rows)
+
+
+def _text(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+def describe_model(path: str | os.PathLike[str], top: int = 10) -> ModelDescription:
+    """Read a model file and verify its checksum. A file too damaged to be described raises ModelFileError."""
+    found = archive.load(path)
+    damage, features = "", {}
+    try:
+        archive.load(path, verify=True)
+    except ModelFileError as error:
+        damage = str(error)
+    if not damage and found.kind in KINDS:
+        model = KINDS[found.kind].from_archive(found, path)
+        if top > 0 and isinstance(model, HasTopFeatures):
+            features = {str(label): pairs for label, pairs in model.top_features(top).items()}
+    weights = found.arrays.get("weights", np.empty(0))
+    return ModelDescription(
+        path=os.fspath(path),
+        kind=found.kind,
+        version=found.version,
+        settings=found.settings,
+        summary=found.summary,
+        n_weights=int(weights.size),
+        n_nonzero=int(np.count_nonzero(weights)),
+        file_bytes=Path(path).stat().st_size,
+        intact=not damage,
+        damage=damage,
+        top_features=features,
+    )

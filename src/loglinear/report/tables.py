@@ -1,0 +1,91 @@
+"""One table, two faces: rich on a terminal, HTML in a report. Text is never read as markup by either."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under column names. Numbers are set to the right; None is an empty cell."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    title: str = ""
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"a row of {len(row)} cells in a table of {len(self.columns)} columns: {row!r}")
+
+    def is_numeric(self, column: int) -> bool:
+        """Whether all cells of a column are numbers (or empty)."""
+        return all(row[column] is None or _is_number(row[column]) for row in self.rows)
+
+
+def cell_text(value: Any) -> str:
+    """A cell as text: whole numbers with thousands marks, others to a few figures, tabs and line ends escaped."""
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not _is_number(value):
+        return plain_line(str(value))
+    if isinstance(value, int):
+        return f"{value:,}"
+    size = abs(value)
+    if size != 0 and not 1e-3 <= size < 1e6:
+        return f"{value:.3g}"
+    return f"{value:,.1f}" if size >= 1000 else f"{value:.5g}" if size >= 100 else f"{value:.4g}"
+
+
+def plain_line(text: str) -> str:
+    """Text on one line: characters that would end a line, a column or drive a terminal are shown by their escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def to_rich(table: Table) -> Any:
+    """The table for a rich console."""
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    out = RichTable(
+        title=Text(table.title) if table.title else None,
+        caption=Text(table.note) if table.note else None,
+        title_justify="left",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    for j, name in enumerate(table.columns):
+        out.add_column(Text(name), justify="right" if table.is_numeric(j) else "left", overflow="fold")
+    for row in table.rows:
+        out.add_row(*(Text(cell_text(value)) for value in row))
+    return out
+
+
+def to_html(table: Table) -> str:
+    """The table as HTML, everything escaped."""
+    numeric = [' class="n"' if table.is_numeric(j) else "" for j in range(len(table.columns))]
+    head = "".join(f"<th{c}>{escape(name)}</th>" for name, c in zip(table.columns, numeric))
+    body = "\n".join(
+        "<tr>" + "".join(f"<td{c}>{escape(cell_text(v))}</td>" for v, c in zip(row, numeric)) + "</tr>"
+        for row in table.rows
+    )
+    caption = f"<caption>{escape(table.title)}</caption>" if table.title else ""
+    note = f'\n<p class="note">{escape(table.note)}</p>' if table.note else ""
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>{note}"
+
+
+def to_records(table: Table) -> list[dict[str, Any]]:
+    """The rows as objects, for JSON."""
+    return [dict(zip(table.columns, row)) for row in table.rows]

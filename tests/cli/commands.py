@@ -1,0 +1,32 @@
+"""Ways to run a command: in this process, or the installed one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sysconfig
+from pathlib import Path
+
+from typer.testing import CliRunner, Result
+
+from loglinear.cli.app import app
+
+COMMAND = str(Path(sysconfig.get_path("scripts"), "loglinear"))
+
+
+def invoke(*args: object, stdin: str | bytes | None = None) -> Result:
+    """Run a command in this process."""
+    return CliRunner().invoke(app, [str(a) for a in args], input=stdin)
+
+
+def run(*args: object, stdin: bytes | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the installed command."""
+    done = subprocess.run(
+        [COMMAND, *map(str, args)],
+        input=stdin,
+        capture_output=True,
+        timeout=60,
+        env={**os.environ, **environment},
+        check=False,
+    )
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -1,0 +1,196 @@
+"""Train, evaluate, predict and inspect, as a user would."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import COMMAND, invoke, run
+
+import loglinear
+
+
+def test_a_real_run_from_training_to_inspection(folder: Path, tmp_path: Path) -> None:
+    model = tmp_path / "m.ll"
+    trained = run("classify", "train", folder / "train.tsv", "-o", model, "--ngrams", "1,2", "--penalty", "l1")
+    assert trained.returncode == 0, trained.stderr
+    for word in ("examples", "features", "classes", "solver", "objective", "violation", "non-zero", "accuracy"):
+        assert word in trained.stdout
+    assert trained.stderr == ""
+    scored = run("classify", "eval", model, folder / "test.tsv", "--json")
+    assert scored.returncode == 0
+    scores = json.loads(scored.stdout)
+    assert scores["accuracy"] > 0.5
+    assert scores["accuracy"] == scores["micro_f1"]
+    assert sum(sum(row.values()) for row in scores["confusion"].values()) == scores["n_examples"]
+    predicted = run("classify", "predict", model, "-", "--labelled", stdin=(folder / "test.tsv").read_bytes())
+    assert predicted.returncode == 0
+    truth = [line.split("\t")[0] for line in (folder / "test.tsv").read_text().splitlines()]
+    right = sum(a == b for a, b in zip(predicted.stdout.splitlines(), truth))
+    assert right / len(truth) == pytest.approx(scores["accuracy"])
+    page = tmp_path / "m.html"
+    seen = run("inspect", model, "--top", "3", "--html", page)
+    assert seen.returncode == 0
+    assert "maxent-classifier" in seen.stdout
+    assert "ok" in seen.stdout
+    assert "<h1>" in page.read_text()
+
+
+def test_training_reports_json_and_nothing_else_on_stdout(folder: Path, tmp_path: Path) -> None:
+    done = invoke("classify", "train", folder / "train.tsv", "-o", tmp_path / "m.ll", "--json", "--max-iterations", 2)
+    assert done.exit_code == 0
+    summary = json.loads(done.stdout)
+    assert summary["examples"] > 100
+    assert summary["classes"] == 6
+    assert not summary["converged"]
+    assert done.stderr.startswith("warning: training stopped before the optimum")
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("opener", [gzip.open, lzma.open])
+def test_compressed_input_gives_the_same_model(folder: Path, tmp_path: Path, opener) -> None:
+    packed = tmp_path / "packed"
+    with opener(packed, "wb") as file:
+        file.write((folder / "train.tsv").read_bytes())
+    summaries = []
+    for data in (folder / "train.tsv", packed):
+        done = invoke("classify", "train", data, "-o", tmp_path / "m.ll", "--format", "tsv", "--json", "--threads", 1)
+        assert done.exit_code == 0, done.stderr
+        summaries.append(json.loads(done.stdout)["objective"])
+    assert summaries[0] == summaries[1]
+
+
+def test_training_from_standard_input(tmp_path: Path) -> None:
+    lines = '{"label": "a", "features": {"x": 1}}\n{"label": "b", "features": {"y": "z"}}\n'
+    done = invoke("classify", "train", "-", "-o", tmp_path / "m.ll", "--format", "jsonl", stdin=lines)
+    assert done.exit_code == 0, done.stderr
+    done = invoke("classify", "predict", tmp_path / "m.ll", "--json", "--proba", stdin=lines)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["label"] for row in rows] == ["a", "b"]
+    assert sum(rows[0]["probabilities"].values()) == pytest.approx(1.0)
+
+
+def test_tuning_on_a_file_and_by_cross_validation(folder: Path, tmp_path: Path) -> None:
+    for how in (folder / "test.tsv", "cv"):
+        args = ("--tune", how, "--json", "--max-iterations", 20, "--tolerance", 0.01)
+        done = invoke("classify", "train", folder / "train.tsv", "-o", tmp_path / "m.ll", *args)
+        assert done.exit_code == 0, done.stderr
+        summary = json.loads(done.stdout)
+        best = min(summary["tuning"], key=lambda row: row["held_out_loss"])
+        assert summary["strength"] == best["strength"]
+    valid = tmp_path / "v.svm"
+    valid.write_text("1 1:1 8:1\n-1 2:1\n")
+    assert invoke("classify", "train", folder / "train.svm", "-o", tmp_path / "m.ll", "--tune", valid).exit_code == 0
+
+
+def test_lists_of_solvers_and_penalties_need_no_data() -> None:
+    done = invoke("classify", "train", "--solver", "list")
+    assert done.exit_code == 0
+    assert {"auto", "lbfgs", "clustered"} <= {line.split()[0] for line in done.stdout.splitlines()}
+    done = invoke("classify", "train", "--penalty", "list")
+    assert done.exit_code == 0
+    assert "elastic_net" in done.stdout
+
+
+def test_numbered_features(folder: Path) -> None:
+    """Spellings of a label agree, fewer features are fine, unknown ones are ignored and said once."""
+    done = invoke("classify", "eval", folder / "numbers.ll", folder / "test.svm", "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["accuracy"] == 1.0
+    assert done.stderr == "note: features past the model's last (3) are ignored (values left out: 1)\n"
+    done = invoke("classify", "predict", folder / "numbers.ll", "-", stdin="0 1:1\n0 2:1\n")
+    assert done.stdout == "1\n-1\n"
+    assert done.stderr == ""
+
+
+def test_labels_never_seen_are_errors_with_a_name(folder: Path, tmp_path: Path) -> None:
+    data = tmp_path / "d.tsv"
+    data.write_text((folder / "test.tsv").read_text() + "curses\tdraw a window on the terminal\n" * 2)
+    done = invoke("classify", "eval", folder / "text.ll", data)
+    assert done.exit_code == 0
+    assert "'curses' (2)" in done.stderr
+    assert "curses" in done.stdout
+    scores = json.loads(invoke("classify", "eval", folder / "text.ll", data, "--json").stdout)
+    assert scores["unseen_labels"] == {"curses": 2}
+    only = json.loads(invoke("classify", "eval", folder / "text.ll", "-", "--json", stdin="curses\tdraw\n").stdout)
+    assert only["accuracy"] == 0.0
+    assert only["log_loss"] is None
+
+
+def test_predictions_of_plain_lines(folder: Path, tmp_path: Path) -> None:
+    done = invoke("classify", "predict", folder / "text.ll", "--proba", stdin="parse a cookie header\n\nDOM element\n")
+    lines = [line.split("\t") for line in done.stdout.splitlines()]
+    assert len(lines) == 3
+    assert lines[0][0] == "http"
+    assert lines[2][0] == "xml"
+    assert sum(float(cell.rsplit("=")[1]) for cell in lines[0][1:]) == pytest.approx(1.0, abs=1e-4)
+    unknown = tmp_path / "lines"
+    unknown.write_text("parse a cookie header\n")
+    assert invoke("classify", "predict", folder / "text.ll", unknown).stdout == "http\n"
+    assert invoke("classify", "predict", folder / "text.ll", stdin="").stdout == ""
+
+
+def test_a_long_line_is_read(folder: Path, tmp_path: Path) -> None:
+    data = tmp_path / "long.tsv"
+    data.write_text("a\t" + "word " * 2_000_000 + "\nb\tother\n")
+    done = invoke("classify", "train", data, "-o", tmp_path / "m.ll", "--max-iterations", 3)
+    assert done.exit_code == 0, done.stderr
+
+
+def test_a_checkpoint_goes_when_training_has_converged(folder: Path, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "c.ckpt"
+    args = ("classify", "train", folder / "train.tsv", "-o", tmp_path / "m.ll", "--checkpoint", checkpoint)
+    assert invoke(*args, "--max-iterations", 2).exit_code == 0
+    assert checkpoint.exists()
+    assert invoke(*args).exit_code == 0
+    assert not checkpoint.exists()
+
+
+def test_a_reader_that_has_enough_ends_it_quietly(folder: Path) -> None:
+    command = [COMMAND, "classify", "predict", str(folder / "text.ll"), "--proba"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+    _, errors = process.communicate(b"parse a cookie\n" * 2000, timeout=30)
+    assert errors == b""
+    assert process.returncode == 141
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_ctrl_c_saves_the_model_trained_so_far(folder: Path, tmp_path: Path) -> None:
+    model = tmp_path / "m.ll"
+    endless = [
+        "--solver",
+        "fista",
+        "--penalty",
+        "none",
+        "--tolerance",
+        "0",
+        "--max-iterations",
+        "100000000",
+        "--verbose",
+    ]
+    process = subprocess.Popen(
+        [COMMAND, "classify", "train", str(folder / "train.tsv"), "-o", str(model), *endless],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    try:
+        assert process.stderr is not None
+        next(line for line in process.stderr if "step   20" in line)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert f"is saved in {model}" in errors
+    assert "Traceback" not in errors
+    assert loglinear.load(model, verify=True).status_ == "interrupted"
