@@ -10,7 +10,8 @@ through feature redundancy").
 Differences from the slides, and why. The shared weights are kept in orthonormal units (structure.Tying), which leaves
 the tied objective what it is but conditions it better than plain means. The tied penalty is exact. Blocks come from
 high-resolution quantisation and Lloyd sweeps, because exact blocks cost O(d d'). Round r divides the factor by 2^r
-("start with a large clusterFactor and reduce it"). Penalties with corners run OWL-QN in place of L-BFGS on both levels.
+("start with a large clusterFactor and reduce it"). Errors are weighed by the curvature of each weight, where the loss
+knows it: a rare feature may be tied loosely, a frequent one not (measured in docs/results/clustered_newton.md). Penalties with corners run OWL-QN in place of L-BFGS on both levels.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Clustered:
     rounds: int = 2
     coarse_iterations: int = 200
     coarse_gain: float = 1e-4  # the coarse phase ends when five steps gain less, relative
-    importance: str = "none"  # or "curvature": blocks of least curvature-weighted error
+    importance: str = "auto"  # "curvature": blocks of least curvature-weighted error; "none"; "auto": where it is known
     split_signs: bool = True
     memory: int = 8
 
@@ -77,8 +78,8 @@ class Clustered:
             isinstance(self.cluster_factor, (int, float)) and self.cluster_factor >= 1
         ):
             raise IncompatibleError(f"cluster_factor must be 'auto' or at least 1, not {self.cluster_factor!r}")
-        if self.importance not in ("none", "curvature"):
-            raise IncompatibleError(f"importance must be 'none' or 'curvature', not {self.importance!r}")
+        if self.importance not in ("auto", "none", "curvature"):
+            raise IncompatibleError(f"importance must be 'auto', 'none' or 'curvature', not {self.importance!r}")
         fine = self._inner(objective).init(objective, w0)
         return ClusteredState(fine.weights, fine.value, fine.violation, fine.evaluations, note="fine", fine=fine)
 
@@ -145,9 +146,9 @@ class Clustered:
             return None
         values = np.ascontiguousarray(w[:n])
         importance = None
-        if self.importance == "curvature":
-            if not isinstance(objective.loss, Curvature):
-                raise IncompatibleError("importance='curvature' needs the power Curvature, which this loss lacks")
+        if self.importance == "curvature" and not isinstance(objective.loss, Curvature):
+            raise IncompatibleError("importance='curvature' needs the power Curvature, which this loss lacks")
+        if self.importance != "none" and isinstance(objective.loss, Curvature):
             diagonal = np.empty(w.size)
             objective.loss.hessian(w).diagonal(diagonal)
             importance = np.maximum(diagonal[:n], 1e-12 * max(float(diagonal.max()), 1e-300))
@@ -161,4 +162,4 @@ class Clustered:
     def _factor(self, n: int) -> float:
         if self.cluster_factor != "auto":
             return float(self.cluster_factor)
-        return float(np.clip(n / 2000.0, 2.0, 50.0))
+        return float(np.clip(n / 2000.0, 2.0, 10.0))

@@ -1,0 +1,12 @@
+"""python -m benchmarks classify [--problems a,b] [--contenders a,b] [--json] [--output FILE]."""
+
+import sys
+
+from benchmarks import classify, kernels
+
+RUNNERS = {"classify": classify.main, "kernels": kernels.main}
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in RUNNERS:
+        sys.exit(f"usage: python -m benchmarks {{{','.join(RUNNERS)}}} [options]")
+    RUNNERS[sys.argv[1]](sys.argv[2:])
