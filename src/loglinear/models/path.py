@@ -25,6 +25,12 @@ class PathPoint:
     held_out_loss: float | None = None  # mean log-loss per example
     held_out_accuracy: float | None = None
 
+    def held_out(self) -> tuple[float, float]:
+        """(loss, accuracy) on the held-out data; refused where the path had none."""
+        if self.held_out_loss is None or self.held_out_accuracy is None:
+            raise ValueError("the path was made without held-out data")
+        return self.held_out_loss, self.held_out_accuracy
+
     @property
     def n_nonzero(self) -> int:
         """Weights that are not zero."""
