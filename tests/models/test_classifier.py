@@ -222,6 +222,24 @@ def test_checkpoint_file_of_fit(tmp_path):
     np.testing.assert_allclose(again.coef_, model.coef_, atol=1e-6)
 
 
+@pytest.mark.parametrize("change", ["values", "labels", "weights"])
+@pytest.mark.parametrize("dense", [False, True])
+def test_checkpoint_of_other_data_of_the_same_size_is_refused(tmp_path, change, dense):
+    X, y = text_matrix(3)
+    X, y = (X.toarray() if dense else X.copy()), y.copy()
+    model = MaxentClassifier(checkpoint=tmp_path / "c")
+    model.fit(X, y)
+    weight = None
+    if change == "values":
+        X = X * 2.0
+    elif change == "labels":
+        y[0] = (y[0] + 1) % 3
+    else:
+        weight = np.linspace(1, 2, y.size)
+    with pytest.raises(loglinear.ModelFileError, match="another problem"):
+        model.fit(X, y, weight)
+
+
 class TestWarningsAndRefusals:
     X = np.random.default_rng(0).normal(size=(30, 4))
     y = (X[:, 0] > 0).astype(int)

@@ -197,7 +197,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
         problem = LinearProblem(data, settings, intercept=self.fit_intercept)
         checkpoint = None
         if self.checkpoint is not None:
-            size = f"{data.n_examples}x{data.n_features}"
+            size = f"{data.n_examples}x{data.n_features} data {data.fingerprint()}"
             named = f"classifier {settings.penalty} {self.strength_!r} {size} {settings.solver}"
             checkpoint = Checkpoint(self.checkpoint, problem=named)
         w0 = None
