@@ -1,5 +1,6 @@
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import loglinear
 from loglinear import MaxentClassifier
 from loglinear.models import path as paths
+from loglinear.training import LinearProblem
 
 
 def test_check_estimator():
@@ -240,6 +242,21 @@ def test_checkpoint_of_other_data_of_the_same_size_is_refused(tmp_path, change, 
         model.fit(X, y, weight)
 
 
+def _interrupt_solve(monkeypatch, number):
+    """The given call of LinearProblem.solve ends as if Ctrl-C had been pressed; returns the strengths solved."""
+    solve, strengths = LinearProblem.solve, []
+
+    def interrupted(self, strength=None, **options):
+        strengths.append(strength)
+        solution = solve(self, strength, **options)
+        if len(strengths) == number:
+            return replace(solution, result=replace(solution.result, status="interrupted"))
+        return solution
+
+    monkeypatch.setattr(LinearProblem, "solve", interrupted)
+    return strengths
+
+
 class TestWarningsAndRefusals:
     X = np.random.default_rng(0).normal(size=(30, 4))
     y = (X[:, 0] > 0).astype(int)
@@ -252,6 +269,12 @@ class TestWarningsAndRefusals:
     def test_optimum_at_infinity(self, params):
         with pytest.warns(ConvergenceWarning, match="may be at infinity"):
             MaxentClassifier(**params, max_iterations=50).fit(self.X, self.y)
+
+    def test_interruption_is_the_only_thing_said_of_an_interrupted_run(self, monkeypatch):
+        _interrupt_solve(monkeypatch, 1)
+        with pytest.warns(UserWarning, match="interrupted") as caught:
+            MaxentClassifier("none", max_iterations=2).fit(self.X, self.y)
+        assert [w.category for w in caught] == [loglinear.InterruptedWarning]
 
     def test_no_penalty_is_legal(self):
         y = np.random.default_rng(1).integers(0, 2, size=30)

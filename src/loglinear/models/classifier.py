@@ -266,7 +266,8 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
         if self.status_ == "interrupted":
             message = f"training was interrupted after {self.n_iter_} steps; the best weights so far are kept"
             warnings.warn(message, InterruptedWarning, stacklevel=3)
-        elif not self.converged_:
+            return
+        if not self.converged_:
             warnings.warn(
                 f"training stopped before the optimum ({self.status_}): violation {self.violation_:.3g} after "
                 f"{self.n_iter_} steps. Raise max_iterations, loosen tolerance or scale the features.",
