@@ -257,6 +257,20 @@ def _interrupt_solve(monkeypatch, number):
     return strengths
 
 
+def test_ctrl_c_while_tuning_keeps_the_best_strength_so_far(monkeypatch):
+    X, y = text_matrix(3)
+    strengths = _interrupt_solve(monkeypatch, 8)
+    model = MaxentClassifier("l1", tune="validation", tolerance=1e-3)
+    with pytest.warns(loglinear.InterruptedWarning, match="while the strength was being chosen"):
+        model.fit(X[::2], y[::2], X_valid=X[1::2], y_valid=y[1::2])
+    assert len(strengths) == len(model.tuning_) == 8  # no training followed
+    assert model.status_ == "interrupted"
+    assert (model.strength_, np.count_nonzero(model.coef_) > 0) == (min(model.tuning_, key=lambda t: t[1])[0], True)
+    monkeypatch.undo()
+    direct = MaxentClassifier("l1", model.strength_, tolerance=1e-3).fit(X[::2], y[::2])
+    assert model.objective_ == pytest.approx(direct.objective_, rel=1e-3)
+
+
 class TestWarningsAndRefusals:
     X = np.random.default_rng(0).normal(size=(30, 4))
     y = (X[:, 0] > 0).astype(int)

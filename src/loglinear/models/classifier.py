@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
+from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -24,7 +25,7 @@ from loglinear.models.explanation import Explanation, Push
 from loglinear.models.inputs import featurise, featuriser_for, matrix_rows
 from loglinear.structure import FloatArray
 from loglinear.threads import pool
-from loglinear.training import LinearProblem, Settings
+from loglinear.training import LinearProblem, Settings, Solution
 
 Tuned: TypeAlias = tuple[float, float, float]  # strength, held-out loss, held-out accuracy
 
@@ -192,18 +193,12 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
         rows = self._encode(X, fit=True)
         data = self._data(rows, self._encode_labels(y, rows.n_rows), sample_weight)
         self.strength_ = settings.strength
+        solution = None
         if self.tune is not None:
-            self.strength_ = self._tune(data, settings, X_valid, y_valid)
-        problem = LinearProblem(data, settings, intercept=self.fit_intercept)
-        checkpoint = None
-        if self.checkpoint is not None:
-            size = f"{data.n_examples}x{data.n_features} data {data.fingerprint()}"
-            named = f"classifier {settings.penalty} {self.strength_!r} {size} {settings.solver}"
-            checkpoint = Checkpoint(self.checkpoint, problem=named)
-        w0 = None
-        if before is not None and np.array_equal(before[0], self.classes_) and before[1].size == self._n_weights(rows):
-            w0 = before[1]
-        solution = problem.solve(self.strength_, start=w0, checkpoint=checkpoint)
+            self.strength_, solution = self._tune(data, settings, X_valid, y_valid)
+        tuning = solution is not None
+        if solution is None:
+            solution = self._train(data, settings, before)
         self._set_weights(solution.weights, rows.n_columns)
         result = solution.result
         self.solver_, self.solver_reason_ = solution.solver, solution.reason
@@ -211,10 +206,26 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
         self.violation_, self.converged_, self.status_ = result.violation, result.converged, result.status
         self.fit_seconds_ = time.perf_counter() - start
         self._online: dict[str, FloatArray] | None = None
-        self._warn(data)
+        self._warn(data, tuning=tuning)
         return self
 
-    def _tune(self, data: MulticlassData, settings: Settings, X_valid: Any, y_valid: Any) -> float:
+    def _train(self, data: MulticlassData, settings: Settings, before: Any) -> Solution:
+        """Solve at ``strength_``, from a checkpoint or from the weights ``before`` where there are any that fit."""
+        checkpoint = None
+        if self.checkpoint is not None:
+            size = f"{data.n_examples}x{data.n_features} data {data.fingerprint()}"
+            named = f"classifier {settings.penalty} {self.strength_!r} {size} {settings.solver}"
+            checkpoint = Checkpoint(self.checkpoint, problem=named)
+        w0, rows = None, data.rows
+        if before is not None and np.array_equal(before[0], self.classes_) and before[1].size == self._n_weights(rows):
+            w0 = before[1]
+        problem = LinearProblem(data, settings, intercept=self.fit_intercept)
+        return problem.solve(self.strength_, start=w0, checkpoint=checkpoint)
+
+    def _tune(
+        self, data: MulticlassData, settings: Settings, X_valid: Any, y_valid: Any
+    ) -> tuple[float, Solution | None]:
+        """(the best strength, None), or on Ctrl-C the best so far and its solution, to end with."""
         if self.penalty == "none":
             raise ValueError("tune chooses the strength of a penalty, but penalty='none'")
         common: dict[str, Any] = {"intercept": self.fit_intercept, "patience": 4}
@@ -224,11 +235,15 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
             held_out = MulticlassData(self._encode(X_valid, fit=False), self._known_labels(y_valid), self.classes_.size)
             points = path.regularization_path(data, settings, held_out=held_out, **common)
             self.tuning_ = [(p.strength, *p.held_out()) for p in points]
+            if points[-1].result.status == "interrupted":
+                best = min(points, key=lambda p: p.held_out()[0])
+                ended = replace(best.result, status="interrupted")
+                return best.strength, replace(best.solution, result=ended)
         elif self.tune == "cv":
             self.tuning_ = self._cross_validate(data, settings)
         else:
             raise ValueError(f"tune must be None, 'cv' or 'validation', not {self.tune!r}")
-        return float(min(self.tuning_, key=lambda row: row[1])[0])
+        return float(min(self.tuning_, key=lambda row: row[1])[0]), None
 
     def _cross_validate(self, data: MulticlassData, settings: Settings, n_folds: int = 5) -> list[Tuned]:
         from sklearn.model_selection import KFold, StratifiedKFold
@@ -262,9 +277,11 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
             )
         return numbers.astype(np.int32)
 
-    def _warn(self, data: MulticlassData) -> None:
+    def _warn(self, data: MulticlassData, *, tuning: bool) -> None:
         if self.status_ == "interrupted":
             message = f"training was interrupted after {self.n_iter_} steps; the best weights so far are kept"
+            if tuning:
+                message = "training was interrupted while the strength was being chosen; the best one so far is kept"
             warnings.warn(message, InterruptedWarning, stacklevel=3)
             return
         if not self.converged_:
