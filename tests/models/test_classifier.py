@@ -242,6 +242,18 @@ def test_checkpoint_of_other_data_of_the_same_size_is_refused(tmp_path, change, 
         model.fit(X, y, weight)
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_partial_fit_continues_a_loaded_model_and_leaves_weights_handed_out_alone(tmp_path, fit_intercept):
+    X, y = text_matrix(3)
+    model = MaxentClassifier(fit_intercept=fit_intercept).fit(X, y)
+    handed_out, before = model.coef_, model.coef_.copy()
+    model.save(tmp_path / "m.ll")
+    loaded = loglinear.load(tmp_path / "m.ll").partial_fit(X, y)
+    model.partial_fit(X, y)
+    np.testing.assert_array_equal(handed_out, before)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
 def _interrupt_solve(monkeypatch, number):
     """The given call of LinearProblem.solve ends as if Ctrl-C had been pressed; returns the strengths solved."""
     solve, strengths = LinearProblem.solve, []

@@ -333,7 +333,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
             rows = self._encode(X, fit=fresh)
             K = 1 if self.classes_.size == 2 else self.classes_.size
             size = self._n_weights(rows)
-            weights = np.zeros(size) if fresh else self._flat()
+            weights = np.zeros(size) if fresh else np.array(self._flat())  # a copy: a loaded model's are read-only
             # Weights of an earlier fit enter as if FTRL had found them: z such that its minimiser is the weight.
             state = {"z": np.zeros(size), "n": np.zeros(size), "weights": weights}
             if not fresh:
