@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import loglinear
-from loglinear import MaxentClassifier
+from loglinear import MaxentClassifier, penalties
 from loglinear.models import path as paths
 from loglinear.training import LinearProblem
 
@@ -252,6 +252,24 @@ def test_partial_fit_continues_a_loaded_model_and_leaves_weights_handed_out_alon
     model.partial_fit(X, y)
     np.testing.assert_array_equal(handed_out, before)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+class _BareL1:
+    """l1 with nothing but the methods of a Penalty."""
+
+    def __init__(self, strength=1.0, **options):
+        inner = penalties.L1(strength, **options)
+        self.value, self.prox, self.violation = inner.value, inner.prox, inner.violation
+        self.max_strength = inner.max_strength
+
+
+def test_a_registered_penalty_without_powers_works_on_text_with_equal_features(monkeypatch):
+    monkeypatch.setattr(penalties.PENALTIES, "_entries", {**penalties.PENALTIES._entries, "bare": _BareL1})
+    texts, labels = docstrings()
+    bare = MaxentClassifier("bare", 2.0, ngrams=(1, 2), tolerance=1e-5).fit(texts, labels)
+    known = MaxentClassifier("l1", 2.0, ngrams=(1, 2), tolerance=1e-5).fit(texts, labels)
+    assert bare.solver_ == "fista"
+    assert bare.objective_ == pytest.approx(known.objective_, rel=1e-4)
 
 
 def _interrupt_solve(monkeypatch, number):
