@@ -10,9 +10,11 @@ import scipy.sparse as sp
 
 from loglinear.data import DenseRows, MulticlassData, SparseRows
 
+MODULES = ("argparse", "collections", "datetime", "email.message", "logging", "pathlib", "socket", "threading")
+
 
 @functools.cache
-def docstrings(modules=("argparse", "collections", "datetime", "email.message", "logging", "pathlib", "socket", "threading")):
+def docstrings(modules=MODULES):
     """(texts, labels): docstrings of functions and classes, labelled by module."""
     import importlib
 
@@ -22,8 +24,8 @@ def docstrings(modules=("argparse", "collections", "datetime", "email.message", 
         seen = set()
         stack = [v for v in vars(module).values() if inspect.isclass(v) or inspect.isfunction(v)]
         for thing in stack:
-            members = [thing, *[m for m in vars(thing).values() if inspect.isfunction(m)]] if inspect.isclass(thing) else [thing]
-            for member in members:
+            methods = [m for m in vars(thing).values() if inspect.isfunction(m)] if inspect.isclass(thing) else []
+            for member in [thing, *methods]:
                 doc = inspect.getdoc(member)
                 if doc and doc not in seen and getattr(member, "__module__", None) == module.__name__:
                     seen.add(doc)

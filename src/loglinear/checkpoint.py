@@ -6,6 +6,7 @@ the weights, not the memory of the solver: the objective is convex, so the resum
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,7 @@ class Checkpoint:
     problem is refused rather than resumed.
     """
 
-    path: str | Path
+    path: str | os.PathLike[str]
     every: float = 30.0
     problem: str = ""
     _last: float = field(default_factory=time.monotonic)
@@ -44,8 +45,8 @@ class Checkpoint:
             raise ModelFileError(f"{path}: not a checkpoint ({error}); remove it to start anew") from error
         if metadata.get("problem", "") != self.problem or weights.shape != (n_weights,):
             raise ModelFileError(
-                f"{path}: a checkpoint of another problem ({metadata.get('problem')!r}, {weights.size} weights; this one "
-                f"is {self.problem!r} with {n_weights}); remove it or name another file"
+                f"{path}: a checkpoint of another problem ({metadata.get('problem')!r}, {weights.size} weights; "
+                f"this one is {self.problem!r} with {n_weights}); remove it or name another file"
             )
         if weights.dtype != np.float64 or not np.all(np.isfinite(weights)):
             raise ModelFileError(f"{path}: the checkpoint's weights are damaged; remove it to start anew")

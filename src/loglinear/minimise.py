@@ -44,15 +44,26 @@ class Solver(Protocol):
     """Settings and two functions; all that changes lives in the state."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name in the registry."""
+
     @property
-    def loss_powers(self) -> tuple[type, ...]: ...
+    def loss_powers(self) -> tuple[type, ...]:
+        """Protocols the loss must have."""
+
     @property
-    def penalty_powers(self) -> tuple[type, ...]: ...
+    def penalty_powers(self) -> tuple[type, ...]:
+        """Protocols the penalty must have."""
+
     @property
-    def monotone(self) -> bool: ...  # False: the last weights need not be the best
-    def init(self, objective: Objective, w0: FloatArray) -> Any: ...
-    def step(self, objective: Objective, state: Any) -> None: ...
+    def monotone(self) -> bool:
+        """Whether the last weights are the best; where they need not be, ``minimise`` keeps the best itself."""
+
+    def init(self, objective: Objective, w0: FloatArray) -> Any:
+        """The state at ``w0``, which the solver may overwrite."""
+
+    def step(self, objective: Objective, state: Any) -> None:
+        """Change the state for the better, once."""
 
 
 @dataclass
@@ -173,9 +184,9 @@ def minimise(
                 status = "interrupted"
                 break
             mark = time.perf_counter()
-            if checkpoint is not None:
-                if checkpoint.due():
-                    checkpoint.save(*(state.best() if solver.monotone else (best, best_value)), iteration)
+            if checkpoint is not None and checkpoint.due():
+                weights, value = state.best() if solver.monotone else (best, best_value)
+                checkpoint.save(weights, value, iteration)
             if callback is not None and callback(iteration, state, history):
                 status = "stopped by the callback"
                 break

@@ -51,8 +51,8 @@ class Objective:
         """Distance from optimality: the largest entry of the least subgradient."""
         return self.penalty.violation(w, loss_gradient)
 
-    # Inner products of weight vectors. Solvers use these, so that an objective may keep its vectors in other coordinates
-    # (representer.py) and still be walked by the same solver in the same steps.
+    # Inner products of weight vectors. Solvers use these, so that an objective may keep its vectors in other
+    # coordinates (representer.py) and still be walked by the same solver in the same steps.
     def dot(self, a: FloatArray, b: FloatArray) -> float:
         """<a, b>."""
         return _core.dot(self.pool, a, b)

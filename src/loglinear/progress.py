@@ -1,4 +1,4 @@
-"""Progress on a terminal: a bar for anything that takes over two seconds, nothing where the output is not a terminal."""
+"""Progress on a terminal: a bar for anything that takes over two seconds; nothing where there is no terminal."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from loglinear.losses.multinomial import MultinomialLoss
 from loglinear.minimise import Callback, Result, Solver, minimise
 from loglinear.objective import Objective
 from loglinear.progress import TrainingProgress, both
+from loglinear.protocols import Separable
 from loglinear.representer import RepresenterObjective
 from loglinear.structure import FloatArray, Tying
 
@@ -60,7 +61,9 @@ class LinearProblem:
         self.n_features = data.n_features
         plain_penalty = self._penalty(settings.strength, None, 1 if data.n_classes <= 2 else data.n_classes)
         self.tying: Tying | None = None
-        merged = None if settings.strength_scale is not None else data.merge_identical_features(n_threads)
+        merged = None
+        if settings.strength_scale is None and isinstance(plain_penalty, Separable):
+            merged = data.merge_identical_features(n_threads)
         if merged is not None:
             data, features = merged
             self.tying = features.per_class(1 if data.n_classes <= 2 else data.n_classes, intercept)

@@ -124,8 +124,9 @@ def test_64_bit_indices():
 def test_tied_loss_is_the_loss_of_expanded_weights(n_classes, kind):
     data = sparse_data(n_classes) if kind == "sparse" else dense_data(n_classes=n_classes)
     if kind == "dense" and n_classes > 2:
+        n = MultinomialLoss(data).n_weights
         with pytest.raises(ValueError, match="sparse matrix"):
-            MultinomialLoss(data).tied(Tying(np.arange(MultinomialLoss(data).n_weights), MultinomialLoss(data).n_weights))
+            MultinomialLoss(data).tied(Tying(np.arange(n), n))
         return
     loss = MultinomialLoss(data)
     rng = np.random.default_rng(0)

@@ -1,5 +1,6 @@
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import loglinear
-from loglinear import MaxentClassifier
+from loglinear import MaxentClassifier, penalties
 from loglinear.models import path as paths
+from loglinear.training import LinearProblem
 
 
 def test_check_estimator():
@@ -222,6 +224,83 @@ def test_checkpoint_file_of_fit(tmp_path):
     np.testing.assert_allclose(again.coef_, model.coef_, atol=1e-6)
 
 
+@pytest.mark.parametrize("change", ["values", "labels", "weights"])
+@pytest.mark.parametrize("dense", [False, True])
+def test_checkpoint_of_other_data_of_the_same_size_is_refused(tmp_path, change, dense):
+    X, y = text_matrix(3)
+    X, y = (X.toarray() if dense else X.copy()), y.copy()
+    model = MaxentClassifier(checkpoint=tmp_path / "c")
+    model.fit(X, y)
+    weight = None
+    if change == "values":
+        X = X * 2.0
+    elif change == "labels":
+        y[0] = (y[0] + 1) % 3
+    else:
+        weight = np.linspace(1, 2, y.size)
+    with pytest.raises(loglinear.ModelFileError, match="another problem"):
+        model.fit(X, y, weight)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_partial_fit_continues_a_loaded_model_and_leaves_weights_handed_out_alone(tmp_path, fit_intercept):
+    X, y = text_matrix(3)
+    model = MaxentClassifier(fit_intercept=fit_intercept).fit(X, y)
+    handed_out, before = model.coef_, model.coef_.copy()
+    model.save(tmp_path / "m.ll")
+    loaded = loglinear.load(tmp_path / "m.ll").partial_fit(X, y)
+    model.partial_fit(X, y)
+    np.testing.assert_array_equal(handed_out, before)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+class _BareL1:
+    """l1 with nothing but the methods of a Penalty."""
+
+    def __init__(self, strength=1.0, **options):
+        inner = penalties.L1(strength, **options)
+        self.value, self.prox, self.violation = inner.value, inner.prox, inner.violation
+        self.max_strength = inner.max_strength
+
+
+def test_a_registered_penalty_without_powers_works_on_text_with_equal_features(monkeypatch):
+    monkeypatch.setattr(penalties.PENALTIES, "_entries", {**penalties.PENALTIES._entries, "bare": _BareL1})
+    texts, labels = docstrings()
+    bare = MaxentClassifier("bare", 2.0, ngrams=(1, 2), tolerance=1e-5).fit(texts, labels)
+    known = MaxentClassifier("l1", 2.0, ngrams=(1, 2), tolerance=1e-5).fit(texts, labels)
+    assert bare.solver_ == "fista"
+    assert bare.objective_ == pytest.approx(known.objective_, rel=1e-4)
+
+
+def _interrupt_solve(monkeypatch, number):
+    """The given call of LinearProblem.solve ends as if Ctrl-C had been pressed; returns the strengths solved."""
+    solve, strengths = LinearProblem.solve, []
+
+    def interrupted(self, strength=None, **options):
+        strengths.append(strength)
+        solution = solve(self, strength, **options)
+        if len(strengths) == number:
+            return replace(solution, result=replace(solution.result, status="interrupted"))
+        return solution
+
+    monkeypatch.setattr(LinearProblem, "solve", interrupted)
+    return strengths
+
+
+def test_ctrl_c_while_tuning_keeps_the_best_strength_so_far(monkeypatch):
+    X, y = text_matrix(3)
+    strengths = _interrupt_solve(monkeypatch, 8)
+    model = MaxentClassifier("l1", tune="validation", tolerance=1e-3)
+    with pytest.warns(loglinear.InterruptedWarning, match="while the strength was being chosen"):
+        model.fit(X[::2], y[::2], X_valid=X[1::2], y_valid=y[1::2])
+    assert len(strengths) == len(model.tuning_) == 8  # no training followed
+    assert model.status_ == "interrupted"
+    assert (model.strength_, np.count_nonzero(model.coef_) > 0) == (min(model.tuning_, key=lambda t: t[1])[0], True)
+    monkeypatch.undo()
+    direct = MaxentClassifier("l1", model.strength_, tolerance=1e-3).fit(X[::2], y[::2])
+    assert model.objective_ == pytest.approx(direct.objective_, rel=1e-3)
+
+
 class TestWarningsAndRefusals:
     X = np.random.default_rng(0).normal(size=(30, 4))
     y = (X[:, 0] > 0).astype(int)
@@ -234,6 +313,12 @@ class TestWarningsAndRefusals:
     def test_optimum_at_infinity(self, params):
         with pytest.warns(ConvergenceWarning, match="may be at infinity"):
             MaxentClassifier(**params, max_iterations=50).fit(self.X, self.y)
+
+    def test_interruption_is_the_only_thing_said_of_an_interrupted_run(self, monkeypatch):
+        _interrupt_solve(monkeypatch, 1)
+        with pytest.warns(UserWarning, match="interrupted") as caught:
+            MaxentClassifier("none", max_iterations=2).fit(self.X, self.y)
+        assert [w.category for w in caught] == [loglinear.InterruptedWarning]
 
     def test_no_penalty_is_legal(self):
         y = np.random.default_rng(1).integers(0, 2, size=30)

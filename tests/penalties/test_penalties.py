@@ -9,17 +9,17 @@ from loglinear.structure import Tying
 from loglinear.testing import check_penalty
 
 CASES = [
-    dict(name="none"),
-    dict(name="none", nonnegative=True),
-    dict(name="l1", strength=0.7),
-    dict(name="l1", strength=0.7, nonnegative=True),
-    dict(name="l2", strength=1.3),
-    dict(name="l2", strength=1.3, nonnegative=True),
-    dict(name="elastic_net", strength=0.9, l1_ratio=0.3),
-    dict(name="elastic-net", strength=0.9, l1_ratio=0.3, nonnegative=True),
-    dict(name="l1", strength=0.5, scale=np.array([1, 0.5, 2, 0, 1]), n_free=1),
-    dict(name="l2", strength=0.5, scale=np.array([1, 0.5, 2, 0, 1]), n_free=1),
-    dict(name="elastic_net", strength=0.5, scale=np.array([1, 0.5, 2, 0, 1.0, 3.0])),
+    {"name": "none"},
+    {"name": "none", "nonnegative": True},
+    {"name": "l1", "strength": 0.7},
+    {"name": "l1", "strength": 0.7, "nonnegative": True},
+    {"name": "l2", "strength": 1.3},
+    {"name": "l2", "strength": 1.3, "nonnegative": True},
+    {"name": "elastic_net", "strength": 0.9, "l1_ratio": 0.3},
+    {"name": "elastic-net", "strength": 0.9, "l1_ratio": 0.3, "nonnegative": True},
+    {"name": "l1", "strength": 0.5, "scale": np.array([1, 0.5, 2, 0, 1]), "n_free": 1},
+    {"name": "l2", "strength": 0.5, "scale": np.array([1, 0.5, 2, 0, 1]), "n_free": 1},
+    {"name": "elastic_net", "strength": 0.5, "scale": np.array([1, 0.5, 2, 0, 1.0, 3.0])},
 ]
 
 

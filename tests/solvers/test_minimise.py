@@ -88,7 +88,8 @@ def test_unfinished_coarse_phase_still_reports_its_violation(objective):
 
 def test_checkpoint_resumes_and_refuses_another_problem(objective, tmp_path):
     path = tmp_path / "run.checkpoint"
-    first = minimise(objective, solvers.Lbfgs(), tolerance=1e-8, max_iterations=6, checkpoint=Checkpoint(path, every=0.0))
+    saved = Checkpoint(path, every=0.0)
+    first = minimise(objective, solvers.Lbfgs(), tolerance=1e-8, max_iterations=6, checkpoint=saved)
     second = minimise(objective, solvers.Lbfgs(), tolerance=1e-8, checkpoint=Checkpoint(path))
     whole = minimise(objective, solvers.Lbfgs(), tolerance=1e-8)
     assert first.n_iterations == 6 < second.n_iterations

@@ -21,12 +21,12 @@ DATA = {
     "text4": lambda: sparse_data(4, weights=True),
 }
 PENALTIES = {
-    "l2": dict(name="l2", strength=1.0),
-    "weak l2": dict(name="l2", strength=0.05),
-    "l1": dict(name="l1", strength=0.8),
-    "elastic net": dict(name="elastic_net", strength=1.0, l1_ratio=0.5),
-    "nonnegative l2": dict(name="l2", strength=1.0, nonnegative=True),
-    "nonnegative l1": dict(name="l1", strength=0.5, nonnegative=True),
+    "l2": {"name": "l2", "strength": 1.0},
+    "weak l2": {"name": "l2", "strength": 0.05},
+    "l1": {"name": "l1", "strength": 0.8},
+    "elastic net": {"name": "elastic_net", "strength": 1.0, "l1_ratio": 0.5},
+    "nonnegative l2": {"name": "l2", "strength": 1.0, "nonnegative": True},
+    "nonnegative l1": {"name": "l1", "strength": 0.5, "nonnegative": True},
 }
 SMOOTH = {
     "lbfgs": solvers.Lbfgs(),
@@ -89,7 +89,7 @@ def test_representer_takes_the_same_steps(data):
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_duplicated_features_split_the_ridge_weights(n_classes):
-    """With every feature copied, the optimum at strength s has on both copies half the weights of the original at s/2."""
+    """With every feature copied, the optimum at strength s has on both copies half the weights of that at s/2."""
     X, y = text_matrix(n_classes)
     out = []
     for matrix, strength in ((sp.hstack([X, X]).tocsr(), 1.0), (X, 0.5)):
@@ -124,5 +124,6 @@ def test_auto_says_what_it_takes():
 
 def test_stochastic_is_reproducible():
     objective, _ = problem("text2", "l1")
-    runs = [minimise(objective, solvers.StochasticProximal(random_state=seed), max_iterations=5).value for seed in (1, 1, 2)]
+    seeded = [solvers.StochasticProximal(random_state=seed) for seed in (1, 1, 2)]
+    runs = [minimise(objective, solver, max_iterations=5).value for solver in seeded]
     assert runs[0] == runs[1] != runs[2]

@@ -5,7 +5,7 @@ Both offer  margins  M = X W + b  and  gradient  G = X^T R  (or with squared ent
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,11 +62,15 @@ class SparseRows:
             self._columns._columns = self
         return self._columns
 
-    def margins(self, pool: ThreadPool, w: FloatArray, bias: FloatArray | None, n_classes: int, out: FloatArray) -> None:
+    def margins(
+        self, pool: ThreadPool, w: FloatArray, bias: FloatArray | None, n_classes: int, out: FloatArray
+    ) -> None:
         """out [n_rows, K] = X w [n_columns, K] + bias [K]."""
         self.native.margins(pool, w, bias, n_classes, out)
 
-    def gradient(self, pool: ThreadPool, residuals: FloatArray, n_classes: int, out: FloatArray, power: int = 1) -> None:
+    def gradient(
+        self, pool: ThreadPool, residuals: FloatArray, n_classes: int, out: FloatArray, power: int = 1
+    ) -> None:
         """out [n_columns, K] = (X ** power)^T residuals [n_rows, K]."""
         self.columns(pool).native.gradient(pool, residuals, n_classes, power, out)
 
@@ -90,7 +94,8 @@ class SparseRows:
     def identical_columns(self, pool: ThreadPool) -> tuple[NDArray[np.int32], int]:
         """A group number per column, equal for columns equal to the bit, and how many groups there are."""
         groups = np.empty(self.n_columns, dtype=np.int32)
-        n_groups = _core.identical_columns(pool, self.columns(pool).native, groups)
+        columns = cast(_core.SparseMatrix32, self.columns(pool).native)  # row numbers always fit 32 bits
+        n_groups = _core.identical_columns(pool, columns, groups)
         return groups, n_groups
 
 
@@ -106,11 +111,15 @@ class DenseRows:
             raise ValueError(f"row {row}, column {column} is NaN or infinity")
         self.n_rows, self.n_columns = self.X.shape
 
-    def margins(self, pool: ThreadPool, w: FloatArray, bias: FloatArray | None, n_classes: int, out: FloatArray) -> None:
+    def margins(
+        self, pool: ThreadPool, w: FloatArray, bias: FloatArray | None, n_classes: int, out: FloatArray
+    ) -> None:
         """out [n_rows, K] = X w [n_columns, K] + bias [K]."""
         _core.dense_margins(pool, self.X, self.n_columns, w, bias, n_classes, out)
 
-    def gradient(self, pool: ThreadPool, residuals: FloatArray, n_classes: int, out: FloatArray, power: int = 1) -> None:
+    def gradient(
+        self, pool: ThreadPool, residuals: FloatArray, n_classes: int, out: FloatArray, power: int = 1
+    ) -> None:
         """out [n_columns, K] = (X ** power)^T residuals [n_rows, K]."""
         _core.dense_gradient(pool, self.X, self.n_columns, residuals, n_classes, power, out)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -46,6 +47,17 @@ class MulticlassData:
     def n_features(self) -> int:
         """Number of features."""
         return self.rows.n_columns
+
+    def fingerprint(self) -> str:
+        """A short hash of features, labels and sample weights: two sets of examples with one hash are the same."""
+        digest = hashlib.blake2b(digest_size=8)
+        rows = self.rows
+        matrix = (rows.indptr, rows.indices, rows.values) if isinstance(rows, SparseRows) else (rows.X,)
+        for array in (*matrix, self.labels, self.sample_weight):
+            if array is not None:
+                digest.update(f"{array.dtype.str}{array.shape}".encode())
+                digest.update(array.reshape(-1).view(np.uint8).data)
+        return digest.hexdigest()
 
     def take(self, rows: NDArray[np.intp]) -> MulticlassData:
         """The examples with these numbers."""

@@ -18,7 +18,7 @@ Self = TypeVar("Self", bound="Featuriser")
 
 
 class Featuriser:
-    """Examples to sparse rows. Subclasses add ``fit_transform(examples, n_threads)`` and ``transform``."""
+    """Examples to sparse rows. Subclasses give ``fit_transform`` and ``transform``; the rest is here."""
 
     kind: ClassVar[str]
     _vocabulary: Vocabulary | None = None
@@ -29,6 +29,14 @@ class Featuriser:
         if self._vocabulary is None:
             raise LoglinearError(f"{type(self).__name__} has no vocabulary yet; call fit_transform first")
         return self._vocabulary
+
+    def fit_transform(self, examples: Sequence[Any], n_threads: int = 1) -> Rows:
+        """Learn the features of the examples and give their values in each."""
+        raise NotImplementedError
+
+    def transform(self, examples: Sequence[Any], n_threads: int = 1) -> Rows:
+        """The values of the known features in each example; others are ignored."""
+        raise NotImplementedError
 
     def names(self) -> list[str]:
         """The name of each feature, by number."""

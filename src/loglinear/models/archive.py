@@ -20,7 +20,8 @@ from loglinear.errors import ModelFileError
 from loglinear.formats.text import atomic_write
 
 FORMAT = 1
-_DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "|u1", "I8": "|i1", "BOOL": "|b1", "U32": "<u4"}
+_DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U32": "<u4", "U8": "|u1", "I8": "|i1"}
+_DTYPES["BOOL"] = "|b1"
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def _header(path: Path) -> tuple[dict[str, Any], int]:
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
             if length > size - 8:
-                raise ModelFileError(f"{path}: truncated: the header is said to have {length} bytes, the file has {size}")
+                raise ModelFileError(f"{path}: truncated: a header of {length} bytes in a file of {size}")
             header = json.loads(file.read(length))
     except FileNotFoundError:
         raise ModelFileError(f"{path}: no such file") from None

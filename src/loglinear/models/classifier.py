@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -24,7 +25,9 @@ from loglinear.models.explanation import Explanation, Push
 from loglinear.models.inputs import featurise, featuriser_for, matrix_rows
 from loglinear.structure import FloatArray
 from loglinear.threads import pool
-from loglinear.training import LinearProblem, Settings
+from loglinear.training import LinearProblem, Settings, Solution
+
+Tuned: TypeAlias = tuple[float, float, float]  # strength, held-out loss, held-out accuracy
 
 
 class MaxentClassifier(ClassifierMixin, BaseEstimator):
@@ -103,10 +106,11 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
     # ---- encoding ---------------------------------------------------------------------------------------------------
     def _encode(self, X: Any, *, fit: bool) -> Rows:
         """Rows of examples of any accepted kind."""
-        if not fit and getattr(self, "featuriser_", None) is not None:
-            return featurise(self.featuriser_, X, self.n_threads, fit=False)
+        known: Featuriser | None = getattr(self, "featuriser_", None)
+        if not fit and known is not None:
+            return featurise(known, X, self.n_threads, fit=False)
         if fit:
-            self.featuriser_: Featuriser | None = featuriser_for(X, ngrams=self.ngrams, min_count=self.min_count)
+            self.featuriser_ = featuriser_for(X, ngrams=self.ngrams, min_count=self.min_count)
             if self.featuriser_ is not None:
                 rows = featurise(self.featuriser_, X, self.n_threads, fit=True)
                 self.n_features_in_ = rows.n_columns
@@ -122,7 +126,10 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
         """Numbers of the labels; sets ``classes_``."""
         if y is None:
             raise ValueError("This MaxentClassifier estimator requires y to be passed, but the target y is None.")
-        y = check_array(y, ensure_2d=False, dtype=None, ensure_min_samples=0) if not isinstance(y, list) else np.asarray(y)
+        if isinstance(y, list):
+            y = np.asarray(y)
+        else:
+            y = check_array(y, ensure_2d=False, dtype=None, ensure_min_samples=0)
         if y.ndim == 2 and y.shape[1] == 1:
             from sklearn.exceptions import DataConversionWarning
 
@@ -139,17 +146,18 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, numbers = np.unique(y, return_inverse=True)
         if self.classes_.size < 2:
             raise ValueError(
-                f"Classifier can't train when only one class is present: every example is {self.classes_.tolist()[0]!r}. "
-                "At least two classes are needed."
+                "Classifier can't train when only one class is present: every example is "
+                f"{self.classes_.tolist()[0]!r}. At least two classes are needed."
             )
         return numbers.astype(np.int32)
 
     def _settings(self) -> Settings:
-        if isinstance(self.strength, bool) or not np.isscalar(self.strength) or not self.strength >= 0:  # type: ignore[operator]
+        strength: Any = self.strength
+        if isinstance(strength, bool) or not np.isscalar(strength) or not strength >= 0:  # type: ignore[operator]
             raise ValueError(f"strength must be a number, not negative, but is {self.strength!r}")
         return Settings(
             penalty=self.penalty,
-            strength=float(self.strength),
+            strength=float(strength),  # type: ignore[arg-type]
             l1_ratio=self.l1_ratio,
             nonnegative=self.nonnegative,
             solver=self.solver,
@@ -175,7 +183,9 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
         return data if kept.size == labels.size else data.take(kept)
 
     # ---- training ---------------------------------------------------------------------------------------------------
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, X_valid: Any = None, y_valid: Any = None) -> MaxentClassifier:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, X_valid: Any = None, y_valid: Any = None
+    ) -> MaxentClassifier:
         """Train on examples and labels; ``X_valid`` and ``y_valid`` are for tune="validation"."""
         start = time.perf_counter()
         settings = self._settings()
@@ -183,28 +193,39 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
         rows = self._encode(X, fit=True)
         data = self._data(rows, self._encode_labels(y, rows.n_rows), sample_weight)
         self.strength_ = settings.strength
+        solution = None
         if self.tune is not None:
-            self.strength_ = self._tune(data, settings, X_valid, y_valid)
-        problem = LinearProblem(data, settings, intercept=self.fit_intercept)
-        checkpoint = None
-        if self.checkpoint is not None:
-            named = f"classifier {settings.penalty} {self.strength_!r} {data.n_examples}x{data.n_features} {settings.solver}"
-            checkpoint = Checkpoint(self.checkpoint, problem=named)
-        w0 = None
-        if before is not None and np.array_equal(before[0], self.classes_) and before[1].size == self._n_weights(rows):
-            w0 = before[1]
-        solution = problem.solve(self.strength_, start=w0, checkpoint=checkpoint)
+            self.strength_, solution = self._tune(data, settings, X_valid, y_valid)
+        tuning = solution is not None
+        if solution is None:
+            solution = self._train(data, settings, before)
         self._set_weights(solution.weights, rows.n_columns)
         result = solution.result
         self.solver_, self.solver_reason_ = solution.solver, solution.reason
         self.n_iter_, self.history_, self.objective_ = max(result.n_iterations, 1), result.history, result.value
         self.violation_, self.converged_, self.status_ = result.violation, result.converged, result.status
         self.fit_seconds_ = time.perf_counter() - start
-        self._online = None
-        self._warn(data)
+        self._online: dict[str, FloatArray] | None = None
+        self._warn(data, tuning=tuning)
         return self
 
-    def _tune(self, data: MulticlassData, settings: Settings, X_valid: Any, y_valid: Any) -> float:
+    def _train(self, data: MulticlassData, settings: Settings, before: Any) -> Solution:
+        """Solve at ``strength_``, from a checkpoint or from the weights ``before`` where there are any that fit."""
+        checkpoint = None
+        if self.checkpoint is not None:
+            size = f"{data.n_examples}x{data.n_features} data {data.fingerprint()}"
+            named = f"classifier {settings.penalty} {self.strength_!r} {size} {settings.solver}"
+            checkpoint = Checkpoint(self.checkpoint, problem=named)
+        w0, rows = None, data.rows
+        if before is not None and np.array_equal(before[0], self.classes_) and before[1].size == self._n_weights(rows):
+            w0 = before[1]
+        problem = LinearProblem(data, settings, intercept=self.fit_intercept)
+        return problem.solve(self.strength_, start=w0, checkpoint=checkpoint)
+
+    def _tune(
+        self, data: MulticlassData, settings: Settings, X_valid: Any, y_valid: Any
+    ) -> tuple[float, Solution | None]:
+        """(the best strength, None), or on Ctrl-C the best so far and its solution, to end with."""
         if self.penalty == "none":
             raise ValueError("tune chooses the strength of a penalty, but penalty='none'")
         common: dict[str, Any] = {"intercept": self.fit_intercept, "patience": 4}
@@ -213,14 +234,18 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
                 raise ValueError("tune='validation' needs X_valid and y_valid in fit")
             held_out = MulticlassData(self._encode(X_valid, fit=False), self._known_labels(y_valid), self.classes_.size)
             points = path.regularization_path(data, settings, held_out=held_out, **common)
-            self.tuning_ = [(p.strength, p.held_out_loss, p.held_out_accuracy) for p in points]
+            self.tuning_ = [(p.strength, *p.held_out()) for p in points]
+            if points[-1].result.status == "interrupted":
+                best = min(points, key=lambda p: p.held_out()[0])
+                ended = replace(best.result, status="interrupted")
+                return best.strength, replace(best.solution, result=ended)
         elif self.tune == "cv":
             self.tuning_ = self._cross_validate(data, settings)
         else:
             raise ValueError(f"tune must be None, 'cv' or 'validation', not {self.tune!r}")
-        return float(min(self.tuning_, key=lambda row: row[1])[0])
+        return float(min(self.tuning_, key=lambda row: row[1])[0]), None
 
-    def _cross_validate(self, data: MulticlassData, settings: Settings, n_folds: int = 5) -> list[tuple[float, float, float]]:
+    def _cross_validate(self, data: MulticlassData, settings: Settings, n_folds: int = 5) -> list[Tuned]:
         from sklearn.model_selection import KFold, StratifiedKFold
 
         smallest = int(np.bincount(data.labels, minlength=data.n_classes).min())
@@ -236,7 +261,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
             )
             if len(points) < strengths.size:  # Ctrl-C in a fold: there is no table to choose from
                 raise KeyboardInterrupt
-            table += [(p.held_out_loss, p.held_out_accuracy) for p in points]
+            table += [p.held_out() for p in points]
         table /= n_folds
         return [(float(s), float(row[0]), float(row[1])) for s, row in zip(strengths, table)]
 
@@ -247,15 +272,19 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
         if np.any(unseen):
             where = int(np.flatnonzero(unseen)[0])
             raise ValueError(
-                f"label {y.tolist()[where]!r} (example {where}) was not seen in training; known: {self.classes_.tolist()}"
+                f"label {y.tolist()[where]!r} (example {where}) was not seen in training; "
+                f"known: {self.classes_.tolist()}"
             )
         return numbers.astype(np.int32)
 
-    def _warn(self, data: MulticlassData) -> None:
+    def _warn(self, data: MulticlassData, *, tuning: bool) -> None:
         if self.status_ == "interrupted":
             message = f"training was interrupted after {self.n_iter_} steps; the best weights so far are kept"
+            if tuning:
+                message = "training was interrupted while the strength was being chosen; the best one so far is kept"
             warnings.warn(message, InterruptedWarning, stacklevel=3)
-        elif not self.converged_:
+            return
+        if not self.converged_:
             warnings.warn(
                 f"training stopped before the optimum ({self.status_}): violation {self.violation_:.3g} after "
                 f"{self.n_iter_} steps. Raise max_iterations, loosen tolerance or scale the features.",
@@ -291,8 +320,8 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
         The penalty counts once for the whole stream, as in ``fit``. Feature names are those of the first batch.
         """
         settings = self._settings()
-        first = getattr(self, "_online", None) is None
-        if first:
+        state: dict[str, FloatArray] | None = getattr(self, "_online", None)
+        if state is None:
             if classes is None:
                 if not hasattr(self, "classes_"):
                     raise ValueError("classes must be passed on the first call to partial_fit.")
@@ -304,15 +333,17 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
             rows = self._encode(X, fit=fresh)
             K = 1 if self.classes_.size == 2 else self.classes_.size
             size = self._n_weights(rows)
-            weights = np.zeros(size) if fresh else self._flat()
+            weights = np.zeros(size) if fresh else np.array(self._flat())  # a copy: a loaded model's are read-only
             # Weights of an earlier fit enter as if FTRL had found them: z such that its minimiser is the weight.
-            self._online = {"z": np.zeros(size), "n": np.zeros(size), "weights": weights}
+            state = {"z": np.zeros(size), "n": np.zeros(size), "weights": weights}
             if not fresh:
-                self._online["z"] = -weights * (1.0 / 0.1)
+                state["z"] = -weights * (1.0 / 0.1)
+            self._online = state
             self.strength_ = settings.strength
         else:
             if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
-                raise ValueError(f"classes differ from those of the first call to partial_fit: {self.classes_.tolist()}")
+                known = self.classes_.tolist()
+                raise ValueError(f"classes differ from those of the first call to partial_fit: {known}")
             rows = self._encode(X, fit=False)
         K = 1 if self.classes_.size == 2 else self.classes_.size
         y = np.asarray(y)
@@ -327,10 +358,9 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
             n_free=K * self.fit_intercept,
             n_threads=self.n_threads,
         )
-        state = self._online
-        native = sparse.native
         if sparse.indices.dtype != np.int32:
-            native = SparseRows(sparse.indptr, sparse.indices.astype(np.int32), sparse.values, sparse.n_columns).native
+            sparse = SparseRows(sparse.indptr, sparse.indices.astype(np.int32), sparse.values, sparse.n_columns)
+        native = cast(_core.SparseMatrix32, sparse.native)
         _core.online_pass(
             native, data.labels, data.sample_weight, K, self.fit_intercept,
             penalty.native(state["weights"].size), 0.1, 1.0, state["z"], state["n"], state["weights"],
@@ -383,8 +413,9 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
     def feature_names(self) -> list[str]:
         """Names of the features, in the order of ``coef_``."""
         check_is_fitted(self)
-        if getattr(self, "featuriser_", None) is not None:
-            return self.featuriser_.names()
+        featuriser: Featuriser | None = getattr(self, "featuriser_", None)
+        if featuriser is not None:
+            return featuriser.names()
         if hasattr(self, "feature_names_in_"):
             return [str(name) for name in self.feature_names_in_]
         return [f"x{j}" for j in range(self.n_features_in_)]
@@ -424,7 +455,8 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
         labels = self.classes_.tolist()
         pushes, scores = {}, {}
         for c, label in enumerate(labels):
-            parts = [Push(names[j], float(v), float(weights[c, j]), float(v * weights[c, j])) for j, v in zip(index, values)]
+            shares = zip(index.tolist(), values.tolist(), weights[c, index].tolist())
+            parts = [Push(names[j], value, weight, value * weight) for j, value, weight in shares]
             pushes[label] = sorted((p for p in parts if p.contribution), key=lambda p: -abs(p.contribution))
             scores[label] = float(intercepts[c]) + sum(p.contribution for p in parts)
         return Explanation(

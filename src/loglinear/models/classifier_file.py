@@ -6,6 +6,7 @@ numbered. Probabilities do not change.
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -17,6 +18,7 @@ from loglinear.models import archive as files
 from loglinear.models.archive import Archive, require
 
 KIND = "maxent-classifier"
+_LEARNT = ("solver", "solver_reason", "n_iter", "objective", "violation", "converged", "status", "strength")
 
 
 def _json(value: Any) -> Any:
@@ -56,7 +58,7 @@ def _labels(kind: str, archive: Archive, source: Any) -> np.ndarray:
     if offsets.size < 1 or offsets[0] != 0 or offsets[-1] != len(blob) or np.any(np.diff(offsets) < 0):
         raise ModelFileError(f"{source}: the labels are damaged")
     try:
-        return np.array([blob[a:b].decode() for a, b in zip(offsets[:-1], offsets[1:])])
+        return np.array([blob[a:b].decode() for a, b in itertools.pairwise(offsets)])
     except UnicodeDecodeError:
         raise ModelFileError(f"{source}: the labels are damaged") from None
 
@@ -84,7 +86,7 @@ def save(model: Any, path: Any) -> None:
     arrays["weights"] = np.ascontiguousarray(weights)
     arrays["intercept"] = np.ascontiguousarray(model.intercept_)
     summary: dict[str, Any] = {"nonzero_weights": int(np.count_nonzero(weights)), "classes": len(model.classes_)}
-    for name in ("solver", "solver_reason", "n_iter", "objective", "violation", "converged", "status", "fit_seconds", "strength"):
+    for name in (*_LEARNT, "fit_seconds"):
         if hasattr(model, name + "_"):
             value = _json(getattr(model, name + "_"))
             summary[name] = value if not isinstance(value, float) or math.isfinite(value) else str(value)
@@ -122,7 +124,7 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     if "feature_names" in settings:
         model.feature_names_in_ = np.array(settings["feature_names"], dtype=object)
     for name, value in archive.summary.items():
-        if name in ("solver", "solver_reason", "n_iter", "objective", "violation", "converged", "status", "strength"):
+        if name in _LEARNT:
             setattr(model, name + "_", value)
     return model
 

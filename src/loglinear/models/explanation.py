@@ -32,6 +32,7 @@ class Explanation:
     def __str__(self) -> str:
         lines = [f"predicted {self.predicted!r} with probability {self.probabilities[self.predicted]:.4f}"]
         for push in self.top():
-            lines.append(f"  {push.contribution:+9.4f}  {push.feature}  (value {push.value:g}, weight {push.weight:+.4f})")
+            detail = f"(value {push.value:g}, weight {push.weight:+.4f})"
+            lines.append(f"  {push.contribution:+9.4f}  {push.feature}  {detail}")
         lines.append(f"  {self.intercepts[self.predicted]:+9.4f}  intercept")
         return "\n".join(lines)

@@ -12,18 +12,33 @@ from loglinear.data.multiclass import MulticlassData
 from loglinear.losses.multinomial import MultinomialLoss
 from loglinear.minimise import Result
 from loglinear.structure import FloatArray
-from loglinear.training import LinearProblem, Settings
+from loglinear.training import LinearProblem, Settings, Solution
 
 
 @dataclass(frozen=True)
 class PathPoint:
-    """One strength, its weights [feature][class] (+ intercepts) and how they were found."""
+    """One strength, its solution and, where there is held-out data, its scores there."""
 
     strength: float
-    weights: FloatArray
-    result: Result
+    solution: Solution
     held_out_loss: float | None = None  # mean log-loss per example
     held_out_accuracy: float | None = None
+
+    @property
+    def weights(self) -> FloatArray:
+        """Weights [feature][class] (+ intercepts)."""
+        return self.solution.weights
+
+    @property
+    def result(self) -> Result:
+        """How they were found."""
+        return self.solution.result
+
+    def held_out(self) -> tuple[float, float]:
+        """(loss, accuracy) on the held-out data; refused where the path had none."""
+        if self.held_out_loss is None or self.held_out_accuracy is None:
+            raise ValueError("the path was made without held-out data")
+        return self.held_out_loss, self.held_out_accuracy
 
     @property
     def n_nonzero(self) -> int:
@@ -70,7 +85,7 @@ def regularization_path(
         loss = accuracy = None
         if held_out is not None:
             loss, accuracy = score(held_out, solution.weights, intercept, settings.n_threads)
-        points.append(PathPoint(float(strength), solution.weights, solution.result, loss, accuracy))
+        points.append(PathPoint(float(strength), solution, loss, accuracy))
         if solution.result.status == "interrupted":
             break
         if loss is not None and patience is not None:

@@ -112,7 +112,8 @@ class Clustered:
         state.steps, state.recent = 0, [state.coarse.value]
 
     def _coarse_step(self, objective: Objective, state: ClusteredState) -> None:
-        assert state.tied is not None and state.tying is not None
+        assert state.tied is not None
+        assert state.tying is not None
         before = state.coarse.evaluations
         self._inner(state.tied).step(state.tied, state.coarse)
         self._show(state, state.coarse, f"coarse {state.tying.n_groups}", before)

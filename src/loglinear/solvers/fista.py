@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -51,9 +51,10 @@ class Fista:
         state = FistaState(w0, value, objective.violation(w0, gradient), 1, ahead=w0.copy())
         if self.metric not in ("none", "curvature"):
             raise IncompatibleError(f"metric must be 'none' or 'curvature', not {self.metric!r}")
-        if self.metric == "curvature" and isinstance(objective.loss, Curvature) and isinstance(objective.penalty, Metric):
+        able = isinstance(objective.loss, Curvature) and isinstance(objective.penalty, Metric)
+        if self.metric == "curvature" and able:
             d = np.empty_like(w0)
-            objective.loss.hessian(w0).diagonal(d)
+            cast(Curvature, objective.loss).hessian(w0).diagonal(d)
             state.metric = np.maximum(d, 1e-6 * max(float(d.max(initial=0.0)), 1e-300))
             state.lipschitz = 1.0
         else:

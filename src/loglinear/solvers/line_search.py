@@ -33,7 +33,13 @@ def cubic_minimum(a: Point, b: Point) -> float:
 
 
 def strong_wolfe(
-    phi: Callable[[float], Point], start: Point, t: float, *, c1: float = 1e-4, c2: float = 0.9, max_evaluations: int = 25
+    phi: Callable[[float], Point],
+    start: Point,
+    t: float,
+    *,
+    c1: float = 1e-4,
+    c2: float = 0.9,
+    max_evaluations: int = 25,
 ) -> Point | None:
     """The accepted point (the last one ``phi`` was called with), or None when no step decreases the objective."""
 

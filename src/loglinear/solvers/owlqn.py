@@ -1,9 +1,9 @@
 """OWL-QN (Andrew and Gao 2007): L-BFGS within the orthant that the least subgradient points into.
 
 For l1, elastic net and sign constraints: exact zeros. The curvature pairs come from the smooth part alone. The paper
-zeroes every entry of the direction that disagrees in sign with the pseudo-gradient; that spoils the quasi-Newton step of
-weights already in the support (where disagreement is legitimate) and convergence near the optimum with it. Here only
-weights at zero are aligned: the direction still descends, since what is dropped only added to its slope.
+zeroes every entry of the direction that disagrees in sign with the pseudo-gradient; that spoils the quasi-Newton step
+of weights already in the support (where disagreement is legitimate) and convergence near the optimum with it. Here
+only weights at zero are aligned: the direction still descends, since what is dropped only added to its slope.
 """
 
 from __future__ import annotations

@@ -16,10 +16,12 @@ def check_loss(loss: Loss, *, scale: float = 1.0, seed: int = 0, n_directions: i
     """Gradient (and Hessian, if the loss has one) against central differences at random, zero and extreme weights."""
     rng = np.random.default_rng(seed)
     n = loss.n_weights
-    for name, w in (("random", rng.normal(size=n) * scale), ("zero", np.zeros(n)), ("extreme", rng.normal(size=n) * 50 * scale)):
+    random, extreme = rng.normal(size=n) * scale, rng.normal(size=n) * 50 * scale
+    for name, w in (("random", random), ("zero", np.zeros(n)), ("extreme", extreme)):
         gradient, scratch = np.empty(n), np.empty(n)
         value = loss.value_and_gradient(w, gradient)
-        assert np.isfinite(value) and np.all(np.isfinite(gradient)), f"not finite at {name} weights"
+        assert np.isfinite(value), f"the value is not finite at {name} weights"
+        assert np.all(np.isfinite(gradient)), f"the gradient is not finite at {name} weights"
         for _ in range(n_directions):
             v = rng.normal(size=n) / np.sqrt(n)
             h = 1e-5
@@ -36,7 +38,8 @@ def check_loss(loss: Loss, *, scale: float = 1.0, seed: int = 0, n_directions: i
 
 def _close(ours: float, reference: float, what: str, relative: float, absolute: float) -> None:
     error = abs(ours - reference)
-    assert error <= relative * max(abs(ours), abs(reference)) + absolute, f"{what}: {ours!r} but {reference!r} numerically"
+    bound = relative * max(abs(ours), abs(reference)) + absolute
+    assert error <= bound, f"{what}: {ours!r} but {reference!r} numerically"
 
 
 def _check_hessian(loss: Any, w: FloatArray, rng: np.random.Generator, name: str) -> None:
@@ -139,7 +142,8 @@ def check_solver(solver: Solver, objective: Objective, reference: FloatArray, *,
     gradient = np.empty(objective.n_weights)
     best = objective.value_and_loss_gradient(reference, gradient)
     value = objective.value_and_loss_gradient(result.weights, gradient)
-    assert value <= best + tolerance * max(abs(best), 1e-12), f"{solver.name}: {value} is above {best} ({result.status})"
+    ceiling = best + tolerance * max(abs(best), 1e-12)
+    assert value <= ceiling, f"{solver.name}: {value} is above {best} ({result.status})"
     violation = objective.violation(result.weights, gradient)
     _close(violation, result.violation, "violation reported", 1e-3, 1e-9 * objective.gradient_scale())
     bound = tolerance * objective.gradient_scale()

@@ -1,0 +1,204 @@
+"""
+Native kernels of loglinear. Internal: the public surface is the Python package.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, overload
+
+import numpy
+from numpy.typing import NDArray
+
+
+class ParseError(ValueError):
+    pass
+
+class ThreadPool:
+    """A fixed set of native threads; results do not depend on who is free."""
+
+    def __init__(self, n_threads: int) -> None: ...
+
+    @property
+    def size(self) -> int: ...
+
+def simd_name() -> str:
+    """The instruction set in use."""
+
+def simd_select(name: str) -> bool:
+    """
+    Use 'baseline', 'avx2', 'avx512' or 'auto'; False where this machine cannot.
+    """
+
+def exp(x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+def log(x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+def logsumexp(x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
+
+class SparseMatrix32:
+    """Compressed sparse rows, checked once when made."""
+
+    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], n_columns: int) -> None: ...
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def n_columns(self) -> int: ...
+
+    @property
+    def n_nonzeros(self) -> int: ...
+
+    def margins(self, pool: ThreadPool, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_classes: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """out[r, k] = bias[k] + sum_j X[r, j] weights[j, k]"""
+
+    def gradient(self, pool: ThreadPool, residuals: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], n_classes: int, power: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """
+        For a transposed matrix: out[j, k] = sum_r X[j, r]^power residuals[r, k]
+        """
+
+    def tied_margins(self, pool: ThreadPool, shared: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], map: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_classes: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """
+        margins with weights[j, k] = shared[map[j, k]]; the map must have been checked by check_groups
+        """
+
+    def tied_gradient(self, pool: ThreadPool, residuals: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], map: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], n_classes: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """gradient summed over the weights that share a value"""
+
+    def transpose(self, pool: ThreadPool, indptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu')], indices: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')], values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+class SparseMatrix64:
+    """Compressed sparse rows, checked once when made."""
+
+    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], n_columns: int) -> None: ...
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def n_columns(self) -> int: ...
+
+    @property
+    def n_nonzeros(self) -> int: ...
+
+    def margins(self, pool: ThreadPool, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_classes: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """out[r, k] = bias[k] + sum_j X[r, j] weights[j, k]"""
+
+    def gradient(self, pool: ThreadPool, residuals: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], n_classes: int, power: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """
+        For a transposed matrix: out[j, k] = sum_r X[j, r]^power residuals[r, k]
+        """
+
+    def tied_margins(self, pool: ThreadPool, shared: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], map: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_classes: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """
+        margins with weights[j, k] = shared[map[j, k]]; the map must have been checked by check_groups
+        """
+
+    def tied_gradient(self, pool: ThreadPool, residuals: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], map: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], n_classes: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """gradient summed over the weights that share a value"""
+
+    def transpose(self, pool: ThreadPool, indptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu')], indices: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')], values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+def dense_margins(pool: ThreadPool, X: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], n_columns: int, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_classes: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+def dense_gradient(pool: ThreadPool, X: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], n_columns: int, residuals: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], n_classes: int, power: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+def column_sums(pool: ThreadPool, R: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], n_classes: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+def add_bias(pool: ThreadPool, M: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+def check_labels(labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], n_classes: int) -> None: ...
+
+def log_loss(pool: ThreadPool, margins: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], sample_weight: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_classes: int) -> float:
+    """
+    Loss of margins [n, K]; they become residuals. Labels must have been checked by check_labels.
+    """
+
+def probabilities(pool: ThreadPool, margins: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], n_classes: int, logarithm: bool) -> None: ...
+
+def log_loss_hessian(pool: ThreadPool, P: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], sample_weight: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_classes: int, vectors: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+def log_loss_curvature(pool: ThreadPool, P: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], sample_weight: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_classes: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+def dot(pool: ThreadPool, a: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
+
+def max_abs(pool: ThreadPool, a: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
+
+def combine(pool: ThreadPool, a: float, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], b: float, y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """out = a x + b y; out may be x or y"""
+
+def dots(pool: ThreadPool, rows: Sequence[Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]], targets: Sequence[Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """out[i, j] = rows[i] . targets[j]"""
+
+def weighted_sum(pool: ThreadPool, coefficients: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], rows: Sequence[Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """out = sum_i coefficients[i] rows[i]"""
+
+class Separable:
+    """sum_j a_j |w_j| + b_j w_j^2 / 2 over the first n_penalised weights."""
+
+    def __init__(self, l1: float, l2: float, l1_scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, l2_scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_penalised: int, nonnegative: bool) -> None: ...
+
+    def value(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
+
+    def add_smooth(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float: ...
+
+    def prox(self, pool: ThreadPool, z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def pseudo_gradient(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], smooth_gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def violation(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], loss_gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
+
+    def align(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], pseudo: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], direction: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def project(self, pool: ThreadPool, start: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], pseudo: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+def online_pass(rows: SparseMatrix32, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], sample_weight: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_classes: int, intercept: bool, penalty: Separable, alpha: float, beta: float, z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], n: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float:
+    """One pass of FTRL-Proximal over the rows; returns the progressive loss."""
+
+def identical_columns(pool: ThreadPool, columns: SparseMatrix32, groups: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')]) -> int:
+    """
+    Number columns (rows of a transposed matrix) so that equal ones share a number; returns how many there are.
+    """
+
+@overload
+def tie_columns(rows: SparseMatrix32, pool: ThreadPool, groups: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> tuple:
+    """
+    (indptr, indices, values) of scale[g] * the sum of the columns of each group
+    """
+
+@overload
+def tie_columns(rows: SparseMatrix64, pool: ThreadPool, groups: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> tuple: ...
+
+def cluster_values(pool: ThreadPool, values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], importance: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_clusters: int, sweeps: int, split_signs: bool, map: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')]) -> int:
+    """
+    Sort and cut into blocks of small squared error; returns the number of blocks.
+    """
+
+def check_groups(map: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], n_groups: int) -> None: ...
+
+def sum_groups(pool: ThreadPool, values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], map: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+def copy_groups(pool: ThreadPool, shared: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], map: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+def parse_svmlight(pool: ThreadPool, text: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], base: str, n_features: int, chunk_size: int = 1048576) -> tuple:
+    """
+    (indptr, indices, values, labels, label blob, label offsets, n_features); n_features < 0: as found
+    """
+
+def check_strings(blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+def gather_strings(blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> tuple:
+    """(blob, offsets) of the strings chosen"""
+
+class StringIndex:
+    """Look-up of strings in (blob, offsets), which it keeps alive."""
+
+    def __init__(self, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+    def find(self, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')]) -> None:
+        """out[i] = id of string i, or -1"""
+
+def fit_word_ngrams(pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], orders: Sequence[int], min_count: int) -> tuple:
+    """((indptr, indices, values), names blob, names offsets)"""
+
+def count_word_ngrams(pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], orders: Sequence[int], vocabulary: StringIndex) -> tuple:
+    """(indptr, indices, values)"""
