@@ -59,14 +59,20 @@ class LinearProblem:
         self.settings, self.intercept = settings, intercept
         n_threads = settings.n_threads
         self.n_features = data.n_features
-        plain_penalty = self._penalty(settings.strength, None, 1 if data.n_classes <= 2 else data.n_classes)
+        K = 1 if data.n_classes <= 2 else data.n_classes
+        if data.n_features * K >= 2**31:
+            raise ValueError(
+                f"{data.n_features} features (the largest feature number plus one) and {data.n_classes} classes need "
+                f"{data.n_features * K:.3g} weights, and 2^31 - 1 is the limit: renumber or hash the features"
+            )
+        plain_penalty = self._penalty(settings.strength, None, K)
         self.tying: Tying | None = None
         merged = None
         if settings.strength_scale is None and isinstance(plain_penalty, Separable):
             merged = data.merge_identical_features(n_threads)
         if merged is not None:
             data, features = merged
-            self.tying = features.per_class(1 if data.n_classes <= 2 else data.n_classes, intercept)
+            self.tying = features.per_class(K, intercept)
         self.loss = MultinomialLoss(data, intercept=intercept, n_threads=n_threads)
         by_examples = settings.solver in ("auto", "lbfgs") and "metric" not in settings.solver_options
         self.by_examples = by_examples and representer.applies(self.loss, plain_penalty)
