@@ -1,4 +1,4 @@
-"""Reuters topics as binary problems, with the redundant features that seed 004 describes.
+"""Reuters topics as binary problems, with the redundant features that Mathur and Chakrabarti describe.
 
 Features of a document, each with its count: words as written, words in lower case, word pairs at distance 1 to
 ``distance``, and shapes (hasDigit, isFourDigits, hasCap, isAllCaps, isAbbrev, the pattern of character classes) alone
@@ -58,7 +58,7 @@ def features(text: str, distance: int) -> list[str]:
     return out
 
 
-def load(distance: int = 3) -> tuple[SparseRows, SparseRows, list[set[str]], list[set[str]]]:
+def load(distance: int = 2) -> tuple[SparseRows, SparseRows, list[set[str]], list[set[str]]]:
     """(training rows, test rows, training topics, test topics)."""
     train, test, train_topics, test_topics = [], [], [], []
     with gzip.open(data_folder() / "reuters" / "modapte.tsv.gz", "rt", encoding="utf-8") as file:

@@ -23,7 +23,7 @@ template <class Index>
 void gradient(ThreadPool& pool, const SparseMatrix<Index>& columns, std::span<const double> residuals, std::size_t K,
               int power, std::span<double> out);
 
-// Weight (j, k) is shared[map[j K + k]] (seed 004, "ObjAndGrad(gamma, cmap)"): tying happens inside the loops.
+// Weight (j, k) is shared[map[j K + k]]: tying happens inside the loops.
 template <class Index>
 void tied_margins(ThreadPool& pool, const SparseMatrix<Index>& rows, std::span<const double> shared,
                   std::span<const std::int32_t> map, std::span<const double> bias, std::size_t K,

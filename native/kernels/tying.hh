@@ -3,7 +3,7 @@
 // * identical columns of a sparse matrix can be tied without loss: with m copies of a column x and u = sqrt(m) w,
 //   the column sqrt(m) x and weight u give the same scores and the same ridge penalty, so a solver walks the same path
 //   in fewer dimensions;
-// * seed 004 (clustered Newton) ties weights of similar value: sort them, cut into contiguous blocks of least squared
+// * clustered Newton (Mathur and Chakrabarti) ties weights of similar value: sort them, cut into contiguous blocks of least squared
 //   error.
 #pragma once
 #include <cstdint>

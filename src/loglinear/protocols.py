@@ -46,7 +46,7 @@ class Hessian(Protocol):
     """Second derivatives at one point."""
 
     def diagonal(self, out: FloatArray) -> None:
-        """Write the diagonal (or an upper estimate of it)."""
+        """Write the diagonal."""
 
     def product(self, v: FloatArray, out: FloatArray) -> None:
         """Write H v."""
@@ -117,7 +117,10 @@ class Penalty(Protocol):
         """Distance from optimality: largest entry of the least subgradient, given the gradient of the loss."""
 
     def max_strength(self, gradient_at_zero: FloatArray) -> float:
-        """The least strength at which w = 0 is optimal (infinity where there is none)."""
+        """The least multiple of this penalty under which zero penalised weights are optimal, given the gradient there.
+
+        Infinity where there is none (a ridge). Of a penalty of strength 1 it is the strength a path begins with.
+        """
 
 
 @runtime_checkable

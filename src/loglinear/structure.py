@@ -21,8 +21,8 @@ class Tying:
     ``w = up(u)`` copies ``u[g] / sqrt(m_g)`` to the ``m_g`` members of group g; ``u = down(w)`` is its transpose,
     ``sum of members / sqrt(m_g)``. Because the columns are orthonormal, ``down`` is at once the projection of weights
     (the mean, in shared units) and the map of gradients, norms are kept, and a solver on ``u`` takes the very steps a
-    solver restricted to tied weights would take. (Seed 004 works with the plain means, which weighs a group of a
-    thousand like a group of one; the square root removes that distortion.)
+    solver restricted to tied weights would take. (Plain means would weigh a group of a thousand like a
+    group of one; the square root removes that distortion.)
     """
 
     groups: IntArray  # [n_weights]

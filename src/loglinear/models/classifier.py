@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
@@ -23,6 +23,7 @@ from loglinear.features import Featuriser
 from loglinear.models import classifier_file, path
 from loglinear.models.explanation import Explanation, Push
 from loglinear.models.inputs import featurise, featuriser_for, matrix_rows
+from loglinear.models.online import OnlineLearner
 from loglinear.structure import FloatArray
 from loglinear.threads import pool
 from loglinear.training import LinearProblem, Settings, Solution
@@ -51,10 +52,10 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
         strength along a path from strong to weak; ``strength_`` is the choice
     ngrams, min_count : for lists of texts: which word n-grams are features, and how often they must occur
     n_threads : native threads; None means all cores
-    random_state : seed of the stochastic solver
+    random_state : seed of the stochastic solver and of the folds of tune="cv"
     warm_start : start from the weights of the last fit
     verbose : "auto" (a bar on a terminal after two seconds), 0, or 1 (a line per step)
-    checkpoint : path of a file to save the state of training to, and to resume from
+    checkpoint : path of a file to save the weights to while training, and to resume from
 
     ``X`` may be an array, a scipy sparse matrix (32- or 64-bit indices), a list of dicts, of token lists or of texts.
     """
@@ -205,7 +206,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
         self.n_iter_, self.history_, self.objective_ = max(result.n_iterations, 1), result.history, result.value
         self.violation_, self.converged_, self.status_ = result.violation, result.converged, result.status
         self.fit_seconds_ = time.perf_counter() - start
-        self._online: dict[str, FloatArray] | None = None
+        self._online: OnlineLearner | None = None
         self._warn(data, tuning=tuning)
         return self
 
@@ -320,36 +321,22 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
         The penalty counts once for the whole stream, as in ``fit``. Feature names are those of the first batch.
         """
         settings = self._settings()
-        state: dict[str, FloatArray] | None = getattr(self, "_online", None)
-        if state is None:
+        learner: OnlineLearner | None = getattr(self, "_online", None)
+        fresh = learner is None and not hasattr(self, "coef_")
+        if learner is None:
             if classes is None:
                 if not hasattr(self, "classes_"):
                     raise ValueError("classes must be passed on the first call to partial_fit.")
                 classes = self.classes_
+            if not fresh and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+                raise ValueError(f"classes differ from those of the model: {self.classes_.tolist()}")
             self.classes_ = np.unique(np.asarray(classes))
             if self.classes_.size < 2:
                 raise ValueError("at least two classes are needed")
-            fresh = not hasattr(self, "coef_")
-            rows = self._encode(X, fit=fresh)
-            K = 1 if self.classes_.size == 2 else self.classes_.size
-            size = self._n_weights(rows)
-            weights = np.zeros(size) if fresh else np.array(self._flat())  # a copy: a loaded model's are read-only
-            # Weights of an earlier fit enter as if FTRL had found them: z such that its minimiser is the weight.
-            state = {"z": np.zeros(size), "n": np.zeros(size), "weights": weights}
-            if not fresh:
-                state["z"] = -weights * (1.0 / 0.1)
-            self._online = state
-            self.strength_ = settings.strength
-        else:
-            if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
-                known = self.classes_.tolist()
-                raise ValueError(f"classes differ from those of the first call to partial_fit: {known}")
-            rows = self._encode(X, fit=False)
+        elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+            raise ValueError(f"classes differ from those of the first call to partial_fit: {self.classes_.tolist()}")
+        rows = self._encode(X, fit=fresh)
         K = 1 if self.classes_.size == 2 else self.classes_.size
-        y = np.asarray(y)
-        check_classification_targets(y)
-        data = self._data(rows, self._known_labels(y), sample_weight)
-        sparse = data.rows if isinstance(data.rows, SparseRows) else SparseRows.from_scipy(_to_csr(data.rows.X))
         penalty = penalties.make(
             self.penalty,
             settings.strength,
@@ -358,14 +345,15 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
             n_free=K * self.fit_intercept,
             n_threads=self.n_threads,
         )
-        if sparse.indices.dtype != np.int32:
-            sparse = SparseRows(sparse.indptr, sparse.indices.astype(np.int32), sparse.values, sparse.n_columns)
-        native = cast(_core.SparseMatrix32, sparse.native)
-        _core.online_pass(
-            native, data.labels, data.sample_weight, K, self.fit_intercept,
-            penalty.native(state["weights"].size), 0.1, 1.0, state["z"], state["n"], state["weights"],
-        )  # fmt: skip
-        self._set_weights(state["weights"].copy(), rows.n_columns)
+        y = np.asarray(y)
+        check_classification_targets(y)
+        data = self._data(rows, self._known_labels(y), sample_weight)
+        if learner is None:
+            weights = np.zeros(self._n_weights(rows)) if fresh else np.array(self._flat())  # a loaded model's are read-only
+            learner = OnlineLearner.start(weights, penalty)
+        learner.learn(data, penalty, intercept=self.fit_intercept)
+        self._online, self.strength_ = learner, settings.strength
+        self._set_weights(learner.weights.copy(), rows.n_columns)
         self.n_iter_ = getattr(self, "n_iter_", 0) + 1
         return self
 
@@ -470,12 +458,17 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
     def regularization_path(
         self, X: Any, y: Any, strengths: Any = None, *, n_strengths: int = 20, X_valid: Any = None, y_valid: Any = None
     ) -> list[path.PathPoint]:
-        """Solutions at falling strengths with warm starts; with validation data each point is scored on it."""
-        rows = self._encode(X, fit=True)
-        data = self._data(rows, self._encode_labels(y, rows.n_rows), None)
+        """Solutions at falling strengths with warm starts; with validation data each point is scored on it.
+
+        This model stays as it is: weights are in the order of the features of a fresh ``fit`` on the same examples.
+        """
+        scratch = clone(self)
+        rows = scratch._encode(X, fit=True)
+        data = scratch._data(rows, scratch._encode_labels(y, rows.n_rows), None)
         held_out = None
         if X_valid is not None:
-            held_out = MulticlassData(self._encode(X_valid, fit=False), self._known_labels(y_valid), self.classes_.size)
+            labels = scratch._known_labels(y_valid)
+            held_out = MulticlassData(scratch._encode(X_valid, fit=False), labels, scratch.classes_.size)
         return path.regularization_path(
             data, self._settings(), strengths, n_strengths=n_strengths, intercept=self.fit_intercept, held_out=held_out
         )
@@ -491,9 +484,3 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
     def from_archive(cls, archive: Any, source: Any) -> MaxentClassifier:
         """The model in a file that ``loglinear.load`` has opened."""
         return classifier_file.load(cls, archive, source)
-
-
-def _to_csr(X: FloatArray) -> Any:
-    import scipy.sparse
-
-    return scipy.sparse.csr_matrix(X)

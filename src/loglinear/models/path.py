@@ -47,7 +47,7 @@ class PathPoint:
 
 
 def default_strengths(problem: LinearProblem, n: int) -> FloatArray:
-    """From the least strength that zeroes everything (l1), or 1000 (ridge), down four decades."""
+    """Under l1, four decades down from the strength at which the first weight leaves zero; else from 1000 to 0.001."""
     objective = problem.objective(1.0)
     zero = np.zeros(problem.loss.n_weights)
     gradient = np.empty_like(zero)

@@ -1,4 +1,4 @@
-"""Clustered quasi-Newton (seed 004: Mathur and Chakrabarti, "Accelerating Newton optimization for log-linear models
+"""Clustered quasi-Newton (Mathur and Chakrabarti, "Accelerating Newton optimization for log-linear models
 through feature redundancy").
 
     repeat rounds times:

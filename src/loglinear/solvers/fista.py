@@ -1,8 +1,8 @@
 """FISTA: accelerated proximal gradient with backtracking and adaptive restart (Beck and Teboulle 2009;
 O'Donoghue and Candes 2015).
 
-Works with any penalty that has a prox. ``metric="curvature"`` takes steps of 1 / (L d_j), d the diagonal of the Hessian
-at the start plus the penalty's own curvature, where the penalty's prox allows one step per weight (power Metric).
+Works with any penalty that has a prox. ``metric="curvature"`` takes steps of 1 / (L d_j), d the diagonal of the loss's
+Hessian at the start, where the penalty's prox allows one step per weight (power Metric).
 """
 
 from __future__ import annotations

@@ -13,7 +13,9 @@ from loglinear.structure import FloatArray
 
 
 def check_loss(loss: Loss, *, scale: float = 1.0, seed: int = 0, n_directions: int = 8) -> None:
-    """Gradient (and Hessian, if the loss has one) against central differences at random, zero and extreme weights."""
+    """Gradient and Hessian against central differences at random, zero and extreme weights; convexity; parts add up;
+    a restricted loss agrees. What the loss has no power for is not checked.
+    """
     rng = np.random.default_rng(seed)
     n = loss.n_weights
     random, extreme = rng.normal(size=n) * scale, rng.normal(size=n) * 50 * scale
@@ -96,7 +98,9 @@ def _check_restriction(loss: Any, rng: np.random.Generator, scale: float) -> Non
 
 
 def check_penalty(penalty: Penalty, n: int = 6, *, seed: int = 0, cases: int = 20) -> None:
-    """Prox by the three-point inequality against random points, violation by prox residual, gradient by differences."""
+    """Prox by the three-point inequality against random points (one step per weight too, with the power Metric),
+    violation at the prox, gradient and Hessian of a Smooth penalty by differences; on ``n`` weights.
+    """
     rng = np.random.default_rng(seed)
     for _ in range(cases):
         z = rng.normal(size=n) * 3
@@ -137,7 +141,7 @@ def check_penalty(penalty: Penalty, n: int = 6, *, seed: int = 0, cases: int = 2
 
 
 def check_solver(solver: Solver, objective: Objective, reference: FloatArray, *, tolerance: float = 1e-6) -> None:
-    """The solver reaches the optimum: certified by violation, and equal to the reference in value and weights."""
+    """The solver reaches the value of ``reference`` and a violation below ``tolerance``, and reports it rightly."""
     result = minimise(objective, solver, tolerance=1e-9, max_iterations=20000)
     gradient = np.empty(objective.n_weights)
     best = objective.value_and_loss_gradient(reference, gradient)

@@ -1,0 +1,59 @@
+"""Real corpora, where LOGLINEAR_DATA names a folder that has them."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from loglinear import MaxentClassifier
+from loglinear.formats import read_svmlight, read_tsv
+
+FOLDER = os.environ.get("LOGLINEAR_DATA")
+pytestmark = pytest.mark.skipif(not FOLDER, reason="LOGLINEAR_DATA is not set: no corpora to test on")
+
+
+def test_r8_from_files_on_the_command_line(tmp_path):
+    r8 = Path(FOLDER) / "r8"
+
+    def run(*arguments):
+        command = [str(Path(sys.executable).with_name("loglinear")), "classify", *map(str, arguments), "--json"]
+        return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+    model = tmp_path / "r8.ll"
+    trained = run("train", r8 / "train.tsv.gz", "-o", model, "--ngrams", "1,2", "--tolerance", "1e-5")
+    assert trained["converged"]
+    assert trained["examples"] == 5485
+    assert run("eval", model, r8 / "test.tsv.gz")["accuracy"] > 0.955
+    sparse_model = tmp_path / "l1.ll"
+    trained = run("train", r8 / "train.tsv.gz", "-o", sparse_model, "--ngrams", "1,2", "--penalty", "l1")
+    assert trained["nonzero_weights"] < 1000
+    assert run("eval", sparse_model, r8 / "test.tsv.gz")["accuracy"] > 0.96
+    assert sparse_model.stat().st_size < model.stat().st_size / 100
+
+
+def test_solvers_agree_on_r8_unigrams():
+    labels, texts = read_tsv(Path(FOLDER) / "r8" / "train.tsv.gz")
+    values = {}
+    for solver in ("auto", "newton", "clustered"):
+        model = MaxentClassifier(solver=solver, tolerance=1e-7).fit(texts, labels)
+        values[solver] = model.objective_
+    assert max(values.values()) - min(values.values()) < 1e-6 * min(values.values())
+
+
+def test_a9a():
+    parts = []
+    for name in ("a9a.gz", "a9a.t.gz"):
+        with gzip.open(Path(FOLDER) / "a9a" / name) as file:
+            assert file.read(1)
+        data = read_svmlight(Path(FOLDER) / "a9a" / name, n_features=123)
+        X = sparse.csr_matrix((data.values, data.indices, data.indptr), shape=(len(data.labels), 123))
+        parts.append((X, np.array([float(label) for label in data.labels])))
+    (X, y), (X_test, y_test) = parts
+    model = MaxentClassifier().fit(X, y)
+    assert model.score(X_test, y_test) > 0.849
