@@ -11,7 +11,8 @@ Differences from the slides, and why. The shared weights are kept in orthonormal
 the tied objective what it is but conditions it better than plain means. The tied penalty is exact. Blocks come from
 high-resolution quantisation and Lloyd sweeps, because exact blocks cost O(d d'). Round r divides the factor by 2^r
 ("start with a large clusterFactor and reduce it"). Errors are weighed by the curvature of each weight, where the loss
-knows it: a rare feature may be tied loosely, a frequent one not (measured in docs/results/clustered_newton.md). Penalties with corners run OWL-QN in place of L-BFGS on both levels.
+knows it: a rare feature may be tied loosely, a frequent one not (measured in docs/results/clustered_newton.md). The coarse level has a longer memory, since its vectors are short, and hands its last pairs up to the fine level:
+inner products survive, the map being orthonormal. Penalties with corners run OWL-QN in place of L-BFGS on both levels.
 """
 
 from __future__ import annotations
@@ -57,20 +58,21 @@ class Clustered:
 
     cluster_factor: float | str = "auto"
     fine_iterations: int = 5
-    rounds: int = 2
+    rounds: int = 3
     coarse_iterations: int = 200
     coarse_gain: float = 1e-4  # the coarse phase ends when five steps gain less, relative
     importance: str = "auto"  # "curvature": blocks of least curvature-weighted error; "none"; "auto": where it is known
     split_signs: bool = True
     memory: int = 8
+    coarse_memory: int = 20  # shared vectors are short, so a longer memory costs little
 
     name: ClassVar[str] = "clustered"
     loss_powers: ClassVar[tuple[type, ...]] = (Tied,)
     penalty_powers: ClassVar[tuple[type, ...]] = (Separable, Orthant)
     monotone: ClassVar[bool] = True
 
-    def _inner(self, objective: Objective) -> Lbfgs | Owlqn:
-        return Lbfgs(self.memory) if isinstance(objective.penalty, Smooth) else Owlqn(self.memory)
+    def _inner(self, objective: Objective, memory: int) -> Lbfgs | Owlqn:
+        return Lbfgs(memory) if isinstance(objective.penalty, Smooth) else Owlqn(memory)
 
     def init(self, objective: Objective, w0: FloatArray) -> ClusteredState:
         """Start on all weights."""
@@ -80,7 +82,7 @@ class Clustered:
             raise IncompatibleError(f"cluster_factor must be 'auto' or at least 1, not {self.cluster_factor!r}")
         if self.importance not in ("auto", "none", "curvature"):
             raise IncompatibleError(f"importance must be 'auto', 'none' or 'curvature', not {self.importance!r}")
-        fine = self._inner(objective).init(objective, w0)
+        fine = self._inner(objective, self.memory).init(objective, w0)
         return ClusteredState(fine.weights, fine.value, fine.violation, fine.evaluations, note="fine", fine=fine)
 
     def step(self, objective: Objective, state: ClusteredState) -> None:
@@ -92,7 +94,7 @@ class Clustered:
 
     def _fine_step(self, objective: Objective, state: ClusteredState) -> None:
         before = state.fine.evaluations
-        self._inner(objective).step(objective, state.fine)
+        self._inner(objective, self.memory).step(objective, state.fine)
         self._show(state, state.fine, "fine", before)
         state.violation, state.finished = state.fine.violation, state.fine.finished
         state.weights = state.fine.weights
@@ -106,7 +108,7 @@ class Clustered:
             state.round = self.rounds
             return
         state.tying, state.tied = tying, objective.tied(tying)
-        state.coarse = self._inner(state.tied).init(state.tied, tying.down(state.weights))
+        state.coarse = self._inner(state.tied, self.coarse_memory).init(state.tied, tying.down(state.weights))
         state.evaluations += 1
         state.round += 1
         state.steps, state.recent = 0, [state.coarse.value]
@@ -115,7 +117,7 @@ class Clustered:
         assert state.tied is not None
         assert state.tying is not None
         before = state.coarse.evaluations
-        self._inner(state.tied).step(state.tied, state.coarse)
+        self._inner(state.tied, self.coarse_memory).step(state.tied, state.coarse)
         self._show(state, state.coarse, f"coarse {state.tying.n_groups}", before)
         state.violation = math.inf  # of the tied objective only, so no ground to stop
         state.steps += 1
@@ -127,7 +129,8 @@ class Clustered:
     def _go_fine(self, objective: Objective, state: ClusteredState) -> None:
         assert state.tying is not None
         state.weights = state.tying.up(state.coarse.weights)
-        state.fine = self._inner(objective).init(objective, state.weights)
+        state.fine = self._inner(objective, self.memory).init(objective, state.weights)
+        state.fine.memory.lift(state.coarse.memory, state.tying)
         self._show(state, state.fine, "projected up", 0)
         state.violation = state.fine.violation
         state.coarse = state.tied = state.tying = None
@@ -163,4 +166,4 @@ class Clustered:
     def _factor(self, n: int) -> float:
         if self.cluster_factor != "auto":
             return float(self.cluster_factor)
-        return float(np.clip(n / 2000.0, 2.0, 10.0))
+        return float(np.clip(n / 2000.0, 2.0, 20.0))

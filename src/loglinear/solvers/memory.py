@@ -12,7 +12,7 @@ import numpy as np
 
 from loglinear import _core
 from loglinear.objective import Objective
-from loglinear.structure import FloatArray
+from loglinear.structure import FloatArray, Tying
 
 
 class InverseHessian:
@@ -87,3 +87,13 @@ class InverseHessian:
                 self._gram[:, block] = np.roll(self._gram[:, block], -1, axis=1)
         self.s.append(s)
         self.y.append(y)
+
+    def lift(self, shared: InverseHessian, tying: Tying) -> None:
+        """Take over the last pairs of a memory of shared weights: inner products survive, the map being orthonormal."""
+        k = min(self.size, len(shared.s))
+        self.s = [tying.up(s) for s in shared.s[-k:]] if k else []
+        self.y = [tying.up(y) for y in shared.y[-k:]] if k else []
+        last = len(shared.s)
+        here = np.r_[0:k, self.size : self.size + k]
+        there = np.r_[last - k : last, shared.size + last - k : shared.size + last]
+        self._gram[np.ix_(here, here)] = shared._gram[np.ix_(there, there)]
