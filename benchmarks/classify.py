@@ -59,7 +59,9 @@ def measure(name: str, contenders: list[str]) -> dict:
             if contender in FITS_PENALTY[problem.penalty]:
                 table[contender] = climb(path, contender, reference["objective"], "one-vs-rest" not in contender)
     # liblinear's objective is another one (penalised bias, one-vs-rest): it takes no part in the minimum
-    best = min([reference["objective"], *(r["objective"] for c, runs in table.items() if "one-vs" not in c for r in runs)])
+    best = min(
+        [reference["objective"], *(r["objective"] for c, runs in table.items() if "one-vs" not in c for r in runs)]
+    )
     return {"problem": problem.about, "best": best, "contenders": table}
 
 
@@ -83,7 +85,10 @@ def markdown(result: dict) -> str:
     table = rows(result)
     columns = list(table[0])
     lines = [f"### {result['problem']}", "", f"Best objective {result['best']:.8g}.", ""]
-    lines += ["| " + " | ".join(f"s to {c}" if c[0].isdigit() else c for c in columns) + " |", "|---" * len(columns) + "|"]
+    lines += [
+        "| " + " | ".join(f"s to {c}" if c[0].isdigit() else c for c in columns) + " |",
+        "|---" * len(columns) + "|",
+    ]
     for row in table:
         cells = []
         for column in columns:
@@ -101,7 +106,9 @@ def machine() -> str:
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
-        model = next((line.split(":")[1].strip() for line in info.read_text().splitlines() if "model name" in line), model)
+        model = next(
+            (line.split(":")[1].strip() for line in info.read_text().splitlines() if "model name" in line), model
+        )
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     return f"{model}, {pool().size} threads, {_core.simd_name()}, Python {platform.python_version()}, commit {commit.stdout.strip()}"
 
@@ -115,6 +122,10 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     results = {p: measure(p, options.contenders.split(",")) for p in options.problems.split(",")}
     text = f"{machine()}\n\n" + "\n\n".join(markdown(r) for r in results.values())
-    print(json.dumps({"machine": machine(), "results": {p: {**r, "rows": rows(r)} for p, r in results.items()}}) if options.json else text)
+    print(
+        json.dumps({"machine": machine(), "results": {p: {**r, "rows": rows(r)} for p, r in results.items()}})
+        if options.json
+        else text
+    )
     if options.output:
         options.output.write_text(text + "\n", encoding="utf-8")

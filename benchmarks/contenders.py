@@ -55,7 +55,9 @@ def ours(tolerance, **options):
     def fit(problem: Problem):
         from loglinear import MaxentClassifier
 
-        model = MaxentClassifier(problem.penalty, problem.strength, tolerance=tolerance, max_iterations=5000, n_threads=2, **options)
+        model = MaxentClassifier(
+            problem.penalty, problem.strength, tolerance=tolerance, max_iterations=5000, n_threads=2, **options
+        )
         start = time.perf_counter()
         model.fit(problem.X, problem.y)
         return time.perf_counter() - start, model.coef_, model.intercept_, model.classes_, model.n_iter_

@@ -60,8 +60,18 @@ def measure() -> list[dict]:
     W, M = rng.normal(size=d * K), np.empty(n * K)
     G = np.empty(d * K)
     stored = 12 * X.nnz
-    add("margins (sparse rows)", best_of(lambda: rows.margins(threads, W, None, K, M)), stored + 8 * K * (d + n), 2 * K * X.nnz)
-    add("gradient (sparse columns)", best_of(lambda: columns.native.gradient(threads, M, K, 1, G)), stored + 8 * K * d, 2 * K * X.nnz)
+    add(
+        "margins (sparse rows)",
+        best_of(lambda: rows.margins(threads, W, None, K, M)),
+        stored + 8 * K * (d + n),
+        2 * K * X.nnz,
+    )
+    add(
+        "gradient (sparse columns)",
+        best_of(lambda: columns.native.gradient(threads, M, K, 1, G)),
+        stored + 8 * K * d,
+        2 * K * X.nnz,
+    )
     y = rng.integers(0, K, size=n).astype(np.int32)
     fresh = rng.normal(size=n * K)
 

@@ -41,7 +41,9 @@ class Problem:
         def matrix(name):
             if name in z:
                 return z[name]
-            return sp.csr_matrix((z[f"{name}_data"], z[f"{name}_indices"], z[f"{name}_indptr"]), shape=z[f"{name}_shape"])
+            return sp.csr_matrix(
+                (z[f"{name}_data"], z[f"{name}_indices"], z[f"{name}_indptr"]), shape=z[f"{name}_shape"]
+            )
 
         return cls(
             matrix("X"), z["y"], matrix("X_test"), z["y_test"], str(z["penalty"]), float(z["strength"]), str(z["about"])
@@ -62,7 +64,9 @@ def _text(train, y, test, y_test, penalty, strength, about) -> Problem:
     X = sp.csr_matrix((values, indices, indptr), shape=(len(train), d))
     indptr, indices, values = words.transform(test, 2)
     X_test = sp.csr_matrix((values, indices, indptr), shape=(len(test), d))
-    return Problem(X, np.array(y), X_test, np.array(y_test), penalty, strength, f"{about}, {X.shape[0]} x {d}, {X.nnz} non-zeros")
+    return Problem(
+        X, np.array(y), X_test, np.array(y_test), penalty, strength, f"{about}, {X.shape[0]} x {d}, {X.nnz} non-zeros"
+    )
 
 
 def r8(penalty: str = "l2") -> Problem:
@@ -70,7 +74,9 @@ def r8(penalty: str = "l2") -> Problem:
     for name in ("train", "test"):
         with gzip.open(_folder() / "r8" / f"{name}.tsv.gz", "rt", encoding="utf-8") as file:
             parts += zip(*(line.rstrip("\n").split("\t", 1) for line in file))
-    return _text(list(parts[1]), parts[0], list(parts[3]), parts[2], penalty, 1.0, f"R8, words and pairs, 8 classes, {penalty}")
+    return _text(
+        list(parts[1]), parts[0], list(parts[3]), parts[2], penalty, 1.0, f"R8, words and pairs, 8 classes, {penalty}"
+    )
 
 
 def reuters() -> Problem:

@@ -366,7 +366,10 @@ class TestWarningsAndRefusals:
             MaxentClassifier().fit(X, self.y)
 
     def test_feature_numbers_past_the_limit(self):
-        X = sp.csr_matrix((np.ones(2), np.array([0, 2**40], dtype=np.int64), np.array([0, 1, 2], dtype=np.int64)), shape=(2, 2**40 + 1))
+        X = sp.csr_matrix(
+            (np.ones(2), np.array([0, 2**40], dtype=np.int64), np.array([0, 1, 2], dtype=np.int64)),
+            shape=(2, 2**40 + 1),
+        )
         with pytest.raises(ValueError, match="renumber or hash the features"):
             MaxentClassifier().fit(X, [0, 1])
 

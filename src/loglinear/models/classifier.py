@@ -6,7 +6,7 @@ import os
 import time
 import warnings
 from dataclasses import replace
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -349,7 +349,9 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         data = self._data(rows, self._known_labels(y), sample_weight)
         if learner is None:
-            weights = np.zeros(self._n_weights(rows)) if fresh else np.array(self._flat())  # a loaded model's are read-only
+            weights = (
+                np.zeros(self._n_weights(rows)) if fresh else np.array(self._flat())
+            )  # a loaded model's are read-only
             learner = OnlineLearner.start(weights, penalty)
         learner.learn(data, penalty, intercept=self.fit_intercept)
         self._online, self.strength_ = learner, settings.strength

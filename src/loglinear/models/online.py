@@ -46,7 +46,9 @@ class OnlineLearner:
             rows = SparseRows.from_scipy(scipy.sparse.csr_matrix(rows.X))
         if rows.indices.dtype != np.int32:
             if rows.n_columns >= 2**31:
-                raise ValueError(f"{rows.n_columns} features are more than online learning can number: hash or renumber them")
+                raise ValueError(
+                    f"{rows.n_columns} features are more than online learning can number: hash or renumber them"
+                )
             rows = SparseRows(rows.indptr, rows.indices.astype(np.int32), rows.values, rows.n_columns)
         K = 1 if data.n_classes <= 2 else data.n_classes
         return _core.online_pass(
