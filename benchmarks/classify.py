@@ -110,7 +110,8 @@ def machine() -> str:
             (line.split(":")[1].strip() for line in info.read_text().splitlines() if "model name" in line), model
         )
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    return f"{model}, {pool().size} threads, {_core.simd_name()}, Python {platform.python_version()}, commit {commit.stdout.strip()}"
+    python = f"Python {platform.python_version()}"
+    return f"{model}, {pool().size} threads, {_core.simd_name()}, {python}, commit {commit.stdout.strip()}"
 
 
 def main(arguments: list[str]) -> None:

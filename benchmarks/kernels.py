@@ -1,7 +1,7 @@
 """Hot kernels against their limits: bytes moved and flops of each, what the machine can do, what was reached.
 
-Bytes are the compulsory ones: each operand once. Limits are measured in the same run: a threaded copy of a large array (bytes per second) and a multiply-add loop on
-data in the first-level cache (flops per second).
+Bytes are the compulsory ones: each operand once. Limits are measured in the same run: a threaded copy of a large array
+(bytes per second) and a multiply-add loop on data in the first-level cache (flops per second).
 """
 
 from __future__ import annotations
@@ -88,13 +88,15 @@ def measure() -> list[dict]:
     history = [rng.normal(size=n_weights) for _ in range(2 * m)]
     g, direction = rng.normal(size=n_weights), np.empty(n_weights)
     table_out = np.empty((2 * m, 3))
-    add("L-BFGS: new inner products", best_of(lambda: _core.dots(threads, history, [g, history[0], history[1]], table_out), 5),
+    new = [g, history[0], history[1]]
+    add("L-BFGS: new inner products", best_of(lambda: _core.dots(threads, history, new, table_out), 5),
         8 * n_weights * (2 * m + 1), 2 * n_weights * 6 * m)  # fmt: skip
     c = rng.normal(size=2 * m)
     add("L-BFGS: direction", best_of(lambda: _core.weighted_sum(threads, c, history, direction), 5),
         8 * n_weights * (2 * m + 1), 2 * n_weights * 2 * m)  # fmt: skip
     groups = np.empty(n_weights, dtype=np.int32)
-    add("cluster 1.6M weights into 160k", best_of(lambda: _core.cluster_values(threads, g, None, 160_000, 4, True, groups), 3),
+    clustering = best_of(lambda: _core.cluster_values(threads, g, None, 160_000, 4, True, groups), 3)
+    add("cluster 1.6M weights into 160k", clustering,
         n_weights * (8 + 6 * 16 + 60), 0)  # fmt: skip
     return table
 

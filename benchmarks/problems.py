@@ -1,4 +1,4 @@
-"""Classification problems: real ones from LOGLINEAR_DATA, one synthetic. Each is saved once and read by every contender."""
+"""Classification problems: real ones from LOGLINEAR_DATA, one synthetic. Each is saved once, for every contender."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ coordinates. The last column is what ``solver="auto"`` does, both of these inclu
 from __future__ import annotations
 
 import argparse
+import contextlib
 import platform
 import subprocess
 import sys
@@ -212,12 +213,9 @@ def optimisers(train, test, train_topics, test_topics, strength: float, path: Pa
             raise TimeoutError
         return value, gradient.copy()
 
-    try:
-        minimize(
-            value_and_gradient, np.zeros(loss.n_weights), jac=True, method="CG", options={"maxiter": 5000, "gtol": 1e-7}
-        )
-    except TimeoutError:
-        pass
+    with contextlib.suppress(TimeoutError):
+        limits = {"maxiter": 5000, "gtol": 1e-7}
+        minimize(value_and_gradient, np.zeros(loss.n_weights), jac=True, method="CG", options=limits)
     curves["conjugate gradient"] = (list(times), list(np.minimum.accumulate(values)))
     curves["iterative scaling"] = iterative_scaling(objective, rows, strength, seconds=20.0)
     figure, axes = plt.subplots(figsize=(7, 4))
@@ -297,7 +295,8 @@ def main() -> None:
     body = "\n\n".join(f"<!-- {name} -->\n" + "\n".join(lines) for name, lines in sections.items())
     out = options.output / "clustered_newton_tables.md"
     out.write_text(
-        f"Commit {commit}, {machine}, Python {platform.python_version()}; {sizes}; {time.perf_counter() - start:.0f} s.\n"
+        f"Commit {commit}, {machine}, Python {platform.python_version()}; {sizes}; "
+        f"{time.perf_counter() - start:.0f} s.\n"
         f"Command: `python experiments/clustered_newton.py{' --quick' if options.quick else ''}`\n\n{body}\n",
         encoding="utf-8",
     )

@@ -38,7 +38,7 @@ class OnlineLearner:
         return cls(weights, z, np.zeros(weights.size))
 
     def learn(self, data: MulticlassData, penalty: SeparablePenalty, *, intercept: bool) -> float:
-        """One pass over the examples, in order; returns the loss met on the way (each example scored before it is learnt)."""
+        """One pass over the examples, in order; returns their loss, each scored before it is learnt."""
         rows = data.rows
         if not isinstance(rows, SparseRows):
             import scipy.sparse

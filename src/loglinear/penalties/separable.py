@@ -82,7 +82,7 @@ class SeparablePenalty:
         return self.native(w.size).violation(pool(self.n_threads), w, gradient)
 
     def max_strength(self, gradient_at_zero: FloatArray) -> float:
-        """Largest |gradient| / a_j: at that multiple of this penalty all weights under it are zero; infinity without l1."""
+        """Largest |gradient| / a_j: at that multiple of this penalty its weights are all zero; infinity without l1."""
         if self.l1 == 0.0:
             return math.inf
         g = gradient_at_zero[: gradient_at_zero.size - self.n_free]

@@ -11,8 +11,10 @@ Differences from the slides, and why. The shared weights are kept in orthonormal
 the tied objective what it is but conditions it better than plain means. The tied penalty is exact. Blocks come from
 high-resolution quantisation and Lloyd sweeps, because exact blocks cost O(d d'). Round r divides the factor by 2^r
 ("start with a large clusterFactor and reduce it"). Errors are weighed by the curvature of each weight, where the loss
-knows it: a rare feature may be tied loosely, a frequent one not (measured in docs/results/clustered_newton.md). The coarse level has a longer memory, since its vectors are short, and hands its last pairs up to the fine level:
-inner products survive, the map being orthonormal. Penalties with corners run OWL-QN in place of L-BFGS on both levels.
+knows it: a rare feature may be tied loosely, a frequent one not. The coarse level has a longer memory, since its
+vectors are short, and hands its last pairs up to the fine level: inner products survive, the map being orthonormal.
+(All measured in docs/results/clustered_newton.md.) Penalties with corners run OWL-QN in place of L-BFGS on both
+levels.
 """
 
 from __future__ import annotations
