@@ -102,7 +102,8 @@ def test_checkpoint_resumes_and_refuses_another_problem(objective, tmp_path):
 
 
 SCRIPT = textwrap.dedent("""
-    import sys, time
+    import signal, sys, time
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background hands down "ignore"
     sys.path.insert(0, {tests!r})
     from problems import sparse_data
     from loglinear import penalties, solvers
