@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
@@ -17,7 +18,7 @@ Rows: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 Self = TypeVar("Self", bound="Featuriser")
 
 
-class Featuriser:
+class Featuriser(ABC):
     """Examples to sparse rows. Subclasses give ``fit_transform`` and ``transform``; the rest is here."""
 
     kind: ClassVar[str]
@@ -30,13 +31,13 @@ class Featuriser:
             raise LoglinearError(f"{type(self).__name__} has no vocabulary yet; call fit_transform first")
         return self._vocabulary
 
+    @abstractmethod
     def fit_transform(self, examples: Sequence[Any], n_threads: int = 1) -> Rows:
         """Learn the features of the examples and give their values in each."""
-        raise NotImplementedError
 
+    @abstractmethod
     def transform(self, examples: Sequence[Any], n_threads: int = 1) -> Rows:
         """The values of the known features in each example; others are ignored."""
-        raise NotImplementedError
 
     def names(self) -> list[str]:
         """The name of each feature, by number."""
