@@ -3,6 +3,7 @@ import numpy as np
 from loglinear import penalties
 from loglinear.objective import Objective
 from loglinear.solvers.memory import InverseHessian
+from loglinear.structure import Tying
 
 
 class Nothing:
@@ -46,3 +47,20 @@ def test_pair_without_curvature_is_refused():
     memory.direction(objective, g, out, (np.ones(50), -np.ones(50)))
     assert not memory.s
     np.testing.assert_array_equal(out, -g)
+
+
+def test_lifted_pairs_are_those_of_the_shared_weights():
+    """The last pairs of a memory of ten shared weights, copied up to fifty, in a memory that holds fewer."""
+    rng = np.random.default_rng(1)
+    objective = Objective(Nothing(), penalties.make("none"))
+    tying = Tying(np.arange(50) % 10, 10)
+    shared, pairs = InverseHessian(10, 6), []
+    for _ in range(8):
+        s = rng.normal(size=10)
+        y = s * np.linspace(1, 3, 10)
+        pairs.append((tying.up(s), tying.up(y)))
+        shared.direction(objective, rng.normal(size=10), np.empty(10), (s, y))
+    fine, g, out = InverseHessian(50, 4), rng.normal(size=50), np.empty(50)
+    fine.lift(shared, tying)
+    fine.direction(objective, g, out)
+    np.testing.assert_allclose(out, two_loop(pairs[-4:], g), rtol=1e-8)
