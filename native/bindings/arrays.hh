@@ -66,5 +66,9 @@ void bind_vector(nb::module_& m);
 void bind_separable(nb::module_& m);
 void bind_tying(nb::module_& m);
 void bind_text(nb::module_& m);
+void bind_conll(nb::module_& m);
+void bind_templates(nb::module_& m);
+void bind_hmm(nb::module_& m);
+void bind_chain(nb::module_& m);
 
 }  // namespace loglinear

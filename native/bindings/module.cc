@@ -27,4 +27,8 @@ NB_MODULE(_core, m) {
   bind_separable(m);
   bind_tying(m);
   bind_text(m);
+  bind_conll(m);
+  bind_templates(m);
+  bind_hmm(m);
+  bind_chain(m);
 }
