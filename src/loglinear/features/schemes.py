@@ -1,0 +1,241 @@
+"""Label schemes: how labels of tokens spell spans such as names or phrases.
+
+A label is ``O`` or a part and a type, as in ``B-PER``; a type may hold hyphens, and may be missing (``B``).
+
+    bio     B begins a span, I continues it                                       (IOB2)
+    iob1    I continues or begins a span; B begins one right after another of the same type
+    iobes   B begins, I continues, E ends, S is a span of one token               (BILOU with L for E and U for S)
+
+Spans are read by one set of rules, which never fail: those of the CoNLL shared tasks' scorer (Tjong Kim Sang and
+Buchholz, "Introduction to the CoNLL-2000 shared task: chunking", 2000), with E and S closing what they end:
+
+    a span begins at   B or S;  I or E after O, E, S or the begin of the sequence;  any part whose type changes
+    a span ends after  E or S;  B or I before O, B, S or the end of the sequence;   any part whose type changes
+
+So labels that break their scheme still have spans, and a scheme matters only for what is legal and for conversion.
+Corpora are flat: label numbers of all tokens one after another, and where each sequence begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain, pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+SCHEMES = ("bio", "iob1", "iobes", "bilou")
+
+_O, _B, _I, _E, _S = range(5)
+_PARTS = {"O": _O, "B": _B, "I": _I, "E": _E, "S": _S, "L": _E, "U": _S}
+_ALLOWED = {"bio": "OBI", "iob1": "OBI", "iobes": "OBIESLU", "bilou": "OBIESLU"}
+_WRITTEN = {"bio": "OBIIB", "iob1": "OBIIB", "iobes": "OBIES", "bilou": "OBILU"}  # letters of _O, _B, _I, _E, _S
+
+_Bools = NDArray[np.bool_]
+
+
+class FlatLabels(NamedTuple):
+    """Labels of many sequences as numbers; sequence i is the tokens [sequence_ptr[i], sequence_ptr[i + 1])."""
+
+    numbers: NDArray[np.int32]  # [n_tokens]
+    sequence_ptr: NDArray[np.int64]  # [n_sequences + 1]
+    names: list[str]  # [n_labels], sorted
+
+    def place(self, token: int) -> tuple[int, int]:
+        """The number of the sequence a token is in, and its number there."""
+        sequence = int(np.searchsorted(self.sequence_ptr, token, side="right")) - 1
+        return sequence, token - int(self.sequence_ptr[sequence])
+
+
+class LabelParts(NamedTuple):
+    """Label names taken apart."""
+
+    parts: NDArray[np.uint8]  # [n_labels], one of O, B, I, E, S
+    types: NDArray[np.int32]  # [n_labels], -1 for O
+    type_names: list[str]  # sorted
+
+
+class FlatSpans(NamedTuple):
+    """Spans of a corpus in its order: tokens [starts, ends) of the whole corpus."""
+
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    types: NDArray[np.int32]
+
+
+def flatten(sequences: Iterable[Sequence[str]], names: Iterable[str] | None = None) -> FlatLabels:
+    """Number the labels of all sequences: by ``names`` where given (which must hold them all), else by their own."""
+    sequences = list(sequences)
+    for number, labels in enumerate(sequences):
+        if isinstance(labels, str):
+            raise TypeError(f"sequence {number} is the string {labels!r}, not a list of labels")
+    ptr = np.zeros(len(sequences) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences)), out=ptr[1:])
+    flat = list(chain.from_iterable(sequences))
+    found = set(flat) if names is None else set(names)
+    wrong = next((label for label in found if not isinstance(label, str)), None)
+    if wrong is not None:
+        raise TypeError(f"label {wrong!r} is {type(wrong).__name__}, not a string")
+    order = sorted(found)
+    number_of = {name: number for number, name in enumerate(order)}
+    try:
+        numbers = np.fromiter(map(number_of.__getitem__, flat), dtype=np.int32, count=len(flat))
+    except KeyError as error:
+        raise ValueError(f"label {error.args[0]!r} is none of the names given") from None
+    return FlatLabels(numbers, ptr, order)
+
+
+def detect(labels: Iterable[str]) -> str | None:
+    """The scheme that a set of label names is in: "bio", "iobes" (either spelling) or None.
+
+    Names do not tell IOB1 from BIO: ask :func:`illegal`. Labels without types count only where B and I are both there.
+    """
+    names = set(labels)
+    split = [_split(name) for name in names if name != "O"]
+    letters = {letter for letter, _ in split}
+    if not split or not letters <= set("BIESLU") or (letters & set("ES") and letters & set("LU")):
+        return None
+    if any(kind is None for _, kind in split) and not {"B", "I"} <= names:
+        return None
+    return "iobes" if letters & set("ESLU") else "bio"
+
+
+def _split(name: str) -> tuple[str, str | None]:
+    """Part and type; the type is None where there is no hyphen."""
+    letter, hyphen, kind = name.partition("-")
+    return letter, kind if hyphen else None
+
+
+def take_apart(labels: Sequence[str], scheme: str) -> LabelParts:
+    """Parts and types of label names; ValueError names one that is not of the scheme."""
+    allowed = _ALLOWED.get(scheme)
+    if allowed is None:
+        raise ValueError(f"no label scheme {scheme!r}: there are {', '.join(SCHEMES)}")
+    split = [_split(name) for name in labels]
+    for name, (letter, _) in zip(labels, split):
+        if len(letter) != 1 or letter not in allowed:
+            other = "; the scheme iobes has it" if letter in _PARTS else ""
+            raise ValueError(f"label {name!r} is not of the scheme {scheme} (O, {_prefixes(scheme)}){other}")
+    type_names = sorted({kind or "" for letter, kind in split if letter != "O"})
+    number = {kind: i for i, kind in enumerate(type_names)}
+    parts = np.array([_PARTS[letter] for letter, _ in split], dtype=np.uint8)
+    types = np.array([-1 if letter == "O" else number[kind or ""] for letter, kind in split], dtype=np.int32)
+    return LabelParts(parts, types, type_names)
+
+
+def _prefixes(scheme: str) -> str:
+    return ", ".join(f"{letter}-" for letter in _ALLOWED[scheme] if letter != "O")
+
+
+def flat_spans(corpus: FlatLabels, table: LabelParts) -> FlatSpans:
+    """All spans of a corpus. A span that begins ends at the next place where one ends, so the two lists are pairs."""
+    parts, types = table.parts[corpus.numbers], table.types[corpus.numbers]
+    n = parts.size
+    first = np.zeros(n + 1, dtype=bool)
+    first[corpus.sequence_ptr] = True  # between sequences, and at both ends
+    before, after = _beside(parts, types, first)
+    starts = np.flatnonzero(before)
+    return FlatSpans(starts, np.flatnonzero(after) + 1, types[starts])
+
+
+def _beside(parts: NDArray[np.uint8], types: NDArray[np.int32], first: _Bools) -> tuple[_Bools, _Bools]:
+    """Whether a span begins at a token, and whether one ends after it: [n_tokens] each."""
+    n = parts.size
+    # Left and right neighbours, where whatever is outside the sequence counts as O.
+    previous, following = np.zeros(n, dtype=np.uint8), np.zeros(n, dtype=np.uint8)
+    previous[1:], following[:-1] = parts[:-1], parts[1:]
+    previous[first[:-1]] = _O
+    following[first[1:]] = _O
+    changes = np.ones(n + 1, dtype=bool)  # the type, between token t - 1 and token t
+    changes[1:-1] = types[1:] != types[:-1]
+    inside = parts != _O
+    opens = (parts == _B) | (parts == _S) | (previous == _O) | (previous == _E) | (previous == _S) | changes[:-1]
+    closes = (
+        (parts == _E) | (parts == _S) | (following == _O) | (following == _B) | (following == _S) | changes[1:]
+    )
+    return inside & opens, inside & closes
+
+
+def spans(labels: Sequence[str], scheme: str = "bio") -> list[tuple[int, int, str]]:
+    """(start, end, type) of the spans of one sequence; the end is the token after the last."""
+    corpus = flatten([labels])
+    table = take_apart(corpus.names, scheme)
+    found = flat_spans(corpus, table)
+    kinds = [table.type_names[kind] for kind in found.types.tolist()]
+    return list(zip(found.starts.tolist(), found.ends.tolist(), kinds))
+
+
+def legal_transitions(
+    labels: Sequence[str], scheme: str
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]:
+    """1 where a label may be first [L], where label i may be followed by j [L, L], and where one may be last [L]."""
+    parts, types, _ = take_apart(labels, scheme)
+    same = types[:, None] == types[None, :]
+    if scheme in ("bio", "iob1"):
+        needs = _I if scheme == "bio" else _B  # the part that needs a span of its type on its left
+        start = parts != needs
+        transitions = (parts != needs)[None, :] | same
+        stop = np.ones(parts.size, dtype=bool)
+    else:
+        outside_after = np.isin(parts, (_O, _E, _S))
+        outside_before = np.isin(parts, (_O, _B, _S))
+        goes_on = ~outside_after[:, None] & ~outside_before[None, :]
+        transitions = (outside_after[:, None] & outside_before[None, :]) | (goes_on & same)
+        start, stop = outside_before, outside_after
+    return start.astype(np.uint8), transitions.astype(np.uint8), stop.astype(np.uint8)
+
+
+def illegal(sequences: Iterable[Sequence[str]], scheme: str) -> tuple[int, tuple[int, int] | None]:
+    """How many tokens break the scheme, and the (sequence, token) of the first of them.
+
+    A token breaks it by following its neighbour, by being the first, or by being the last of its sequence.
+    """
+    corpus = flatten(sequences)
+    wrong = flat_illegal(corpus, scheme)
+    return int(wrong.size), corpus.place(int(wrong[0])) if wrong.size else None
+
+
+def flat_illegal(corpus: FlatLabels, scheme: str) -> NDArray[np.int64]:
+    """The tokens that break the scheme, in order."""
+    start, transitions, stop = legal_transitions(corpus.names, scheme)
+    numbers, ptr = corpus.numbers, corpus.sequence_ptr
+    filled = np.diff(ptr) > 0
+    firsts, lasts = ptr[:-1][filled], ptr[1:][filled] - 1
+    legal = np.ones(numbers.size, dtype=bool)
+    legal[1:] = transitions[numbers[:-1], numbers[1:]] != 0
+    legal[firsts] = start[numbers[firsts]] != 0
+    legal[lasts] &= stop[numbers[lasts]] != 0
+    return np.flatnonzero(~legal)
+
+
+def convert(sequences: Iterable[Sequence[str]], source: str, target: str) -> list[list[str]]:
+    """The same spans in another scheme; labels that break the source scheme become ones that follow the target's."""
+    if target not in SCHEMES:
+        raise ValueError(f"no label scheme {target!r}: there are {', '.join(SCHEMES)}")
+    corpus = flatten(sequences)
+    table = take_apart(corpus.names, source)
+    found = flat_spans(corpus, table)
+    parts = np.full(corpus.numbers.size, _I, dtype=np.int64)
+    types = table.types[corpus.numbers].astype(np.int64)  # within a span they are all the same
+    parts[found.ends - 1] = _E
+    parts[_begins(found, corpus.sequence_ptr) if target == "iob1" else found.starts] = _B
+    single = found.starts[found.ends - found.starts == 1]
+    parts[single] = _S if target != "iob1" else np.where(parts[single] == _B, _B, _I)
+    letters = _WRITTEN[target]
+    names = ["O", *(_join(letters[part], kind) for kind in table.type_names for part in (_B, _I, _E, _S))]
+    numbers = np.where(types < 0, 0, 1 + 4 * types + parts - _B)
+    flat = [names[number] for number in numbers.tolist()]
+    bounds = corpus.sequence_ptr.tolist()
+    return [flat[start:end] for start, end in pairwise(bounds)]
+
+
+def _begins(found: FlatSpans, sequence_ptr: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where IOB1 writes B: at spans that touch another of the same type in their sequence."""
+    touches = (found.starts[1:] == found.ends[:-1]) & (found.types[1:] == found.types[:-1])
+    starts = found.starts[1:][touches]
+    return starts[~np.isin(starts, sequence_ptr)]
+
+
+def _join(letter: str, kind: str) -> str:
+    return f"{letter}-{kind}" if kind else letter

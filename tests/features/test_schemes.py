@@ -1,0 +1,123 @@
+"""Spans against a reading of the scorer's rules token by token; masks against enumeration of all label sequences."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+
+from loglinear.features.schemes import convert, detect, flatten, illegal, legal_transitions, spans
+
+LABELS = {
+    "bio": ["O", "B-a", "I-a", "B-b-c", "I-b-c"],
+    "iob1": ["O", "B-a", "I-a", "B-b-c", "I-b-c"],
+    "iobes": ["O", "B-a", "I-a", "E-a", "S-a", "B-b", "I-b", "E-b", "S-b"],
+    "bilou": ["O", "B-a", "I-a", "L-a", "U-a", "B-b", "I-b", "L-b", "U-b"],
+}
+FIRST = {"bio": ["O", "B-x", "I-x", "I-x", "B-x", "B-y"], "iob1": ["O", "I-x", "I-x", "I-x", "B-x", "I-y"]}
+FIRST["iobes"] = ["O", "B-x", "I-x", "E-x", "S-x", "S-y"]
+FIRST["bilou"] = ["O", "B-x", "I-x", "L-x", "U-x", "U-y"]
+
+
+def spans_one_by_one(labels: list[str]) -> list[tuple[int, int, str]]:
+    """The rules as a loop over tokens that keeps the open span."""
+    found: list[tuple[int, int, str]] = []
+    start, before, kind_before = None, "O", ""
+    for t, label in enumerate([*labels, "O"]):
+        part, _, kind = label.replace("L-", "E-").replace("U-", "S-").partition("-")
+        ends = before in "ES" or (before in "BI" and part in "BSO") or kind != kind_before
+        if start is not None and ends:
+            found.append((start, t, kind_before))
+            start = None
+        begins = part in "BS" or (part in "IE" and before in "OES") or (part != "O" and kind != kind_before)
+        if begins:
+            start = t
+        before, kind_before = part, kind
+    return found
+
+
+@pytest.mark.parametrize("scheme", LABELS)
+def test_spans_agree_with_the_rules_on_all_short_and_random_long_sequences(scheme: str) -> None:
+    rng = np.random.default_rng(0)
+    short = itertools.chain.from_iterable(itertools.product(LABELS[scheme], repeat=n) for n in range(4))
+    long = (rng.choice(LABELS[scheme], size=n).tolist() for n in rng.integers(1, 40, size=200))
+    for labels in itertools.chain(short, long):
+        assert spans(list(labels), scheme) == spans_one_by_one(list(labels)), labels
+
+
+def test_spans_by_hand() -> None:
+    assert spans(["I-x", "I-x", "O", "I-y", "I-x", "B-x"]) == [(0, 2, "x"), (3, 4, "y"), (4, 5, "x"), (5, 6, "x")]
+    assert spans(["E-x", "E-x", "I-x", "S-x", "B-x"], "iobes") == [
+        (0, 1, "x"), (1, 2, "x"), (2, 3, "x"), (3, 4, "x"), (4, 5, "x"),
+    ]  # fmt: skip
+    assert spans(["B", "I", "O", "I"]) == [(0, 2, ""), (3, 4, "")]
+    assert spans([]) == []
+
+
+def test_names_tell_the_scheme() -> None:
+    assert detect(["O", "B-x", "I-x"]) == "bio"
+    assert detect(["I-x", "O"]) == "bio"
+    assert detect(["O", "B-x", "S-x"]) == detect(["O", "U-x"]) == "iobes"
+    assert detect(["B", "I", "O"]) == "bio"
+    for names in (["O"], [], ["NN", "VB"], ["B", "S"], ["B-x", "S-x", "U-x"], ["definition-class", "O"], ["B-x", "X"]):
+        assert detect(names) is None
+
+
+@pytest.mark.parametrize("scheme", LABELS)
+def test_what_is_legal_is_what_conversion_writes(scheme: str) -> None:
+    labels = LABELS[scheme]
+    start, transitions, stop = legal_transitions(labels, scheme)
+    assert start.dtype == transitions.dtype == stop.dtype == np.uint8
+    for length in range(1, 5 if len(labels) < 6 else 4):
+        for numbers in itertools.product(range(len(labels)), repeat=length):
+            names = [labels[number] for number in numbers]
+            steps = all(transitions[i, j] for i, j in itertools.pairwise(numbers))
+            legal = start[numbers[0]] and stop[numbers[-1]] and steps
+            assert bool(legal) == (convert([names], scheme, scheme) == [names]), names
+            assert bool(legal) == (illegal([names], scheme) == (0, None)), names
+
+
+@pytest.mark.parametrize("source", LABELS)
+@pytest.mark.parametrize("target", LABELS)
+def test_conversion_keeps_spans_and_mends_what_is_illegal(source: str, target: str) -> None:
+    rng = np.random.default_rng(1)
+    corpus = [rng.choice(LABELS[source], size=n).tolist() for n in rng.integers(0, 12, size=200)]
+    converted = convert(corpus, source, target)
+    assert [spans(labels, target) for labels in converted] == [spans(labels, source) for labels in corpus]
+    assert illegal(converted, target) == (0, None)
+    assert convert(convert(converted, target, source), source, target) == converted
+    assert convert([FIRST[source]], source, target) == [FIRST[target]]
+
+
+def test_the_first_illegal_token_is_named() -> None:
+    assert illegal([["O"], [], ["B-x", "I-x", "I-y", "I-y"], ["I-x"]], "bio") == (2, (2, 2))
+    assert illegal([["I-x", "B-x"], ["B-x"]], "iob1") == (1, (1, 0))
+    assert illegal([["S-x", "B-x"], ["B-x", "E-x"]], "iobes") == (1, (0, 1))
+    assert illegal([], "bio") == (0, None)
+
+
+def test_refusals() -> None:
+    with pytest.raises(ValueError, match=r"'S-x' is not of the scheme bio \(O, B-, I-\); the scheme iobes has it"):
+        spans(["S-x"])
+    with pytest.raises(ValueError, match="'NN' is not of the scheme"):
+        legal_transitions(["NN"], "iobes")
+    with pytest.raises(ValueError, match="no label scheme 'x': there are bio, iob1, iobes, bilou"):
+        convert([["O"]], "bio", "x")
+    with pytest.raises(ValueError, match="no label scheme 'x'"):
+        spans(["O"], "x")
+    with pytest.raises(TypeError, match="sequence 1 is the string 'O'"):
+        illegal([["O"], "O"], "bio")
+    with pytest.raises(TypeError, match="label 3 is int"):
+        spans([3])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="'B-x' is none of the names"):
+        flatten([["B-x"]], names=["O"])
+
+
+def test_a_million_tokens_are_quick() -> None:
+    labels = np.random.default_rng(0).choice(LABELS["bio"], size=1_000_000).tolist()
+    corpus = [labels[i : i + 20] for i in range(0, len(labels), 20)]
+    begin = time.perf_counter()
+    assert illegal(corpus, "bio")[0] > 0
+    assert time.perf_counter() - begin < 5  # a tenth of a second, on a machine that is not busy
