@@ -2,5 +2,17 @@
 
 from loglinear.metrics.accuracy import ClassScores, Scores, accuracy, log_loss, score_labels
 from loglinear.metrics.evaluation import Evaluation, evaluate
+from loglinear.metrics.span_f1 import SpanScores, TypeScores, span_scores
 
-__all__ = ["ClassScores", "Evaluation", "Scores", "accuracy", "evaluate", "log_loss", "score_labels"]
+__all__ = [
+    "ClassScores",
+    "Evaluation",
+    "Scores",
+    "SpanScores",
+    "TypeScores",
+    "accuracy",
+    "evaluate",
+    "log_loss",
+    "score_labels",
+    "span_scores",
+]

@@ -1,0 +1,206 @@
+"""How well sequences are labelled: tokens, whole sequences and, where labels spell spans, spans.
+
+    precision = correct / predicted     recall = correct / gold     F1 = harmonic mean of the two
+
+over spans, where a predicted span is correct if a gold span has the same boundaries and the same type. Spans are read
+and counted as the scorer of the CoNLL shared tasks does (conlleval; Tjong Kim Sang and Buchholz 2000); see
+:mod:`loglinear.features.schemes`. A quotient of nothing by nothing is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loglinear.features.schemes import FlatLabels, FlatSpans, detect, flat_spans, flatten, take_apart
+from loglinear.metrics.accuracy import Scores, score_labels
+
+
+@dataclass(frozen=True)
+class TypeScores:
+    """The spans of one type: how many are due, how many were predicted, how many of them are correct."""
+
+    type: str
+    precision: float
+    recall: float
+    f1: float
+    gold: int
+    predicted: int
+    correct: int
+
+
+@dataclass(frozen=True)
+class SpanScores:
+    """All measures of labelled sequences.
+
+    ``confusion[gold type][predicted type]`` counts predicted spans with the boundaries of a gold one; gold spans
+    without such a twin are ``missed``, predicted ones ``spurious``, by type. ``labels`` scores single labels. Where
+    labels are of no scheme there are no spans, and ``precision``, ``recall`` and ``f1`` are None.
+    """
+
+    scheme: str | None
+    n_sequences: int
+    n_tokens: int
+    accuracy: float
+    sequence_accuracy: float
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    n_gold: int
+    n_predicted: int
+    n_correct: int
+    types: list[TypeScores]
+    confusion: dict[str, dict[str, int]]
+    missed: dict[str, int]
+    spurious: dict[str, int]
+    labels: Scores
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return asdict(self)
+
+    def conlleval(self) -> str:
+        """The scores as conlleval prints them."""
+        right = round(self.accuracy * self.n_tokens)
+        lines = [
+            f"processed {self.n_tokens} tokens with {self.n_gold} phrases; "
+            f"found: {self.n_predicted} phrases; correct: {self.n_correct}.",
+            f"accuracy: {100 * right / self.n_tokens:6.2f}%; "
+            + _percentages(self.n_correct, self.n_predicted, self.n_gold),
+        ]
+        for row in self.types:
+            lines.append(f"{row.type:>17}: {_percentages(row.correct, row.predicted, row.gold)}  {row.predicted}")
+        return "\n".join(lines) + "\n"
+
+
+def _percentages(correct: int, predicted: int, gold: int) -> str:
+    """In conlleval's order of operations, so that figures round alike."""
+    precision = 100 * correct / predicted if predicted else 0.0
+    recall = 100 * correct / gold if gold else 0.0
+    f1 = 2 * precision * recall / (precision + recall) if correct else 0.0
+    return f"precision: {precision:6.2f}%; recall: {recall:6.2f}%; FB1: {f1:6.2f}"
+
+
+def span_scores(
+    gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]], scheme: str | None = None
+) -> SpanScores:
+    """Score predicted labels against gold ones; a scheme of None is taken from the names of all labels.
+
+    ValueError names a sequence whose two lists of labels are of unequal length.
+    """
+    truth, guess = _flatten_both(gold, predicted)
+    scheme = detect(truth.names) if scheme is None else scheme
+    right = truth.numbers == guess.numbers
+    whole = _whole_sequences(right, truth.sequence_ptr)
+    counts = _NO_SPANS if scheme is None else _count_spans(truth, guess, scheme)
+    none = scheme is None
+    return SpanScores(
+        scheme=scheme,
+        n_sequences=truth.sequence_ptr.size - 1,
+        n_tokens=right.size,
+        accuracy=float(right.mean()),
+        sequence_accuracy=float(whole.mean()),
+        precision=None if none else _quotient(counts.n_correct, counts.n_predicted),
+        recall=None if none else _quotient(counts.n_correct, counts.n_gold),
+        f1=None if none else _quotient(2 * counts.n_correct, counts.n_gold + counts.n_predicted),
+        **vars(counts),
+        labels=_label_scores(truth, guess),
+    )
+
+
+@dataclass(frozen=True)
+class _SpanCounts:
+    n_gold: int
+    n_predicted: int
+    n_correct: int
+    types: list[TypeScores]
+    confusion: dict[str, dict[str, int]]
+    missed: dict[str, int]
+    spurious: dict[str, int]
+
+
+_NO_SPANS = _SpanCounts(0, 0, 0, [], {}, {}, {})
+
+
+def _flatten_both(
+    gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]
+) -> tuple[FlatLabels, FlatLabels]:
+    """Both sides with common label numbers; their lengths are compared first."""
+    gold, predicted = list(gold), list(predicted)
+    if len(gold) != len(predicted):
+        raise ValueError(f"{len(gold)} sequences of gold labels, but {len(predicted)} of predicted ones")
+    both = flatten(gold + predicted)
+    n, ptr = len(gold), both.sequence_ptr
+    lengths = np.diff(ptr)
+    unequal = np.flatnonzero(lengths[:n] != lengths[n:])
+    if unequal.size:
+        i = int(unequal[0])
+        raise ValueError(f"sequence {i} has {lengths[i]} gold labels, but {lengths[n + i]} predicted ones")
+    middle = int(ptr[n])
+    if middle == 0:
+        raise ValueError("there are no tokens to score")
+    truth = FlatLabels(both.numbers[:middle], ptr[: n + 1], both.names)
+    return truth, FlatLabels(both.numbers[middle:], ptr[: n + 1], both.names)
+
+
+def _whole_sequences(right: NDArray[np.bool_], ptr: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which sequences have no wrong label; an empty one has none."""
+    wrong = np.zeros(right.size + 1, dtype=np.int64)
+    np.cumsum(~right, out=wrong[1:])
+    return wrong[ptr[1:]] == wrong[ptr[:-1]]
+
+
+def _count_spans(truth: FlatLabels, guess: FlatLabels, scheme: str) -> _SpanCounts:
+    table = take_apart(truth.names, scheme)
+    names, K = table.type_names, len(table.type_names)
+    gold, found = flat_spans(truth, table), flat_spans(guess, table)
+    gold_twin, found_twin = _twins(gold, found)  # spans with the same boundaries
+    pairs = np.bincount(gold.types[gold_twin] * np.int64(K) + found.types[found_twin], minlength=K * K).reshape(K, K)
+    due, guessed = np.bincount(gold.types, minlength=K), np.bincount(found.types, minlength=K)
+    correct = np.diagonal(pairs)
+    rows = [
+        TypeScores(name, _quotient(c, p), _quotient(c, g), _quotient(2 * c, g + p), g, p, c)
+        for name, g, p, c in zip(names, due.tolist(), guessed.tolist(), correct.tolist())
+        if g + p
+    ]
+    return _SpanCounts(
+        n_gold=gold.starts.size,
+        n_predicted=found.starts.size,
+        n_correct=int(correct.sum()),
+        types=rows,
+        confusion={
+            names[i]: {names[j]: int(pairs[i, j]) for j in np.flatnonzero(pairs[i]).tolist()}
+            for i in np.flatnonzero(pairs.any(axis=1)).tolist()
+        },
+        missed=_nonzero(names, due - pairs.sum(axis=1)),
+        spurious=_nonzero(names, guessed - pairs.sum(axis=0)),
+    )
+
+
+def _twins(gold: FlatSpans, found: FlatSpans) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Places in both lists of the spans with the same boundaries; spans of one side never begin at the same token."""
+    _, i, j = np.intersect1d(gold.starts, found.starts, assume_unique=True, return_indices=True)
+    same = gold.ends[i] == found.ends[j]
+    return i[same], j[same]
+
+
+def _nonzero(names: list[str], counts: NDArray[np.int64]) -> dict[str, int]:
+    return {name: count for name, count in zip(names, counts.tolist()) if count}
+
+
+def _label_scores(truth: FlatLabels, guess: FlatLabels) -> Scores:
+    """Scores of single labels, counted by number (names are in sorted order, so nothing changes but the speed)."""
+    scores, names = score_labels(truth.numbers, guess.numbers), truth.names
+    return replace(
+        scores,
+        classes=[replace(row, label=names[row.label]) for row in scores.classes],
+        confusion={names[t]: {names[p]: n for p, n in row.items()} for t, row in scores.confusion.items()},
+    )
+
+
+def _quotient(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
