@@ -22,6 +22,7 @@ th, td { text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0; bo
 td { overflow-wrap: anywhere; }
 th { border-bottom: 2px solid #bbb; } .n { text-align: right; }
 .note, footer { color: #666; font-size: .9rem; } svg { max-width: 100%; height: auto; }
+section { overflow-x: auto; }
 pre { background: #f6f6f6; padding: .7rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 """
 

@@ -7,24 +7,41 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+_DEPTH = 140  # how far the palest colours are from the deepest, of 255
+
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under column names. Numbers are set to the right; None is an empty cell."""
+    """Rows under column names. Numbers are set to the right; None is an empty cell.
+
+    ``shades``, where given, has the shape of ``rows`` and colours cells: from -1 (blue) over 0 (none) to 1 (red); a
+    cell of None stays plain.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
     title: str = ""
     note: str = ""
+    shades: Sequence[Sequence[float | None]] | None = None
 
     def __post_init__(self) -> None:
         for row in self.rows:
             if len(row) != len(self.columns):
                 raise ValueError(f"a row of {len(row)} cells in a table of {len(self.columns)} columns: {row!r}")
+        if self.shades is not None and [len(row) for row in self.shades] != [len(row) for row in self.rows]:
+            raise ValueError("shades must have one number or None for every cell of the table")
 
     def is_numeric(self, column: int) -> bool:
         """Whether all cells of a column are numbers (or empty)."""
         return all(row[column] is None or _is_number(row[column]) for row in self.rows)
+
+    def colour(self, row: int, column: int) -> str | None:
+        """The background of a cell as #rrggbb, always pale enough for black text; None where it is plain."""
+        shade = None if self.shades is None else self.shades[row][column]
+        if shade is None or not shade:
+            return None
+        pale = 255 - round(_DEPTH * min(1.0, abs(shade)))
+        return f"#ff{pale:02x}{pale:02x}" if shade > 0 else f"#{pale:02x}{pale:02x}ff"
 
 
 def cell_text(value: Any) -> str:
@@ -68,9 +85,14 @@ def to_rich(table: Table) -> Any:
     )
     for j, name in enumerate(table.columns):
         out.add_column(Text(name), justify="right" if table.is_numeric(j) else "left", overflow="fold")
-    for row in table.rows:
-        out.add_row(*(Text(cell_text(value)) for value in row))
+    for i, row in enumerate(table.rows):
+        out.add_row(*(Text(cell_text(value), style=_style(table.colour(i, j))) for j, value in enumerate(row)))
     return out
+
+
+def _style(colour: str | None) -> str:
+    """A style of rich, which leaves colours out where nobody would see them."""
+    return "" if colour is None else f"#000000 on {colour}"
 
 
 def to_html(table: Table) -> str:
@@ -78,12 +100,21 @@ def to_html(table: Table) -> str:
     numeric = [' class="n"' if table.is_numeric(j) else "" for j in range(len(table.columns))]
     head = "".join(f"<th{c}>{escape(name)}</th>" for name, c in zip(table.columns, numeric))
     body = "\n".join(
-        "<tr>" + "".join(f"<td{c}>{escape(cell_text(v))}</td>" for v, c in zip(row, numeric)) + "</tr>"
-        for row in table.rows
+        "<tr>"
+        + "".join(
+            f"<td{c}{_attribute(table.colour(i, j))}>{escape(cell_text(v))}</td>"
+            for j, (v, c) in enumerate(zip(row, numeric))
+        )
+        + "</tr>"
+        for i, row in enumerate(table.rows)
     )
     caption = f"<caption>{escape(table.title)}</caption>" if table.title else ""
     note = f'\n<p class="note">{escape(table.note)}</p>' if table.note else ""
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>{note}"
+
+
+def _attribute(colour: str | None) -> str:
+    return "" if colour is None else f' style="background: {colour}"'
 
 
 def to_records(table: Table) -> list[dict[str, Any]]:
