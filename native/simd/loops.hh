@@ -25,6 +25,25 @@ struct SparseLoops {
                         double* shared_out);
 };
 
+// Loops over label chains; chain.inc says what each does.
+struct ChainLoops {
+  double (*potentials)(const double* scores, std::size_t rows, std::size_t L, std::size_t Lp, double* psi,
+                       double* range);
+  std::size_t (*forward)(const double* psi, const double* E, std::size_t T, std::size_t L, std::size_t Lp,
+                         double* alpha, double* scale);
+  void (*backward)(double* psi, const double* Et, std::size_t T, std::size_t L, std::size_t Lp, const double* alpha,
+                   const double* scale, double* beta, double* marginals);
+  void (*outer)(const double* alpha, const double* B, std::size_t T, std::size_t L, std::size_t Lp, double* counts);
+  void (*max)(const double* nodes, const double* M, std::size_t T, std::size_t L, std::size_t Lp, double* delta);
+  std::size_t (*pairs_forward)(const double* psi, const double* E, std::size_t T, std::size_t L, std::size_t Lp,
+                               double* alpha, double* scale);
+  void (*pairs_backward)(double* psi, const double* E, std::size_t T, std::size_t L, std::size_t Lp,
+                         const double* alpha, const double* scale, double* beta, double* marginals, double* counts);
+  void (*pairs_max)(const double* nodes, const double* G, std::size_t T, std::size_t L, std::size_t Lp, double* delta);
+  void (*add_rows)(const double* const* rows, const double* values, std::size_t count, std::size_t n, double* out);
+  void (*add_to_rows)(double* const* rows, const double* values, std::size_t count, std::size_t n, const double* x);
+};
+
 struct Loops {
   const char* name;
 
@@ -53,6 +72,7 @@ struct Loops {
 
   SparseLoops<std::int32_t> sparse32;
   SparseLoops<std::int64_t> sparse64;
+  ChainLoops chain;
   template <class Index>
   const SparseLoops<Index>& sparse() const {
     if constexpr (sizeof(Index) == 4) return sparse32;

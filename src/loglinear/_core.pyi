@@ -202,3 +202,38 @@ def fit_word_ngrams(pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict
 
 def count_word_ngrams(pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], orders: Sequence[int], vocabulary: StringIndex) -> tuple:
     """(indptr, indices, values)"""
+
+class Sequences:
+    """Tokens with attributes, checked once."""
+
+    def __init__(self, sequence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_attributes: int) -> None: ...
+
+class ChainFeatures:
+    """Which features have weights, checked once."""
+
+    def __init__(self, n_labels: int, node_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], node_label: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], pair_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], pair_code: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], transition_code: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], trigram_code: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+class ChainModel:
+    """Scores of label chains."""
+
+    def __init__(self, features: object, start: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, stop: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, transitions: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, trigrams: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, machine: str = 'auto') -> None: ...
+
+    def set(self, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+    @property
+    def machine(self) -> str: ...
+
+def observed_features(pool: ThreadPool, sequences: Sequences, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], n_labels: int, scopes: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None, pairs: bool, min_count: int) -> tuple:
+    """(pointers, codes) of the features that occur"""
+
+def chain_loss(pool: ThreadPool, kind: str, model: ChainModel, sequences: Sequences, node_base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], allowed: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float: ...
+
+def chain_viterbi(pool: ThreadPool, model: ChainModel, sequences: Sequences, node_base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, local: bool, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')]) -> None: ...
+
+def chain_nbest(pool: ThreadPool, model: ChainModel, sequences: Sequences, node_base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, local: bool, k: int, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')], scores: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+def chain_marginals(pool: ThreadPool, model: ChainModel, sequences: Sequences, node_base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, local: bool, log_z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], nodes: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None, edges: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None) -> None: ...
+
+def chain_scores(pool: ThreadPool, model: ChainModel, sequences: Sequences, node_base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, local: bool, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+def chain_sample(pool: ThreadPool, model: ChainModel, sequences: Sequences, node_base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, local: bool, seed: int, n_samples: int, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')]) -> None: ...

@@ -61,6 +61,14 @@ class Curvature(Protocol):
 
 
 @runtime_checkable
+class Scaled(Protocol):
+    """Power of a loss without Curvature: how fast its gradient may change along each weight, roughly."""
+
+    def curvature_estimate(self, out: FloatArray) -> None:
+        """Write one positive number per weight."""
+
+
+@runtime_checkable
 class Stochastic(Protocol):
     """Power of a loss: it is the sum of losses over disjoint random parts of its examples."""
 

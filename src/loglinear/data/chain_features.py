@@ -13,10 +13,16 @@ has trigrams with y'' = L. Features that are not listed have weight zero: they a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from loglinear import _core
+from loglinear.data.sequence import SequenceData, take_ranges
+from loglinear.structure import FloatArray
+from loglinear.threads import pool
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,3 +57,125 @@ class ChainFeatures:
     def order(self) -> int:
         """2 where there are trigram features."""
         return 2 if self.trigram_code.size else 1
+
+    @cached_property
+    def native(self) -> _core.ChainFeatures:
+        """The lists, checked once."""
+        return _core.ChainFeatures(
+            self.n_labels,
+            self.node_ptr,
+            self.node_label,
+            self.pair_ptr,
+            self.pair_code,
+            self.transition_code,
+            self.trigram_code,
+        )
+
+    def split(self, w: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Node, pair, transition and trigram weights, as views."""
+        node, pair, transition, trigram = np.split(w, self.offsets[1:-1])
+        return node, pair, transition, trigram
+
+    def attribute_of(self) -> NDArray[np.int64]:
+        """The attribute of each node feature."""
+        return np.repeat(np.arange(self.n_attributes), np.diff(self.node_ptr))
+
+    def keep(self, kept: NDArray[np.bool_]) -> ChainFeatures:
+        """The chosen features alone; attributes keep their numbers."""
+        node, pair, transition, trigram = np.split(kept, self.offsets[1:-1])
+        return replace(
+            self,
+            node_ptr=_kept_pointers(self.node_ptr, node),
+            node_label=self.node_label[node],
+            pair_ptr=_kept_pointers(self.pair_ptr, pair),
+            pair_code=self.pair_code[pair],
+            transition_code=self.transition_code[transition],
+            trigram_code=self.trigram_code[trigram],
+        )
+
+    def take_attributes(self, attributes: NDArray[np.intp]) -> tuple[ChainFeatures, NDArray[np.intp]]:
+        """The features of these attributes, renumbered in the order given, and the places of their weights."""
+        node_ptr, node = take_ranges(self.node_ptr, attributes)
+        pair_ptr, pair = take_ranges(self.pair_ptr, attributes)
+        features = replace(
+            self, node_ptr=node_ptr, node_label=self.node_label[node], pair_ptr=pair_ptr, pair_code=self.pair_code[pair]
+        )
+        places = np.concatenate([node, self.offsets[1] + pair, np.arange(self.offsets[2], self.offsets[4])])
+        return features, places
+
+
+def _kept_pointers(ptr: NDArray[np.int64], kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+    before = np.zeros(kept.size + 1, dtype=np.int64)
+    np.cumsum(kept, out=before[1:])
+    return before[ptr]
+
+
+def chain_features(
+    data: SequenceData,
+    *,
+    scopes: NDArray[np.uint8] | None = None,
+    order: int = 1,
+    transitions: bool = True,
+    all_features: bool = False,
+    all_transitions: bool = False,
+    min_count: int = 1,
+    n_threads: int | None = None,
+) -> ChainFeatures:
+    """The features of labelled sequences: those that occur, or all combinations.
+
+    ``scopes`` says per attribute whether it goes with the label (1), the label pair (2) or both (3); None is 1
+    everywhere. ``min_count`` drops attribute features that occur less often.
+    """
+    if order not in (1, 2):
+        raise ValueError(f"order must be 1 or 2, not {order!r}")
+    if scopes is None:
+        scopes = np.ones(data.n_attributes, dtype=np.uint8)
+    L, threads = data.n_labels, pool(n_threads)
+    lists = []
+    for bit, size in ((1, L), (2, L * L)):
+        has = (scopes & bit) != 0
+        if all_features:
+            ptr = np.zeros(data.n_attributes + 1, dtype=np.int64)
+            np.cumsum(has * size, out=ptr[1:])
+            if ptr[-1] >= 2**31:
+                raise ValueError(f"all combinations are {ptr[-1]:.3g} features: keep to the observed ones")
+            lists.append((ptr, np.tile(np.arange(size, dtype=np.int32), int(has.sum()))))
+        elif not has.any():
+            lists.append((np.zeros(data.n_attributes + 1, dtype=np.int64), np.empty(0, dtype=np.int32)))
+        else:
+            lists.append(
+                _core.observed_features(threads, data.native, data.labels, L, scopes, bit == 2, max(min_count, 1))
+            )
+    (node_ptr, node_label), (pair_ptr, pair_code) = lists
+    empty = np.empty(0, dtype=np.int32)
+    steps, trigrams = empty, empty
+    if transitions:
+        steps = np.arange(L * L, dtype=np.int32) if all_transitions else _observed_steps(data)
+        if order == 2:
+            if (L + 1) * L * L >= 2**31:
+                raise ValueError(f"{L} labels are too many for order 2")
+            trigrams = np.arange((L + 1) * L * L, dtype=np.int32) if all_transitions else _observed_trigrams(data)
+    return ChainFeatures(L, node_ptr, node_label, pair_ptr, pair_code, steps, trigrams)
+
+
+def _before(data: SequenceData, distance: int) -> NDArray[np.int64]:
+    """The label so many tokens before each: -2 where unknown, L before the start (the nearest such place alone)."""
+    position = np.arange(data.n_tokens) - np.repeat(data.sequence_ptr[:-1], np.diff(data.sequence_ptr))
+    labels = data.labels.astype(np.int64)
+    before = np.full(data.n_tokens, -2, dtype=np.int64)
+    before[distance:] = labels[: data.n_tokens - distance]
+    before[position < distance] = -2
+    before[position == distance - 1] = data.n_labels
+    return np.where(before == -1, -2, before)
+
+
+def _observed_steps(data: SequenceData) -> NDArray[np.int32]:
+    L, previous = data.n_labels, _before(data, 1)
+    known = (previous >= 0) & (previous < L) & (data.labels >= 0)
+    return np.unique(previous[known] * L + data.labels[known]).astype(np.int32)
+
+
+def _observed_trigrams(data: SequenceData) -> NDArray[np.int32]:
+    L, previous, before = data.n_labels, _before(data, 1), _before(data, 2)
+    known = (previous >= 0) & (previous < L) & (before >= 0) & (data.labels >= 0)
+    return np.unique((before[known] * L + previous[known]) * L + data.labels[known]).astype(np.int32)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from loglinear import _core
 from loglinear.features.token_rows import TokenRows
 
 
@@ -38,6 +40,11 @@ class SequenceData:
             raise ValueError(f"labels must be numbers below {self.n_labels}, or -1 where unknown")
         if self.allowed is not None and self.allowed.shape != (rows.n_tokens, self.n_labels):
             raise ValueError("allowed must have one row per token and one column per label")
+
+    @cached_property
+    def native(self) -> _core.Sequences:
+        """The tokens and attributes, checked once."""
+        return _core.Sequences(self.sequence_ptr, *self.rows, self.n_attributes)
 
     @property
     def n_examples(self) -> int:

@@ -16,9 +16,10 @@ from typing import ClassVar, cast
 
 import numpy as np
 
+from loglinear.errors import IncompatibleError
 from loglinear.minimise import State
 from loglinear.objective import Objective
-from loglinear.protocols import Curvature, Loss, Metric, Stochastic
+from loglinear.protocols import Curvature, Loss, Metric, Scaled, Stochastic
 from loglinear.structure import FloatArray
 
 
@@ -42,7 +43,7 @@ class StochasticProximal:
     random_state: int = 0
 
     name: ClassVar[str] = "stochastic"
-    loss_powers: ClassVar[tuple[type, ...]] = (Stochastic, Curvature)
+    loss_powers: ClassVar[tuple[type, ...]] = (Stochastic,)
     penalty_powers: ClassVar[tuple[type, ...]] = (Metric,)
     monotone: ClassVar[bool] = True
 
@@ -53,7 +54,12 @@ class StochasticProximal:
         parts = cast(Stochastic, objective.loss).partition(self.n_parts, rng)
         gradient, metric = np.empty_like(w0), np.empty_like(w0)
         value = objective.value_and_loss_gradient(w0, gradient)
-        cast(Curvature, objective.loss).hessian(w0).diagonal(metric)
+        if isinstance(objective.loss, Curvature):
+            objective.loss.hessian(w0).diagonal(metric)
+        elif isinstance(objective.loss, Scaled):
+            objective.loss.curvature_estimate(metric)
+        else:
+            raise IncompatibleError("solver 'stochastic' needs a loss with the power Curvature or Scaled")
         np.maximum(metric, 1e-3 * max(float(metric.max(initial=0.0)), 1e-300), out=metric)
         violation = objective.violation(w0, gradient)
         return StochasticState(

@@ -1,0 +1,114 @@
+"""Losses of label chains: crf, memm and pseudolikelihood over one set of features.
+
+    crf               sum_i  log Z(x_i) - score(x_i, y_i)              (Lafferty, McCallum and Pereira 2001)
+    memm              sum_i sum_t  -log p(y_t | y_{t-1}, y_{t-2}, x)   (McCallum, Freitag and Pereira 2000)
+    pseudolikelihood  sum_i sum_t  -log p(y_t | all other labels, x)   (Besag 1975)
+
+score(x, y) = w . f(x, y) + log q0, where q0 may be a base distribution or a constraint (data/chain_base.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loglinear import _core
+from loglinear.data.chain_base import ChainBase
+from loglinear.data.chain_features import ChainFeatures
+from loglinear.data.sequence import SequenceData
+from loglinear.features.token_rows import TokenRows
+from loglinear.structure import FloatArray, Tying
+from loglinear.threads import pool
+
+KINDS = ("crf", "memm", "pseudolikelihood")
+
+
+class ChainLoss:
+    """One of KINDS; powers: Scaled, Stochastic, Tied, Restrict."""
+
+    def __init__(
+        self,
+        data: SequenceData,
+        features: ChainFeatures,
+        kind: str = "crf",
+        *,
+        base: ChainBase | None = None,
+        machine: str = "auto",
+        n_threads: int | None = None,
+    ) -> None:
+        if kind not in KINDS:
+            raise ValueError(f"unknown chain loss {kind!r}; known: {', '.join(KINDS)}")
+        self.data, self.features, self.kind, self.n_threads = data, features, kind, n_threads
+        self.base = base or ChainBase()
+        self.machine = machine
+        self.n_weights = features.n_weights
+        self._model = self.base.model(features, machine)
+
+    # Loss
+    def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
+        """One pass over the tokens: scores, inference, residuals, gradient."""
+        data = self.data
+        return _core.chain_loss(
+            pool(self.n_threads), self.kind, self._model, data.native, self.base.nodes, data.labels, data.allowed, w, out
+        )
+
+    # Scaled
+    def curvature_estimate(self, out: FloatArray) -> None:
+        """A quarter of the sum of squared values: what p (1 - p) can be at most, as if tokens were independent."""
+        data, features = self.data, self.features
+        squares = np.ones(data.rows.indices.size) if data.rows.values is None else data.rows.values**2
+        total = np.bincount(data.rows.indices, weights=squares, minlength=data.n_attributes) / 4
+        node, pair, transition, trigram = features.split(out)
+        node[:] = np.repeat(total, np.diff(features.node_ptr))
+        pair[:] = np.repeat(total, np.diff(features.pair_ptr))
+        transition[:] = trigram[:] = data.n_tokens / max(data.n_labels, 2)
+
+    # Stochastic
+    def partition(self, n_parts: int, rng: np.random.Generator) -> Sequence[ChainLoss]:
+        """Random parts of near-equal numbers of sequences."""
+        order = rng.permutation(self.data.n_examples)
+        parts = [np.sort(p) for p in np.array_split(order, min(n_parts, order.size))]
+        return [self._with(self.data.take(p), self.features, self.base.take(self.data, p)) for p in parts]
+
+    # Tied
+    def tied(self, tying: Tying) -> TiedChainLoss:
+        """The loss on shared weights. Copying them out costs little beside inference."""
+        return TiedChainLoss(self, tying)
+
+    # Restrict
+    def restrict(self, active: NDArray[np.bool_]) -> tuple[ChainLoss, NDArray[np.intp]]:
+        """The active features alone; attributes without any are dropped from the tokens."""
+        kept = self.features.keep(active)
+        used = np.flatnonzero(np.diff(kept.node_ptr) + np.diff(kept.pair_ptr))
+        features, _ = kept.take_attributes(used)
+        number = np.full(self.data.n_attributes, -1, dtype=np.int32)
+        number[used] = np.arange(used.size, dtype=np.int32)
+        rows = self.data.rows
+        indices = number[rows.indices]
+        known = indices >= 0
+        before = np.zeros(known.size + 1, dtype=np.int64)
+        np.cumsum(known, out=before[1:])
+        smaller = TokenRows(before[rows.indptr], indices[known], None if rows.values is None else rows.values[known])
+        d = self.data
+        data = SequenceData(d.sequence_ptr, smaller, used.size, d.labels, d.n_labels, d.allowed)
+        return self._with(data, features, self.base), np.flatnonzero(active)
+
+    def _with(self, data: SequenceData, features: ChainFeatures, base: ChainBase) -> ChainLoss:
+        return ChainLoss(data, features, self.kind, base=base, machine=self.machine, n_threads=self.n_threads)
+
+
+class TiedChainLoss:
+    """u -> loss(tying.up(u))."""
+
+    def __init__(self, loss: ChainLoss, tying: Tying) -> None:
+        self.loss, self.tying = loss, tying
+        self.n_weights = tying.n_groups
+        self._gradient = np.empty(loss.n_weights)
+
+    def value_and_gradient(self, u: FloatArray, out: FloatArray) -> float:
+        """As the loss, through the map."""
+        value = self.loss.value_and_gradient(self.tying.up(u), self._gradient)
+        out[:] = self.tying.down(self._gradient)
+        return value
