@@ -49,9 +49,9 @@ class ChainLoss:
     # Loss
     def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
         """One pass over the tokens: scores, inference, residuals, gradient."""
-        data = self.data
+        data, threads = self.data, pool(self.n_threads)
         return _core.chain_loss(
-            pool(self.n_threads), self.kind, self._model, data.native, self.base.nodes, data.labels, data.allowed, w, out
+            threads, self.kind, self._model, data.native, self.base.nodes, data.labels, data.allowed, w, out
         )
 
     # Scaled
