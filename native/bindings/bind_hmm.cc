@@ -1,6 +1,7 @@
 #include "bindings/arrays.hh"
 #include "kernels/feature_counts.hh"
 #include "kernels/hmm_expectations.hh"
+#include "kernels/hmm_posteriors.hh"
 #include "kernels/hmm_sequences.hh"
 
 namespace loglinear {
@@ -107,6 +108,27 @@ void bind_hmm(nb::module_& m) {
         nb::arg("pair_ptr").noconvert(), nb::arg("pair_code").noconvert(), nb::arg("transition_code").noconvert(),
         nb::arg("trigram_code").noconvert(),
         "(indptr, indices, values): how often each labelled sequence has each listed feature.");
+
+  m.def("posterior_counts",
+        [](ThreadPool& pool, const BoundChain& chain, In<std::int64_t> sequence_ptr, In<std::int32_t> labels,
+           In<std::int64_t> indptr, In<std::int32_t> attributes, std::optional<In<double>> values, In<double> scores,
+           std::size_t n_labels, In<std::int64_t> node_ptr, In<std::int32_t> node_label, In<std::int64_t> pair_ptr,
+           In<std::int32_t> pair_code, In<std::int32_t> transition_code, In<std::int32_t> trigram_code,
+           Out<double> out) {
+          nb::gil_scoped_release release;
+          posterior_counts(pool, chain.chain,
+                           {view(sequence_ptr), view(labels), view(indptr), view(attributes), view(values)},
+                           view(scores),
+                           {n_labels, view(node_ptr), view(node_label), view(pair_ptr), view(pair_code),
+                            view(transition_code), view(trigram_code)},
+                           view(out));
+        },
+        nb::arg("pool"), nb::arg("chain"), nb::arg("sequence_ptr").noconvert(), nb::arg("labels").noconvert(),
+        nb::arg("indptr").noconvert(), nb::arg("attributes").noconvert(), nb::arg("values").none().noconvert(),
+        nb::arg("scores").noconvert(), nb::arg("n_labels"), nb::arg("node_ptr").noconvert(),
+        nb::arg("node_label").noconvert(), nb::arg("pair_ptr").noconvert(), nb::arg("pair_code").noconvert(),
+        nb::arg("transition_code").noconvert(), nb::arg("trigram_code").noconvert(), nb::arg("out").noconvert(),
+        "Expected counts of the features over the labellings that an HMM gives to observed sequences.");
 }
 
 }  // namespace loglinear

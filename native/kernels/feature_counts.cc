@@ -15,39 +15,17 @@ void check_pointers(std::span<const std::int64_t> ptr, std::size_t n_items, cons
   if (!good) throw InvalidInput(std::string("feature counts: the pointers of ") + what + " do not fit");
 }
 
-void check_ascending(std::span<const std::int32_t> codes, const char* what) {
+void check_codes(std::span<const std::int32_t> codes, std::size_t n_codes, const char* what) {
   for (std::size_t i = 1; i < codes.size(); ++i)
     if (codes[i - 1] >= codes[i]) throw InvalidInput(std::string("feature counts: ") + what + " must ascend");
+  if (!codes.empty() && (codes.front() < 0 || static_cast<std::size_t>(codes.back()) >= n_codes))
+    throw InvalidInput(std::string("feature counts: ") + what + " are out of range");
 }
 
-void check(const LabelledSequences& data, const ChainFeatureLists& features) {
-  check_pointers(data.sequence_ptr, data.labels.size(), "sequences");
-  check_pointers(data.indptr, data.attributes.size(), "tokens");
-  require(data.indptr.size() == data.labels.size() + 1, "feature counts: one label per token is needed");
-  require(data.values.empty() || data.values.size() == data.attributes.size(),
-          "feature counts: attributes and their values differ in length");
-  check_pointers(features.node_ptr, features.node_label.size(), "node features");
-  check_pointers(features.pair_ptr, features.pair_code.size(), "pair features");
-  require(features.node_ptr.size() == features.pair_ptr.size(),
-          "feature counts: node and pair features are of different numbers of attributes");
-  const std::size_t n_attributes = features.node_ptr.size() - 1;
-  for (std::size_t a = 0; a < n_attributes; ++a) {
-    check_ascending(features.node_label.subspan(features.node_ptr[a], features.node_ptr[a + 1] - features.node_ptr[a]),
-                    "the labels of an attribute");
-    check_ascending(features.pair_code.subspan(features.pair_ptr[a], features.pair_ptr[a + 1] - features.pair_ptr[a]),
-                    "the label pairs of an attribute");
-  }
-  check_ascending(features.transition_code, "transitions");
-  check_ascending(features.trigram_code, "trigrams");
-  const std::size_t total = features.node_label.size() + features.pair_code.size() + features.transition_code.size() +
-                            features.trigram_code.size();
-  require(total <= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()),
-          "feature counts: more than 2147483647 features; use fewer, for instance by a count cut-off");
-  for (const std::int32_t a : data.attributes)
-    require(a >= 0 && static_cast<std::size_t>(a) < n_attributes, "feature counts: an attribute is out of range");
+void check_labels(const LabelledSequences& data, std::size_t n_labels) {
   for (std::size_t i = 0; i + 1 < data.sequence_ptr.size(); ++i)
     for (std::int64_t t = data.sequence_ptr[i]; t < data.sequence_ptr[i + 1]; ++t)
-      if (data.labels[t] < 0 || static_cast<std::size_t>(data.labels[t]) >= features.n_labels)
+      if (data.labels[t] < 0 || static_cast<std::size_t>(data.labels[t]) >= n_labels)
         throw InvalidInput("feature counts: token " + std::to_string(t - data.sequence_ptr[i]) + " of sequence " +
                            std::to_string(i) + " has no known label; leave out sequences that are not fully labelled");
 }
@@ -115,8 +93,38 @@ class Counter {
 
 }  // namespace
 
+void check_features(const LabelledSequences& data, const ChainFeatureLists& features) {
+  check_pointers(data.sequence_ptr, data.labels.size(), "sequences");
+  check_pointers(data.indptr, data.attributes.size(), "tokens");
+  require(data.indptr.size() == data.labels.size() + 1, "feature counts: one label per token is needed");
+  require(data.values.empty() || data.values.size() == data.attributes.size(),
+          "feature counts: attributes and their values differ in length");
+  check_pointers(features.node_ptr, features.node_label.size(), "node features");
+  check_pointers(features.pair_ptr, features.pair_code.size(), "pair features");
+  require(features.node_ptr.size() == features.pair_ptr.size(),
+          "feature counts: node and pair features are of different numbers of attributes");
+  const std::size_t n_attributes = features.node_ptr.size() - 1, L = features.n_labels;
+  require(L > 0 && L < (std::size_t{1} << 15), "feature counts: between 1 and 32767 labels are needed");
+  const auto part = [](std::span<const std::int32_t> codes, std::span<const std::int64_t> ptr, std::size_t a) {
+    return codes.subspan(ptr[a], ptr[a + 1] - ptr[a]);
+  };
+  for (std::size_t a = 0; a < n_attributes; ++a) {
+    check_codes(part(features.node_label, features.node_ptr, a), L, "the labels of an attribute");
+    check_codes(part(features.pair_code, features.pair_ptr, a), L * L, "the label pairs of an attribute");
+  }
+  check_codes(features.transition_code, L * L, "transitions");
+  check_codes(features.trigram_code, (L + 1) * L * L, "trigrams");
+  const std::size_t total = features.node_label.size() + features.pair_code.size() + features.transition_code.size() +
+                            features.trigram_code.size();
+  require(total <= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()),
+          "feature counts: more than 2147483647 features; use fewer, for instance by a count cut-off");
+  for (const std::int32_t a : data.attributes)
+    require(a >= 0 && static_cast<std::size_t>(a) < n_attributes, "feature counts: an attribute is out of range");
+}
+
 FeatureRows count_features(ThreadPool& pool, const LabelledSequences& data, const ChainFeatureLists& features) {
-  check(data, features);
+  check_features(data, features);
+  check_labels(data, features.n_labels);
   constexpr std::size_t kChunk = 64;
   const std::size_t n = data.sequence_ptr.size() - 1;
   std::vector<FeatureRows> parts(chunk_count(n, kChunk));

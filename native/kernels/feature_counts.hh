@@ -35,7 +35,10 @@ struct FeatureRows {
   std::vector<double> values;
 };
 
-// Refuses sequences with unknown labels, and lists that are out of order.
+// Everything about data and lists but the labels: pointers, ranges, and that the lists ascend; throws InvalidInput.
+void check_features(const LabelledSequences& data, const ChainFeatureLists& features);
+
+// Refuses sequences with unknown labels.
 FeatureRows count_features(ThreadPool& pool, const LabelledSequences& data, const ChainFeatureLists& features);
 
 }  // namespace loglinear

@@ -6,6 +6,7 @@
 #include "check.hh"
 #include "kernels/feature_counts.hh"
 #include "kernels/hmm_expectations.hh"
+#include "kernels/hmm_posteriors.hh"
 #include "kernels/hmm_sequences.hh"
 
 using namespace loglinear;
@@ -94,14 +95,14 @@ TEST(features_are_counted) {
   // Two labels; attribute 0 has both, attribute 1 has label 1 and the pair (0, 1).
   const std::vector<std::int64_t> sequence_ptr{0, 3, 3, 4}, indptr{0, 2, 3, 4, 4}, node_ptr{0, 2, 3}, pair_ptr{0, 0, 1};
   const std::vector<std::int32_t> attributes{0, 1, 1, 0}, node_label{0, 1, 1}, pair_code{1}, transitions{1, 3},
-      trigrams{9, 15};
+      trigrams{3, 9};
   std::vector<std::int32_t> labels{0, 1, 1, 0};
   const ChainFeatureLists features{2, node_ptr, node_label, pair_ptr, pair_code, transitions, trigrams};
   for (int n_threads : {1, 3}) {
     ThreadPool pool(n_threads);
     const FeatureRows rows = count_features(pool, {sequence_ptr, labels, indptr, attributes, {}}, features);
-    CHECK((rows.indptr == std::vector<std::int64_t>{0, 7, 7, 7}));
-    CHECK((rows.indices == std::vector<std::int32_t>{0, 1, 2, 3, 4, 5, 6}));
+    CHECK((rows.indptr == std::vector<std::int64_t>{0, 8, 8, 8}));
+    CHECK((rows.indices == std::vector<std::int32_t>{0, 1, 2, 3, 4, 5, 6, 7}));
   }
   ThreadPool pool(1);
   labels[1] = -1;
@@ -109,6 +110,27 @@ TEST(features_are_counted) {
   labels[1] = 2;
   CHECK_THROWS(count_features(pool, {sequence_ptr, labels, indptr, attributes, {}}, features), InvalidInput);
   labels[1] = 1;
+  const std::vector<std::int32_t> high{3, 12};
+  const ChainFeatureLists wrong{2, node_ptr, node_label, pair_ptr, pair_code, transitions, high};
+  CHECK_THROWS(count_features(pool, {sequence_ptr, labels, indptr, attributes, {}}, wrong), InvalidInput);
   const std::vector<std::int32_t> far{0, 1, 1, 2};
   CHECK_THROWS(count_features(pool, {sequence_ptr, labels, indptr, far, {}}, features), InvalidInput);
+}
+
+TEST(posteriors_of_one_label_are_counts) {
+  const Geometric g;
+  const std::vector<std::int64_t> sequence_ptr{0, 3, 3, 4}, indptr{0, 1, 2, 3, 4}, node_ptr{0, 1}, pair_ptr{0, 1};
+  const std::vector<std::int32_t> attributes(4, 0), zero{0}, labels(4, -1), trigrams{0, 1};
+  const std::vector<double> scores{-1.0, -2.0, -3.0, -1000.0}, values{1.0, 2.0, 4.0, 8.0};
+  const ChainFeatureLists features{1, node_ptr, zero, pair_ptr, zero, zero, trigrams};
+  for (int n_threads : {1, 3}) {
+    ThreadPool pool(n_threads);
+    std::vector<double> out(5, -1.0);
+    posterior_counts(pool, g.chain(), {sequence_ptr, labels, indptr, attributes, values}, scores, features, out);
+    const std::vector<double> expected{15.0, 6.0, 2.0, 1.0, 1.0};
+    for (std::size_t j = 0; j < out.size(); ++j) CHECK(near(out[j], expected[j]));
+    CHECK_THROWS(posterior_counts(pool, g.chain(), {sequence_ptr, labels, indptr, attributes, values},
+                                  std::span(scores).first(3), features, out),
+                 InvalidInput);
+  }
 }

@@ -259,3 +259,8 @@ def count_features(pool: ThreadPool, sequence_ptr: Annotated[NDArray[numpy.int64
     """
     (indptr, indices, values): how often each labelled sequence has each listed feature.
     """
+
+def posterior_counts(pool: ThreadPool, chain: StateChain, sequence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], attributes: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, scores: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], n_labels: int, node_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], node_label: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], pair_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], pair_code: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], transition_code: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], trigram_code: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """
+    Expected counts of the features over the labellings that an HMM gives to observed sequences.
+    """

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from loglinear.base_models.expectations import Observations, View, before_start, behind_end
+from loglinear.base_models.expectations import ColumnView, Observations, before_start, behind_end
 from loglinear.base_models.hmm import HMM
 from loglinear.data.chain_features import ChainFeatures
 from loglinear.data.sequence import SequenceData
@@ -119,7 +119,7 @@ def all_features(n_labels, n_attributes):
 
 
 def identity(column, size):
-    return View(column, np.arange(size, dtype=np.int32), size)
+    return ColumnView(column, np.arange(size, dtype=np.int32), size)
 
 
 # Two columns of 3 and 2 values; view 2 is coarse, view 3 leaves one value out, both of column 0.
@@ -127,8 +127,8 @@ SIZES = (3, 2)
 VIEWS = [
     identity(0, 3),
     identity(1, 2),
-    View(0, np.array([1, 0, 1], dtype=np.int32), 2),
-    View(0, np.array([-1, 0, 1], dtype=np.int32), 2),
+    ColumnView(0, np.array([1, 0, 1], dtype=np.int32), 2),
+    ColumnView(0, np.array([-1, 0, 1], dtype=np.int32), 2),
 ]
 TEMPLATES = [
     [],

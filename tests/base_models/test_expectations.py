@@ -9,7 +9,7 @@ from hmm_problems import SIZES, TEMPLATES, VIEWS, Extractor, all_features, all_s
 from loglinear.base_models.counts import feature_counts
 from loglinear.base_models.expectations import (
     Observations,
-    View,
+    ColumnView,
     behind_end,
     expectations,
     gap_expectations,
@@ -200,6 +200,6 @@ class TestRefusals:
             expectations(random_hmm(1, 2, (2,)), self.features(),
                          Observations([[(0, 0)]], [identity(0, 2)], np.zeros(2, dtype=np.int32),
                                       np.zeros((2, 1), dtype=np.int32)))
-        bad = View(0, np.array([0, 5], dtype=np.int32), 2)
+        bad = ColumnView(0, np.array([0, 5], dtype=np.int32), 2)
         with pytest.raises(ValueError, match=r"outside \[0, 2\)"):
             bad.table(random_hmm(1, 2, (2,)))

@@ -39,7 +39,7 @@ def behind_end(k: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class ColumnView:
     """A function of one column: ``ids[x]`` is the view's value for the column's value x, -1 for none."""
 
     column: int
@@ -70,7 +70,7 @@ class Observations:
     """
 
     templates: Sequence[Sequence[tuple[int, int]]]
-    views: Sequence[View]
+    views: Sequence[ColumnView]
     attribute_template: NDArray[np.int32]  # [n_attributes]
     attribute_values: NDArray[np.int32]  # [n_attributes, n_macros of the longest template]
 
@@ -105,7 +105,7 @@ class Observations:
         return Observations(templates, views, self.attribute_template, values)
 
 
-def _same_place(macros: list[tuple[int, int]], views: list[View]) -> tuple[int, int] | None:
+def _same_place(macros: list[tuple[int, int]], views: list[ColumnView]) -> tuple[int, int] | None:
     """Two macros, the earlier first, that look at one column at one offset."""
     seen: dict[tuple[int, int], int] = {}
     for m, (offset, view) in enumerate(macros):
@@ -117,8 +117,8 @@ def _same_place(macros: list[tuple[int, int]], views: list[View]) -> tuple[int, 
 
 
 def _join(
-    first: View, second: View, a: NDArray[np.int32], b: NDArray[np.int32]
-) -> tuple[View, NDArray[np.int32]]:
+    first: ColumnView, second: ColumnView, a: NDArray[np.int32], b: NDArray[np.int32]
+) -> tuple[ColumnView, NDArray[np.int32]]:
     """The view of both values at once, and the joint value of each attribute."""
     codes = np.where((first.ids >= 0) & (second.ids >= 0), first.ids.astype(np.int64) * second.size + second.ids, -1)
     known, ids = np.unique(codes, return_inverse=True)
@@ -129,7 +129,7 @@ def _join(
     found = (a >= 0) & (b >= 0) & (known[place] == wanted if known.size else False)
     # Outside the sequence both macros have the same boundary code; anything else contradicts itself.
     merged = np.where(found, place, np.where((a == b) & (a < 0), a, UNKNOWN)).astype(np.int32)
-    return View(first.column, (ids.ravel() - shift).astype(np.int32), int(known.size)), merged
+    return ColumnView(first.column, (ids.ravel() - shift).astype(np.int32), int(known.size)), merged
 
 
 def expectations(
