@@ -108,7 +108,9 @@ def native(data: bytes, n_threads: int, chunk_size: int):
         return error.args
 
 
-fragments = st.sampled_from([b"a", b"b", b"\xc3\xa9", b" ", b"\t", b"\n", b"\n\n", b"\r\n", b"\r", b"#", b"\x00", b"\xff"])
+fragments = st.sampled_from(
+    [b"a", b"b", b"\xc3\xa9", b" ", b"\t", b"\n", b"\n\n", b"\r\n", b"\r", b"#", b"\x00", b"\xff"]
+)
 
 
 @settings(max_examples=300, deadline=None)
