@@ -8,8 +8,8 @@ from hmm_problems import SIZES, TEMPLATES, VIEWS, Extractor, all_features, all_s
 
 from loglinear.base_models.counts import feature_counts
 from loglinear.base_models.expectations import (
-    Observations,
     ColumnView,
+    Observations,
     behind_end,
     expectations,
     gap_expectations,
