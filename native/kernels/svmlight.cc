@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <string>
 
 #include "util/errors.hh"
+#include "util/lines.hh"
 #include "util/parse_double.hh"
 #include "util/utf8.hh"
 
@@ -33,29 +33,6 @@ struct Chunk {
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-const char* find_byte(const char* begin, const char* end, char c) {  // end where there is none
-  if (begin == end) return end;
-  const void* at = std::memchr(begin, c, static_cast<std::size_t>(end - begin));
-  return at ? static_cast<const char*>(at) : end;
-}
-
-std::string quoted(std::string_view token) {
-  constexpr std::size_t kMost = 40;
-  static constexpr char kHex[] = "0123456789abcdef";
-  std::string s = "'";
-  for (char c : token.substr(0, kMost)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte < 0x7F) {
-      s += c;
-    } else {
-      s += "\\x";
-      s += kHex[byte >> 4];
-      s += kHex[byte & 15];
-    }
-  }
-  return s + (token.size() > kMost ? "...'" : "'");
-}
 
 class LineParser {
  public:
@@ -163,12 +140,7 @@ void parse_chunk(Chunk& chunk, const char* begin, const char* end, Limits limits
 
 std::vector<Chunk> parse_chunks(ThreadPool& pool, std::span<const char> text, Limits limits, std::size_t chunk_size) {
   const char* const origin = text.data();
-  std::vector<std::size_t> cuts{0};
-  while (cuts.back() < text.size()) {
-    const std::size_t target = text.size() - cuts.back() > chunk_size ? cuts.back() + chunk_size : text.size();
-    const char* line_end = find_byte(origin + target - 1, origin + text.size(), '\n');
-    cuts.push_back(line_end == origin + text.size() ? text.size() : static_cast<std::size_t>(line_end - origin) + 1);
-  }
+  const std::vector<std::size_t> cuts = cut_lines(text, chunk_size);
   std::vector<Chunk> chunks(cuts.size() - 1);
   pool.run(chunks.size(), [&](std::size_t c) {
     parse_chunk(chunks[c], origin + cuts[c], origin + cuts[c + 1], limits, origin);
@@ -204,7 +176,7 @@ SvmlightData parse_svmlight(ThreadPool& pool, std::span<const char> text, IndexB
   Limits limits{base == IndexBase::one ? 1 : 0, kMaxIndex};
   if (n_features >= 0 && base != IndexBase::detect)
     limits.most = base == IndexBase::one ? std::min(n_features, kMaxIndex) : n_features - 1;
-  std::vector<Chunk> chunks = parse_chunks(pool, text, limits, std::max<std::size_t>(chunk_size, 1));
+  std::vector<Chunk> chunks = parse_chunks(pool, text, limits, chunk_size);
 
   std::int64_t smallest = std::numeric_limits<std::int64_t>::max(), largest = -1;
   for (const Chunk& chunk : chunks) {
@@ -215,7 +187,7 @@ SvmlightData parse_svmlight(ThreadPool& pool, std::span<const char> text, IndexB
     base = smallest == 0 ? IndexBase::zero : IndexBase::one;
     const std::int64_t most = base == IndexBase::one ? n_features : n_features - 1;
     if (n_features >= 0 && largest > most)  // read again, for the line of the fault
-      parse_chunks(pool, text, {limits.least, most}, std::max<std::size_t>(chunk_size, 1));
+      parse_chunks(pool, text, {limits.least, most}, chunk_size);
   }
   const std::int64_t shift = base == IndexBase::one ? 1 : 0;
 

@@ -203,6 +203,54 @@ def fit_word_ngrams(pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict
 def count_word_ngrams(pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], orders: Sequence[int], vocabulary: StringIndex) -> tuple:
     """(indptr, indices, values)"""
 
+def parse_conll(pool: ThreadPool, text: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], separator: str, comments: bool, chunk_size: int = 262144) -> tuple:
+    """(sequence_ptr, first lines, [(ids, blob, offsets) of each column])"""
+
+def format_conll(sequence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], ids: Sequence[Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]], blobs: Sequence[Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]], offsets: Sequence[Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]], separator: str) -> bytes:
+    """the text of columns"""
+
+def parse_crfsuite(pool: ThreadPool, text: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], chunk_size: int = 262144) -> tuple:
+    """
+    (sequence_ptr, indptr, indices, values or none of them where all are 1, attribute blob, attribute offsets, labels, label blob, label offsets)
+    """
+
+def intern_strings(known_blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], known_offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> tuple:
+    """
+    (ids of the strings, blob, offsets): the known ones first, then new ones
+    """
+
+def hash_strings(blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...
+
+class WapitiRegex:
+    """A regular expression of Wapiti's templates."""
+
+    def __init__(self, pattern: str) -> None: ...
+
+    def test(self, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], characters: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], classes: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]:
+        """1 for each string in which it matches"""
+
+    def extract(self, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], characters: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], classes: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]) -> tuple:
+        """(blob, offsets) of what it matches in each string"""
+
+class TemplateSet:
+    """The macros of templates."""
+
+    def __init__(self, ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], views: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], absolute: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], n_views: int) -> None: ...
+
+    def fit(self, pool: ThreadPool, sequence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], ids: Sequence[Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]], maps: Sequence[Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]], known_templates: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], known_codes: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], min_count: int) -> tuple:
+        """((indptr, indices), template of each attribute, codes of each)"""
+
+    def hash(self, pool: ThreadPool, sequence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], ids: Sequence[Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]], maps: Sequence[Annotated[NDArray[numpy.uint64], dict(order='C', device='cpu', writable=False)]], first: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], bits: int) -> tuple:
+        """(indptr, indices)"""
+
+class AttributeIndex:
+    """Look-up of the attributes that templates make."""
+
+    def __init__(self, templates: TemplateSet, attribute_templates: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], codes: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], n_values: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+    def find(self, pool: ThreadPool, sequence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], ids: Sequence[Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]], maps: Sequence[Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]]) -> tuple:
+        """(indptr, indices)"""
+
 class Sequences:
     """Tokens with attributes, checked once."""
 

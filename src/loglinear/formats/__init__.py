@@ -9,6 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FormatError
+from .conll import ConllData, format_conll, parse_conll, read_conll, write_conll
+from .crfsuite import (
+    CrfsuiteData,
+    CrfsuiteDump,
+    parse_crfsuite,
+    parse_crfsuite_dump,
+    read_crfsuite,
+    read_crfsuite_dump,
+    write_crfsuite,
+)
 from .jsonl import JsonlData, read_jsonl
 from .svmlight import SvmlightData, parse_svmlight, read_svmlight, write_svmlight
 from .text import Source, atomic_write, decode, name_of, read_bytes, read_head
@@ -16,17 +26,29 @@ from .tsv import read_texts, read_tsv, write_tsv
 
 __all__ = [
     "READERS",
+    "ConllData",
+    "CrfsuiteData",
+    "CrfsuiteDump",
     "JsonlData",
     "SvmlightData",
     "atomic_write",
     "decode",
+    "format_conll",
     "guess",
+    "parse_conll",
+    "parse_crfsuite",
+    "parse_crfsuite_dump",
     "parse_svmlight",
     "read_bytes",
+    "read_conll",
+    "read_crfsuite",
+    "read_crfsuite_dump",
     "read_jsonl",
     "read_svmlight",
     "read_texts",
     "read_tsv",
+    "write_conll",
+    "write_crfsuite",
     "write_svmlight",
     "write_tsv",
 ]

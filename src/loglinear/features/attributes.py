@@ -1,0 +1,347 @@
+"""Attributes given by the caller: sequences of dicts or of lists of strings, or a file of CRFsuite.
+
+A token is a dict or a list of names. The rules for dicts are those of python-crfsuite:
+
+    {"w": "dog"}          w:dog, value 1          {"f": ["a", "b"]}     f:a and f:b, value 1 (also sets and tuples)
+    {"w": 2.5}            w, value 2.5            {"f": {"a": 0.5}}     f:a, value 0.5 (and so on inwards)
+    {"w": True}           w, value 1; False: 0    bytes are decoded as UTF-8
+
+Sequences are read once and one at a time: what stays in memory is the encoded arrays.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Real
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from ..errors import LoglinearError, ModelFileError
+from ..formats.crfsuite import CrfsuiteData
+from .token_featuriser import Buckets, TokenFeaturiser, check_counts, check_indices, keep_known
+from .token_rows import TokenRows
+from .vocabulary import Vocabulary, pack_strings
+
+_MAX_DEPTH = 32
+
+
+class AttributeSequences(Sequence[list[dict[str, float]]]):
+    """Encoded sequences: token t has the attributes ``rows.indices[rows.indptr[t]:rows.indptr[t + 1]]``.
+
+    A sequence of sequences, each a list of ``{name: value}`` made when asked for; slices and arrays of numbers give
+    encoded sequences that share the vocabulary.
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, sequence_ptr: NDArray[np.int64], rows: TokenRows, vocabulary: Vocabulary) -> None:
+        if not sequence_ptr.size or sequence_ptr[0] != 0 or np.any(np.diff(sequence_ptr) < 0):
+            raise ValueError("sequence_ptr must begin at 0 and never decrease")
+        if sequence_ptr[-1] != rows.n_tokens or rows.indptr[-1] != rows.indices.size:
+            raise ValueError(f"sequences of {sequence_ptr[-1]} tokens, but attributes of {rows.n_tokens}")
+        if rows.indices.size and (rows.indices.min() < 0 or rows.indices.max() >= len(vocabulary)):
+            raise ValueError(f"attribute numbers must be below {len(vocabulary)}")
+        self.sequence_ptr = sequence_ptr  # [n_sequences + 1]
+        self.rows = rows
+        self.vocabulary = vocabulary
+
+    @classmethod
+    def from_crfsuite(cls, data: CrfsuiteData) -> AttributeSequences:
+        """What a reader found, without a copy."""
+        vocabulary = Vocabulary(data.attribute_blob, data.attribute_offsets)
+        return cls(data.sequence_ptr, TokenRows(data.indptr, data.indices, data.values), vocabulary)
+
+    @classmethod
+    def from_lists(cls, X: Iterable[Iterable[Any]]) -> AttributeSequences:
+        """Encode sequences of dicts or of lists of strings; X may be a generator."""
+        if isinstance(X, AttributeSequences):
+            return X
+        encoder = _Encoder()
+        for sequence in X:
+            encoder.add(sequence)
+        return encoder.finish()
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens."""
+        return self.rows.n_tokens
+
+    @property
+    def shape(self) -> tuple[int]:
+        """The number of sequences, where scikit-learn looks for it."""
+        return (len(self),)
+
+    def __len__(self) -> int:
+        return self.sequence_ptr.size - 1
+
+    @overload
+    def __getitem__(self, key: int) -> list[dict[str, float]]: ...
+    @overload
+    def __getitem__(self, key: slice | NDArray[Any] | list[int] | tuple[Any, ...]) -> AttributeSequences: ...
+
+    def __getitem__(self, key: Any) -> list[dict[str, float]] | AttributeSequences:
+        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:  # how scikit-learn takes rows of arrays
+            key = key[0]
+        if isinstance(key, (int, np.integer)):
+            return self._sequence(range(len(self))[key])
+        return self.take(np.arange(len(self))[key])
+
+    def _sequence(self, i: int) -> list[dict[str, float]]:
+        tokens = range(self.sequence_ptr[i], self.sequence_ptr[i + 1])
+        return [dict(self._attributes(t)) for t in tokens]
+
+    def _attributes(self, t: int) -> Iterator[tuple[str, float]]:
+        for place in range(self.rows.indptr[t], self.rows.indptr[t + 1]):
+            value = 1.0 if self.rows.values is None else float(self.rows.values[place])
+            yield self.vocabulary[int(self.rows.indices[place])], value
+
+    def take(self, rows: NDArray[Any] | Sequence[int]) -> AttributeSequences:
+        """The sequences with these numbers, in this order; the vocabulary is shared."""
+        ptr, tokens = _take(self.sequence_ptr, np.asarray(rows, dtype=np.int64))
+        indptr, places = _take(self.rows.indptr, tokens)
+        values = None if self.rows.values is None else self.rows.values[places]
+        return AttributeSequences(ptr, TokenRows(indptr, self.rows.indices[places], values), self.vocabulary)
+
+    def __repr__(self) -> str:
+        return f"AttributeSequences({len(self)} sequences, {self.n_tokens} tokens, {len(self.vocabulary)} attributes)"
+
+
+def _take(ptr: NDArray[np.int64], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pointers of the chosen rows laid one after another, and the numbers of the items in them."""
+    lengths = np.diff(ptr)[rows]
+    new = np.zeros(rows.size + 1, dtype=np.int64)
+    np.cumsum(lengths, out=new[1:])
+    return new, np.arange(new[-1]) + np.repeat(ptr[rows] - new[:-1], lengths)
+
+
+class _Encoder:
+    """Collects tokens one at a time."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self.sequence_ptr, self.indptr = array("q", [0]), array("q", [0])
+        self.indices, self.values = array("i"), array("d")
+        self.dicts: bool | None = None  # whether tokens are dicts; the first one says
+
+    def add(self, sequence: Iterable[Any]) -> None:
+        place = f"sequence {len(self.sequence_ptr) - 1}"
+        if isinstance(sequence, (str, bytes, Mapping)) or not isinstance(sequence, Iterable):
+            raise TypeError(f"{place} is {type(sequence).__name__}, not a list of tokens")
+        for number, token in enumerate(sequence):
+            self._token(token, lambda number=number: f"{place}, token {number}")
+        self.sequence_ptr.append(len(self.indptr) - 1)
+
+    def _token(self, token: Any, where: Any) -> None:
+        is_dict = isinstance(token, Mapping)
+        if not is_dict and (isinstance(token, (str, bytes)) or not isinstance(token, Iterable)):
+            raise TypeError(f"{where()} is {type(token).__name__}, not a dict or a list of attributes")
+        if self.dicts is None:
+            self.dicts = is_dict
+        elif self.dicts != is_dict:
+            kinds = ("a dict", "a list") if is_dict else ("a list", "a dict")
+            raise TypeError(f"{where()} is {kinds[0]}, but those before are {kinds[1]}; give all tokens alike")
+        if is_dict:
+            for name, value in _flatten(token, "", where, 0):
+                self._attribute(name, value)
+        else:
+            for name in token:
+                self._attribute(_text(name, where, "attribute"), 1.0)
+        self.indptr.append(len(self.indices))
+
+    def _attribute(self, name: str, value: float) -> None:
+        self.indices.append(self.numbers.setdefault(name, len(self.numbers)))
+        if value != 1.0 and not self.values:
+            self.values = array("d", [1.0]) * (len(self.indices) - 1)
+            self.values.append(value)
+        elif self.values:
+            self.values.append(value)
+
+    def finish(self) -> AttributeSequences:
+        ptr, indptr = (np.frombuffer(a, dtype=np.int64) for a in (self.sequence_ptr, self.indptr))
+        values = np.frombuffer(self.values, dtype=np.float64) if self.values else None
+        rows = TokenRows(indptr, np.frombuffer(self.indices, dtype=np.int32), values)
+        return AttributeSequences(ptr, rows, Vocabulary(*pack_strings(list(self.numbers))))
+
+
+def _flatten(items: Mapping[Any, Any], prefix: str, where: Any, depth: int) -> Iterator[tuple[str, float]]:
+    """Names and values of a dict, those of inner dicts and lists after ``name:``."""
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"{where()}: dicts inside dicts, more than {_MAX_DEPTH} deep")
+    for key, value in items.items():
+        name = prefix + _text(key, where, "attribute name")
+        if isinstance(value, (str, bytes)):
+            yield f"{name}:{_text(value, where, name)}", 1.0
+        elif isinstance(value, Mapping):
+            yield from _flatten(value, name + ":", where, depth + 1)
+        elif isinstance(value, (list, tuple, set, frozenset)):
+            inner = sorted(value, key=str) if isinstance(value, (set, frozenset)) else value
+            for item in inner:
+                yield f"{name}:{_text(item, where, name)}", 1.0
+        else:
+            yield name, _number(value, where, name)
+
+
+def _text(value: Any, where: Any, what: str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            raise ValueError(f"{where()}: {what} {value!r} is not valid UTF-8; decode it first") from None
+    raise TypeError(f"{where()}: {what} {value!r} is {type(value).__name__}, not a string")
+
+
+def _number(value: Any, where: Any, name: str) -> float:
+    if not isinstance(value, (Real, np.bool_)):
+        kinds = "a number, a boolean, a string, a list of strings or a dict"
+        raise TypeError(f"{where()}: attribute {name!r} is {type(value).__name__}; a value is {kinds}")
+    try:
+        result = float(value)
+    except OverflowError:
+        result = math.inf
+    if not math.isfinite(result):
+        raise ValueError(f"{where()}: attribute {name!r} is not a finite number")
+    return result
+
+
+class AttributeFeatures(TokenFeaturiser):
+    """Attributes that occur at least ``min_count`` times; with ``hash_bits``, 2^hash_bits numbers shared by hashing.
+
+    Numbered by first occurrence. All go with the label, and plain pairs of labels are features too.
+    """
+
+    kind = "attributes"
+    has_transitions = True
+
+    def __init__(self, *, min_count: int = 1, hash_bits: int | None = None) -> None:
+        check_counts(min_count, hash_bits)
+        self.min_count = min_count
+        self.hash_bits = hash_bits
+        self._vocabulary: Vocabulary | None = None
+        self._buckets: Buckets | None = None
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The names of the attributes; refused before ``fit_transform`` and where they are hashed."""
+        if self._vocabulary is None:
+            reason = "are hashed" if self.hash_bits is not None else "are not known yet; call fit_transform first"
+            raise LoglinearError(f"AttributeFeatures: the names of the attributes {reason}")
+        return self._vocabulary
+
+    @property
+    def n_attributes(self) -> int:
+        """Number of attributes; refused before ``fit_transform``."""
+        return len(self.vocabulary) if self.hash_bits is None else len(self._hashed())
+
+    @property
+    def scopes(self) -> NDArray[np.uint8]:
+        """1 for all: they go with the label."""
+        return np.ones(self.n_attributes, dtype=np.uint8)
+
+    def names(self) -> list[str]:
+        """The name of each attribute; ``#number`` where they are hashed."""
+        if self.hash_bits is None:
+            return list(self.vocabulary)
+        return [f"#{number}" for number in self._hashed().numbers().tolist()]
+
+    def fit_transform(self, sequences: Any, n_threads: int = 1) -> TokenRows:
+        """Learn the attributes of the tokens, and give those of each."""
+        self._vocabulary = self._buckets = None
+        return self.extend(sequences, n_threads)
+
+    def extend(self, sequences: Any, n_threads: int = 1) -> TokenRows:
+        """Like fit_transform, but known attributes keep their numbers and new ones come after them."""
+        encoded = AttributeSequences.from_lists(sequences)
+        if self.hash_bits is not None:
+            self._buckets = self._buckets or Buckets(self.hash_bits)
+            return self.transform(encoded, n_threads)
+        rows, found = encoded.rows, encoded.vocabulary
+        numbers = np.full(len(found), -1, dtype=np.int32)
+        if self._vocabulary is not None:
+            self._vocabulary.index().find(found.blob, found.offsets, numbers)
+        n_known = 0 if self._vocabulary is None else len(self._vocabulary)
+        counts = np.bincount(rows.indices, minlength=len(found))
+        new = np.flatnonzero((numbers < 0) & (counts >= self.min_count))
+        new = new[np.argsort(_first_places(rows.indices, len(found))[new], kind="stable")]
+        if n_known + new.size >= 2**31:
+            raise LoglinearError("more than 2147483647 attributes; use hash_bits")
+        numbers[new] = np.arange(n_known, n_known + new.size, dtype=np.int32)
+        self._vocabulary = _joined(self._vocabulary, found, new)
+        return keep_known(TokenRows(rows.indptr, numbers[rows.indices], rows.values))
+
+    def transform(self, sequences: Any, n_threads: int = 1) -> TokenRows:
+        """The known attributes of each token; others are left out."""
+        encoded = AttributeSequences.from_lists(sequences)
+        rows, found = encoded.rows, encoded.vocabulary
+        if self.hash_bits is not None:
+            hashes = _core.hash_strings(found.blob, found.offsets)
+            numbers = (hashes >> np.uint64(64 - self.hash_bits)).astype(np.int32)
+            return self._hashed().rows(TokenRows(rows.indptr, numbers[rows.indices], rows.values))
+        numbers = np.empty(len(found), dtype=np.int32)
+        self.vocabulary.index().find(found.blob, found.offsets, numbers)
+        return keep_known(TokenRows(rows.indptr, numbers[rows.indices], rows.values))
+
+    def take(self, indices: NDArray[Any] | Sequence[int]) -> AttributeFeatures:
+        """A featuriser that knows only the chosen attributes, renumbered in the order given."""
+        smaller = copy.copy(self)
+        if self.hash_bits is not None:
+            smaller._buckets = self._hashed().take(indices)
+        else:
+            smaller._vocabulary = self.vocabulary.take(check_indices(indices, self.n_attributes))
+        return smaller
+
+    def settings(self) -> dict[str, Any]:
+        """What the constructor was given, as JSON values."""
+        return {"min_count": self.min_count, "hash_bits": self.hash_bits}
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Settings (JSON values) and arrays, for a model file."""
+        if self.hash_bits is not None:
+            kept = self._hashed().kept
+            return self.settings(), {} if kept is None else {"kept": kept}
+        blob, offsets = self.vocabulary.blob, self.vocabulary.offsets
+        return self.settings(), {"attribute_blob": blob, "attribute_offsets": offsets}
+
+    @classmethod
+    def from_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> AttributeFeatures:
+        """What ``to_arrays`` gave, checked."""
+        featuriser = cls._from_settings(settings)
+        if featuriser.hash_bits is not None:
+            bits = featuriser.hash_bits
+            kept = cls._array(arrays, "kept", np.int32) if "kept" in arrays else None
+            featuriser._buckets = Buckets(bits) if kept is None else Buckets.from_array(bits, kept, cls.kind)
+            return featuriser
+        blob = cls._array(arrays, "attribute_blob", np.uint8)
+        featuriser._vocabulary = Vocabulary.from_arrays(blob, cls._array(arrays, "attribute_offsets", np.int64))
+        try:
+            featuriser._vocabulary.index()
+        except ValueError as error:
+            raise ModelFileError(f"featuriser {cls.kind!r}: {error}") from None
+        return featuriser
+
+    def _hashed(self) -> Buckets:
+        if self._buckets is None:
+            raise LoglinearError("AttributeFeatures has no attributes yet; call fit_transform first")
+        return self._buckets
+
+
+def _first_places(indices: NDArray[np.int32], n: int) -> NDArray[np.int64]:
+    """Where each number occurs first; past the end where it does not."""
+    first = np.full(n, indices.size, dtype=np.int64)
+    first[indices[::-1]] = np.arange(indices.size - 1, -1, -1)
+    return first
+
+
+def _joined(known: Vocabulary | None, found: Vocabulary, new: NDArray[np.int64]) -> Vocabulary:
+    added = found.take(new)
+    if known is None:
+        return added
+    blob = np.concatenate([known.blob, added.blob])
+    return Vocabulary(blob, np.concatenate([known.offsets, known.offsets[-1] + added.offsets[1:]]))

@@ -1,0 +1,177 @@
+"""The templates of CRF++ and Wapiti, parsed.
+
+A template is a line: a letter, any text, and macros in it. The letter says what the attribute goes with:
+
+    U or u    the label              B or b    the pair of labels            *    both
+
+    U00:%x[-1,0]/%x[0,1]       the value in column 0 one row before, and that in column 1 of the token itself
+    U01:%X[0,0]                an upper-case command letter gives the value in lower case
+    U02:%x[@1,0] %x[@-1,0]     rows counted from the first token (@1, @2, ...) and from the last (@-1, @-2, ...)
+    U03:%t[0,0,"^\\u"]          true or false: whether the expression matches somewhere in the value
+    U04:%m[0,0,"...?$"]        the text that it matches, which may be empty
+    B                          no macro: the transition from label to label
+
+Expressions are those of Wapiti (native/kernels/wapiti_regex.hh), with the letters, digits, spaces and punctuation of
+Unicode. Rows before a sequence have the values ``_B-1``, ``_B-2``, ... and rows after it ``_E+1``, ``_E+2``, ...,
+whatever the command. A comment begins with ``#`` at the start of a line, or after a blank outside macros. Attributes of
+two templates are never the same, even where their text is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, NoReturn
+
+from .. import _core
+from ..errors import FormatError
+
+LABEL, PAIR = 1, 2  # scopes, as bits
+_SCOPES = {"u": LABEL, "b": PAIR, "*": LABEL | PAIR}
+MAX_ROW = 1000
+_MAX_COLUMN = 1023
+_MAX_MACROS = 64
+_MAX_TEMPLATES = 10_000
+
+
+class View(NamedTuple):
+    """A column and what is done with its values: ``same``, ``lower``, ``test``, ``match`` or ``match_lower``."""
+
+    column: int
+    function: str
+    pattern: str = ""
+
+
+class Macro(NamedTuple):
+    """Looks at a row through a view; absolute rows are 1, 2, ... from the first token and -1, -2, ... from the last."""
+
+    row: int
+    view: int
+    absolute: bool
+
+
+class Template(NamedTuple):
+    """An attribute to be: the text between macros (one piece more than there are macros) and the macros."""
+
+    scope: int
+    macros: tuple[Macro, ...]
+    pieces: tuple[str, ...]
+    line: int
+
+
+class TemplateFile(NamedTuple):
+    """What template text says."""
+
+    templates: list[Template]  # those that make attributes
+    views: list[View]
+    has_transitions: bool  # a template without macros asks for plain pairs of labels
+
+
+def parse_templates(text: str, source: str = "<templates>") -> TemplateFile:
+    """Parse template text; a FormatError names the line, what is wrong and what to do."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise FormatError("the text holds half of a surrogate pair; decode it again", source) from None
+    templates: list[Template] = []
+    views: dict[View, int] = {}
+    has_transitions = False
+    for number, line in enumerate(text.split("\n"), start=1):
+        parser = _LineParser(line.strip(), source, number, views)
+        template = parser.parse()
+        if template is None:
+            continue
+        if not template.macros and template.scope & PAIR:
+            has_transitions = True
+            template = template._replace(scope=template.scope & ~PAIR)
+        if template.scope:
+            templates.append(template)
+        if len(templates) > _MAX_TEMPLATES:
+            raise FormatError(f"more than {_MAX_TEMPLATES} templates; use fewer", source, number)
+    if not templates and not has_transitions:
+        raise FormatError("there are no templates; expected lines such as U00:%x[0,0]", source)
+    return TemplateFile(templates, list(views), has_transitions)
+
+
+_HEAD = re.compile(r"%([A-Za-z])\[")
+_PLACE = re.compile(r"[ \t]*(@?)([-+]?[0-9]{1,9})[ \t]*,[ \t]*([0-9]{1,9})[ \t]*")
+_PATTERN = re.compile(r',[ \t]*"((?:[^"\\]|\\.)*)"[ \t]*', re.DOTALL)
+
+
+class _LineParser:
+    """One line, from left to right."""
+
+    def __init__(self, line: str, source: str, number: int, views: dict[View, int]) -> None:
+        self.line, self.source, self.number, self.views = line, source, number, views
+
+    def fail(self, message: str) -> NoReturn:
+        raise FormatError(message, self.source, self.number)
+
+    def parse(self) -> Template | None:
+        line = self.line
+        if not line or line.startswith("#"):
+            return None
+        scope = _SCOPES.get(line[0].lower())
+        if scope is None:
+            self.fail(f"a template begins with U, B or *, not {line[0]!r}; start a comment with #")
+        macros: list[Macro] = []
+        pieces: list[str] = []
+        begin = at = 0
+        while at < len(line):
+            if line[at] == "%":
+                pieces.append(line[begin:at])
+                macro, at = self.macro(at)
+                macros.append(macro)
+                begin = at
+            elif line[at] == "#" and line[at - 1] in " \t":
+                line = line[:at].rstrip()
+            else:
+                at += 1
+        pieces.append(line[begin:])
+        if len(macros) > _MAX_MACROS:
+            self.fail(f"{len(macros)} macros, and at most {_MAX_MACROS} are allowed; split the template")
+        return Template(scope, tuple(macros), tuple(pieces), self.number)
+
+    def macro(self, at: int) -> tuple[Macro, int]:
+        """The macro at a place of the line, and the place after it."""
+        shown = repr(self.line[at : at + 30])
+        head = _HEAD.match(self.line, at)
+        if not head:
+            self.fail(f"expected %x[row,column] at {shown}; a percent sign always begins a macro")
+        command = head[1]
+        if command.lower() not in "xtm":
+            self.fail(f"unknown command %{command} at {shown}; the commands are %x, %t and %m")
+        place = _PLACE.match(self.line, head.end())
+        if not place:
+            what = "indirect rows (*) are not supported" if self.line.startswith("*", head.end()) else "bad numbers"
+            self.fail(f"{what} at {shown}; expected {_example(command)}, with whole numbers")
+        absolute, row, column = bool(place[1]), int(place[2]), int(place[3])
+        if abs(row) > MAX_ROW:
+            self.fail(f"row {row} at {shown} is too far; rows go up to {MAX_ROW}")
+        if column > _MAX_COLUMN:
+            self.fail(f"column {column} at {shown} is too large; columns go up to {_MAX_COLUMN}")
+        if absolute and row == 0:
+            self.fail(f"row @0 at {shown}; absolute rows are @1, @2, ... from the start and @-1, @-2, ... from the end")
+        end, pattern = place.end(), ""
+        if command not in "xX":
+            end, pattern = self.pattern(end, shown, command)
+        if not self.line.startswith("]", end):
+            self.fail(f"missing bracket after {self.line[at:end][:60]!r}; expected {_example(command)}")
+        return Macro(row, self.view(column, command, pattern), absolute), end + 1
+
+    def pattern(self, at: int, shown: str, command: str) -> tuple[int, str]:
+        match = _PATTERN.match(self.line, at)
+        if not match:
+            self.fail(f'missing expression in quotes at {shown}; expected {_example(command)}')
+        try:
+            _core.WapitiRegex(match[1])
+        except ValueError as error:
+            self.fail(f"bad expression at {shown}: {error}")
+        return match.end(), match[1]
+
+    def view(self, column: int, command: str, pattern: str) -> int:
+        function = {"x": "same", "X": "lower", "m": "match", "M": "match_lower"}.get(command, "test")
+        return self.views.setdefault(View(column, function, pattern), len(self.views))
+
+
+def _example(command: str) -> str:
+    return f"%{command}[row,column]" if command in "xX" else f'%{command}[row,column,"expression"]'

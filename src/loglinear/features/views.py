@@ -1,0 +1,59 @@
+"""Functions of column values: what a macro of a template sees. Each distinct value is mapped once."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .template_syntax import View
+from .vocabulary import Vocabulary, pack_strings
+
+_BITS = (  # as in native/kernels/wapiti_regex.hh
+    (1, str.isdecimal),
+    (2, str.islower),
+    (4, str.isupper),
+    (8, str.isalpha),
+    (16, str.isspace),
+    (32, lambda character: unicodedata.category(character)[0] in "PS"),
+)
+
+
+def view_strings(view: View, values: Vocabulary) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """What the view makes of each value, as bytes and offsets."""
+    blob, offsets = values.blob, values.offsets
+    if view.function == "same":
+        return blob, offsets
+    if view.function == "lower":
+        return _lower(blob, offsets)
+    regex = _core.WapitiRegex(view.pattern)
+    characters, classes = _classes(blob)
+    if view.function == "test":
+        return _booleans(regex.test(blob, offsets, characters, classes))
+    found = regex.extract(blob, offsets, characters, classes)
+    return _lower(*found) if view.function == "match_lower" else found
+
+
+def _lower(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    if not blob.size or blob.max() < 0x80:
+        return np.where((blob >= 65) & (blob <= 90), blob + np.uint8(32), blob), offsets
+    return pack_strings([string.lower() for string in Vocabulary(blob, offsets)])
+
+
+def _booleans(flags: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    strings = [b"true" if flag else b"false" for flag in flags.tolist()]
+    offsets = np.zeros(flags.size + 1, dtype=np.int64)
+    np.cumsum(5 - flags.astype(np.int64), out=offsets[1:])
+    return np.frombuffer(b"".join(strings), dtype=np.uint8), offsets
+
+
+def _classes(blob: NDArray[np.uint8]) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+    """The characters past ASCII in the bytes, ascending, and the classes of each."""
+    if not blob.size or blob.max() < 0x80:
+        return np.zeros(0, dtype=np.uint32), np.zeros(0, dtype=np.uint8)
+    characters = sorted(set(blob.tobytes().decode("utf-8", "surrogatepass")))
+    past = [c for c in characters if ord(c) >= 0x80]
+    classes = [sum(bit for bit, test in _BITS if test(c)) for c in past]
+    return np.array([ord(c) for c in past], dtype=np.uint32), np.array(classes, dtype=np.uint8)

@@ -1,0 +1,154 @@
+r"""CRFsuite's formats: its data files, and the text that ``crfsuite dump`` prints of a model.
+
+A data file has one token a line, ``label TAB attribute[:value] TAB attribute ...``, and a blank line between sequences;
+``\:`` and ``\\`` stand for a colon and a backslash in a name. It is parsed natively in parallel.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core, threads
+from ..errors import FormatError
+from .text import Source, atomic_write, decode, name_of, read_bytes, split_lines
+
+_MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
+
+
+@dataclass(frozen=True, eq=False)
+class CrfsuiteData:
+    """Token t has the label ``labels[t]`` and the attributes ``indices[indptr[t]:indptr[t + 1]]``."""
+
+    sequence_ptr: NDArray[np.int64]  # [n_sequences + 1]
+    indptr: NDArray[np.int64]  # [n_tokens + 1]
+    indices: NDArray[np.int32]  # [n_occurrences]
+    values: NDArray[np.float64] | None  # [n_occurrences]; None where all are 1
+    attribute_blob: NDArray[np.uint8]  # names of the attributes, by first occurrence
+    attribute_offsets: NDArray[np.int64]
+    labels: NDArray[np.int32]  # [n_tokens]
+    label_names: list[str]  # by first occurrence
+    source: str = "<bytes>"
+
+
+def read_crfsuite(source: Source, *, n_threads: int | None = None) -> CrfsuiteData:
+    """Read a data file (plain, gzip, xz, or ``-``)."""
+    return parse_crfsuite(read_bytes(source), name_of(source), n_threads=n_threads)
+
+
+def parse_crfsuite(data: bytes, source: str = "<bytes>", *, n_threads: int | None = None) -> CrfsuiteData:
+    """Parse the bytes of a data file."""
+    text = np.frombuffer(data, dtype=np.uint8, offset=len(_MARK) if data.startswith(_MARK) else 0)
+    try:
+        ptr, indptr, indices, values, blob, offsets, labels, label_blob, label_offsets = _core.parse_crfsuite(
+            threads.pool(n_threads), text
+        )
+    except _core.ParseError as error:
+        message, line, _ = error.args
+        raise FormatError(message, source, line) from None
+    if not labels.size:
+        raise FormatError("there are no tokens; expected label TAB attribute TAB attribute ... a line", source)
+    names = _unpack(label_blob, label_offsets)
+    return CrfsuiteData(
+        ptr, indptr, indices, values if values.size else None, blob, offsets, labels, names, source
+    )
+
+
+def write_crfsuite(path: Source, data: CrfsuiteData) -> None:
+    """Write a data file that reads back the same; numbers are written in full."""
+    attributes = [_escape(name) for name in _unpack(data.attribute_blob, data.attribute_offsets)]
+    labels = [_escape(name) for name in data.label_names]
+    for what, names in (("attribute", attributes), ("label", labels)):
+        for name in names:
+            if not name or any(c in name for c in "\t\n\r") or (what == "label" and not name.strip(" ")):
+                message = f"cannot write {what} {name!r}: it is empty or holds a tab or a line end"
+                raise FormatError(message, name_of(path))
+    if data.values is not None and not np.isfinite(data.values).all():
+        raise FormatError("cannot write values that are NaN or infinity", name_of(path))
+    ends = set(data.sequence_ptr[1:].tolist())
+    bounds = data.indptr.tolist()
+    with atomic_write(path) as file:
+        for token, label in enumerate(data.labels.tolist()):
+            places = slice(bounds[token], bounds[token + 1])
+            fields = [attributes[i] for i in data.indices[places].tolist()]
+            if data.values is not None:
+                fields = [f if v == 1 else f"{f}:{v!r}" for f, v in zip(fields, data.values[places].tolist())]
+            line = "\t".join([labels[label], *fields]) + ("\n\n" if token + 1 in ends else "\n")
+            file.write(line.encode("utf-8", "surrogatepass"))
+
+
+def _escape(name: str) -> str:
+    return name.replace("\\", "\\\\").replace(":", "\\:")
+
+
+def _unpack(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[str]:
+    raw, bounds = blob.tobytes(), offsets.tolist()
+    return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(bounds)]
+
+
+@dataclass(eq=False)
+class CrfsuiteDump:
+    """A model as ``crfsuite dump`` prints it: features of zero weight are not listed there."""
+
+    labels: list[str] = field(default_factory=list)
+    attributes: list[str] = field(default_factory=list)
+    transitions: list[tuple[str, str, float]] = field(default_factory=list)  # from, to, weight
+    states: list[tuple[str, str, float]] = field(default_factory=list)  # attribute, label, weight
+
+
+_SECTION = re.compile(r"([A-Z_]+) = \{")
+_NAMED = re.compile(r" *([0-9]{1,18}): (.*)")
+_FEATURE = re.compile(r" *\((\d+)\) (.*) --> (.*): (\S+)")
+
+
+def read_crfsuite_dump(source: Source) -> CrfsuiteDump:
+    """Read what ``crfsuite dump`` or ``pycrfsuite.Tagger.dump`` wrote (plain, gzip, xz, or ``-``)."""
+    return parse_crfsuite_dump(decode(read_bytes(source), name_of(source)), name_of(source))
+
+
+def parse_crfsuite_dump(text: str, source: str = "<text>") -> CrfsuiteDump:
+    """The labels, attributes and weights in the text of a dump."""
+    dump = CrfsuiteDump()
+    section, seen = None, set()
+    for number, line in enumerate(split_lines(text), start=1):
+        if section is None:
+            if match := _SECTION.fullmatch(line.strip()):
+                section = match[1]
+                seen.add(section)
+            elif line.strip():
+                raise FormatError(f"expected a section such as 'LABELS = {{', found {line[:40]!r}", source, number)
+        elif line.rstrip() == "}":
+            section = None
+        else:
+            _dump_line(dump, section, line, lambda message, n=number: FormatError(message, source, n))
+    if section is not None:
+        raise FormatError(f"the text ends inside section {section}; dump the model again", source)
+    if missing := {"LABELS", "ATTRIBUTES", "TRANSITIONS", "STATE_FEATURES"} - seen:
+        message = f"section {min(missing)} is missing; this is not the text of `crfsuite dump`"
+        raise FormatError(message, source)
+    return dump
+
+
+def _dump_line(dump: CrfsuiteDump, section: str, line: str, error: Callable[[str], FormatError]) -> None:
+    if section in ("LABELS", "ATTRIBUTES"):
+        names = dump.labels if section == "LABELS" else dump.attributes
+        match = _NAMED.fullmatch(line)
+        if not match or int(match[1]) != len(names):
+            raise error(f"expected '{len(names)}: name' in section {section}, found {line[:40]!r}")
+        names.append(match[2])
+    elif section in ("TRANSITIONS", "STATE_FEATURES"):
+        match = _FEATURE.fullmatch(line)
+        try:
+            weight = float(match[4]) if match else math.nan
+        except ValueError:
+            weight = math.nan
+        if not match or not math.isfinite(weight):
+            raise error(f"expected '(kind) from --> to: weight' in section {section}, found {line[:40]!r}")
+        features = dump.transitions if section == "TRANSITIONS" else dump.states
+        features.append((match[2], match[3], weight))
