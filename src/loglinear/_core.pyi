@@ -251,6 +251,34 @@ class AttributeIndex:
     def find(self, pool: ThreadPool, sequence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], ids: Sequence[Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]], maps: Sequence[Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]]) -> tuple:
         """(indptr, indices)"""
 
+class StateChain:
+    """The Markov chain over the states of an HMM, as sparse rows."""
+
+    def __init__(self, n_labels: int, label: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], previous: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)] | None, indptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], enter: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], leave: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+def attribute_expectations(pool: ThreadPool, chain: StateChain, into: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out_of: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], template_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], macro_offset: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], macro_view: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], view_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], view_table: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], attribute_template: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], attribute_values: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], width: int, node_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], node_label: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], pair_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], pair_code: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], node_out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], pair_out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """
+    Expected counts of (attribute, label) and (attribute, label pair) features.
+    """
+
+def sample_sequences(pool: ThreadPool, chain: StateChain, emissions: Sequence[Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]], n: int, seed: int, max_length: int) -> tuple:
+    """
+    (ids of each column, labels, sequence_ptr) of n sequences drawn from an HMM.
+    """
+
+def input_log_probabilities(pool: ThreadPool, chain: StateChain, sequence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """out[i] = log p(observations of sequence i), summed over labels."""
+
+def count_features(pool: ThreadPool, sequence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], attributes: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_labels: int, node_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], node_label: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], pair_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], pair_code: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], transition_code: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], trigram_code: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]) -> tuple:
+    """
+    (indptr, indices, values): how often each labelled sequence has each listed feature.
+    """
+
+def posterior_counts(pool: ThreadPool, chain: StateChain, sequence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], attributes: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, scores: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], n_labels: int, node_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], node_label: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], pair_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], pair_code: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], transition_code: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], trigram_code: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """
+    Expected counts of the features over the labellings that an HMM gives to observed sequences.
+    """
+
 class Sequences:
     """Tokens with attributes, checked once."""
 

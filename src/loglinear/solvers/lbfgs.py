@@ -82,7 +82,7 @@ class Lbfgs:
             slope = objective.dot(state.gradient, state.direction)
         if state.unit is not None:
             state.direction *= state.unit  # back to weights: w moves along unit * direction
-        first = 1.0 if memory.s else 1.0 / max(np.sqrt(-slope), 1e-300)
+        first = 1.0 if memory.s else 1.0 / max(float(np.sqrt(-slope)), 1e-300)
 
         def phi(t: float) -> Point:
             _core.combine(pool, 1.0, state.weights, t, state.direction, state.trial)
