@@ -55,9 +55,7 @@ ChainFeatures::ChainFeatures(std::size_t n_labels, std::span<const std::int64_t>
   label16.assign(node_label.begin(), node_label.end());
   for (std::size_t a = 0; a < n_attributes(); ++a) {
     const std::size_t begin = static_cast<std::size_t>(node_ptr[a]), count = static_cast<std::size_t>(node_ptr[a + 1]) - begin;
-    if (count == L && L > 1) {
-      rows[a] = {static_cast<std::uint32_t>(begin), kFull, 0};
-    } else if (count >= 4 && count * 3 >= L) {  // whole rows are added faster than a third of their entries
+    if (count >= 3 && count * 4 >= L) {  // a whole row is added faster than a quarter of its entries one by one
       rows[a] = {static_cast<std::uint32_t>(expanded.size()), kExpanded, 0};
       expanded.push_back(static_cast<std::uint32_t>(a));
     } else {

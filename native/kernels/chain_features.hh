@@ -26,10 +26,10 @@ struct ChainFeatures {
   // How the node weights of an attribute are reached: few of them one by one, many of them as a whole row of L.
   struct Row {
     std::uint32_t begin;  // place of the first weight, or number of the expanded row
-    std::uint16_t count;  // kFull, kExpanded, or the number of weights
+    std::uint16_t count;  // kExpanded, or the number of weights
     std::uint16_t label;  // of the first weight
   };
-  static constexpr std::uint16_t kFull = 0xFFFF, kExpanded = 0xFFFE;
+  static constexpr std::uint16_t kExpanded = 0xFFFF;
   std::vector<Row> rows;                    // [n_attributes]
   std::vector<std::uint32_t> expanded;      // attributes that have an expanded row
   std::vector<std::uint16_t> label16;       // node_label, narrow

@@ -155,7 +155,14 @@ double scaled_forward(const ChainModel& m, std::size_t T, ChainWorkspace& work, 
     reached = loops.chain.pairs_forward(work.psi.data(), m.trigrams ? m.E3.data() : nullptr, T, L, Lp,
                                         work.alpha.data(), work.scale.data());
   if (reached < T) throw NoPath{reached};
-  for (std::size_t t = 0; t < T; ++t) shift += std::log(work.scale[t]);
+  double product = 1.0;  // of scales, whose logarithms are taken together
+  for (std::size_t t = 0; t < T; ++t) {
+    const double scale = work.scale[t];
+    if (scale < 1e-100) shift += std::log(scale);
+    else product *= scale;
+    if (product < 1e-150 || product > 1e150) shift += std::log(product), product = 1.0;
+  }
+  shift += std::log(product);
   return shift + static_cast<double>(T - 1) * m.highest;
 }
 

@@ -52,7 +52,7 @@ ChainModel::ChainModel(const ChainFeatures& f, const ChainBase& base, const char
     if (name == "auto" && edges.size() * 4 > L * L) machine = Machine::dense, edges.clear(), edge_ptr.clear();
   }
   stride = machine == Machine::pairs ? L * Lp : Lp;
-  expanded_.assign(f.expanded.size() * L, 0.0);
+  expanded_.assign(f.expanded.size() * Lp, 0.0);
 }
 
 void ChainModel::layout_sparse() {
@@ -93,7 +93,7 @@ void ChainModel::set(std::span<const double> weights, bool potentials) {
   const simd::Loops& loops = simd::loops();
   for (std::size_t e = 0; e < features.expanded.size(); ++e) {
     const std::size_t a = features.expanded[e];
-    double* row = expanded_.data() + e * L;
+    double* row = expanded_.data() + e * Lp;
     for (std::int64_t p = features.node_ptr[a]; p < features.node_ptr[a + 1]; ++p) row[features.node_label[p]] = w_[p];
   }
   double low = std::numeric_limits<double>::infinity();
@@ -183,6 +183,17 @@ void ChainModel::scatter_steps_to(std::size_t label, const double* r, ChainGradi
     for (std::int64_t e = edge_ptr[label]; e < edge_ptr[label + 1]; ++e) g.transitions[e] += r[edge_from[e]];
 }
 
+// Attributes of a token two ahead of the one that ends at `end` have their rows fetched, those of the next their weights.
+void ChainModel::prefetch_rows(const Sequences& sequences, std::int64_t end) const {
+  const auto n = static_cast<std::int64_t>(sequences.indices.size());
+  const std::int64_t near = std::min<std::int64_t>(end + 20, n), far = std::min<std::int64_t>(near + 20, n);
+  for (std::int64_t p = near; p < far; ++p) __builtin_prefetch(&features.rows[static_cast<std::size_t>(sequences.indices[p])]);
+  for (std::int64_t p = end; p < near; ++p) {
+    const ChainFeatures::Row row = features.rows[static_cast<std::size_t>(sequences.indices[p])];
+    if (row.count != ChainFeatures::kExpanded) __builtin_prefetch(w_.data() + row.begin);
+  }
+}
+
 void ChainModel::scores(const Sequences& sequences, std::size_t sequence, const double* node_base, double* N) const {
   const simd::ChainLoops& loops = simd::loops().chain;
   const std::size_t first = sequences.begin(sequence), T = sequences.length(sequence);
@@ -198,9 +209,10 @@ void ChainModel::scores(const Sequences& sequences, std::size_t sequence, const 
   for (std::size_t t = 0; t < T; ++t) {
     double* u = pairs ? node_store.data() : N + t * stride;
     if (node_base) std::memcpy(u, node_base + (first + t) * L, L * sizeof(double));
-    else std::memset(u, 0, L * sizeof(double));
+    else std::memset(u, 0, Lp * sizeof(double));
     std::size_t n_dense = 0;
     const std::int64_t end = sequences.indptr[first + t + 1];
+    prefetch_rows(sequences, end);
     for (std::int64_t p = sequences.indptr[first + t]; p < end; ++p) {
       const ChainFeatures::Row row = rows[sequences.indices[p]];
       const double value = valued ? sequences.values[p] : 1.0;
@@ -209,12 +221,12 @@ void ChainModel::scores(const Sequences& sequences, std::size_t sequence, const 
       } else if (row.count < ChainFeatures::kExpanded) {
         for (std::size_t k = row.begin; k < row.begin + row.count; ++k) u[labels[k]] += value * w[k];
       } else {
-        dense[n_dense] = row.count == ChainFeatures::kFull ? w + row.begin : expanded_.data() + row.begin * L;
+        dense[n_dense] = expanded_.data() + row.begin * Lp;
         dense_value[n_dense] = value;
-        if (++n_dense == kBatch) loops.add_rows(dense, valued ? dense_value : nullptr, n_dense, L, u), n_dense = 0;
+        if (++n_dense == kBatch) loops.add_rows(dense, valued ? dense_value : nullptr, n_dense, Lp, u), n_dense = 0;
       }
     }
-    if (n_dense) loops.add_rows(dense, valued ? dense_value : nullptr, n_dense, L, u);
+    if (n_dense) loops.add_rows(dense, valued ? dense_value : nullptr, n_dense, Lp, u);
     if (t == 0 && !start_.empty())
       for (std::size_t y = 0; y < L; ++y) u[y] += start_[y];
     if (t + 1 == T && stop_.size() == L)
@@ -273,12 +285,12 @@ void ChainModel::scatter(const Sequences& sequences, std::size_t sequence, doubl
       } else if (row.count < ChainFeatures::kExpanded) {
         for (std::size_t k = row.begin; k < row.begin + row.count; ++k) out[k] += value * u[labels[k]];
       } else {
-        dense[n_dense] = row.count == ChainFeatures::kFull ? out + row.begin : g.rows.data() + row.begin * L;
+        dense[n_dense] = g.rows.data() + row.begin * Lp;
         dense_value[n_dense] = value;
-        if (++n_dense == kBatch) loops.add_to_rows(dense, valued ? dense_value : nullptr, n_dense, L, u), n_dense = 0;
+        if (++n_dense == kBatch) loops.add_to_rows(dense, valued ? dense_value : nullptr, n_dense, Lp, u), n_dense = 0;
       }
     }
-    if (n_dense) loops.add_to_rows(dense, valued ? dense_value : nullptr, n_dense, L, u);
+    if (n_dense) loops.add_to_rows(dense, valued ? dense_value : nullptr, n_dense, Lp, u);
     if (!pairs || t == 0 || features.pair_code.empty()) continue;
     double* pair_out = out + features.pair_begin();
     for (std::int64_t p = sequences.indptr[first + t]; p < end; ++p) {
@@ -319,7 +331,7 @@ void ChainModel::finish(ThreadPool& pool, std::span<const ChainGradient> parts, 
       for (std::int64_t k = features.node_ptr[a]; k < features.node_ptr[a + 1]; ++k) {
         double sum = 0.0;
         for (const ChainGradient& part : parts)
-          sum += part.rows[e * L + static_cast<std::size_t>(features.node_label[k])];
+          sum += part.rows[e * Lp + static_cast<std::size_t>(features.node_label[k])];
         out[k] = sum;
       }
     }

@@ -35,7 +35,7 @@ enum class Machine { dense, sparse, pairs };
 // Sums of residuals over some sequences. `outer` awaits multiplication by exp(transition scores); `inner` does not.
 struct ChainGradient {
   std::vector<double> weights;           // node and pair features reached one by one
-  std::vector<double> rows;              // [n_expanded][L]
+  std::vector<double> rows;              // [n_expanded][Lp]
   std::vector<double> transitions;       // [L][Lp], or one per listed transition (sparse): final
   std::vector<double> outer, negative;   // dense [L][Lp], sparse [n_edges], pairs [(L + 1)][L][Lp]: await exp
   std::vector<double> trigrams;          // [(L + 1)][L][Lp]: final
@@ -95,10 +95,11 @@ class ChainModel {
 
  private:
   void layout_sparse();
+  void prefetch_rows(const Sequences& sequences, std::int64_t end) const;
   std::span<const double> w_;
   std::vector<double> start_, stop_;        // stop [L] or [(L + 1)][L]
   std::vector<double> base_transitions_, base_trigrams_;
-  std::vector<double> expanded_;            // [n_expanded][L]
+  std::vector<double> expanded_;            // [n_expanded][Lp]
   std::vector<std::int32_t> pair_place_;    // offsets of pair codes in a padded [L][Lp] block
 };
 
