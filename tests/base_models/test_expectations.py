@@ -1,12 +1,13 @@
 """Exact expectations against the enumeration of all sequences, and against samples."""
 
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
 from hmm_problems import SIZES, TEMPLATES, VIEWS, Extractor, all_features, all_sequences, identity, random_hmm
 
-from loglinear.base_models.counts import feature_counts
+from loglinear.base_models.counts import feature_counts, mean_counts
 from loglinear.base_models.expectations import (
     ColumnView,
     Observations,
@@ -97,6 +98,26 @@ def test_identities(order):
     pairs = transition_expectations(hmm, np.arange(9, dtype=np.int32)).reshape(3, 3)
     np.testing.assert_allclose(pairs.sum(axis=0) + hmm.start, visits)
     assert pairs.sum() == pytest.approx(visits.sum() - 1.0)  # all tokens but the first of each sequence
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_relative_frequencies_match_the_data(order):
+    """Maximum likelihood is moment matching: an unsmoothed HMM expects its own features as often as the data have them.
+
+    The gradient of M-estimation at zero is then zero: nothing is left to correct.
+    """
+    source = random_hmm(2, 3, SIZES, seed=9)
+    ids, labels, ptr = source.sample(60, np.random.default_rng(0))
+    hmm = HMM.fit(ids, SIZES, ptr, labels, 3, order, smoothing=0.0)
+    extractor = Extractor([[(0, 0)], [(0, 1)]], VIEWS, ids, ptr)
+    complete = all_features(3, extractor.observations.n_attributes)
+    no_pairs = np.zeros_like(complete.pair_ptr)
+    trigrams = complete.trigram_code if order == 2 else complete.trigram_code[:0]
+    features = dataclasses.replace(
+        complete, pair_ptr=no_pairs, pair_code=complete.pair_code[:0], trigram_code=trigrams
+    )
+    counts = feature_counts(extractor.data(ids, ptr, labels, 3), features, pool(1))
+    np.testing.assert_allclose(expectations(hmm, features, extractor.observations), mean_counts(counts), atol=1e-12)
 
 
 @pytest.mark.parametrize("order", [1, 2])

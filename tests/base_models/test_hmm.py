@@ -1,9 +1,13 @@
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hmm_problems import SIZES, all_sequences, label_paths, random_hmm
 
 from loglinear.base_models.hmm import HMM, previous_labels
 from loglinear.base_models.locally_uniform import locally_uniform
+from loglinear.errors import ModelFileError
 
 # Three sequences over labels 0 = B, 1 = I, 2 = O.
 PTR = np.array([0, 3, 4, 8], dtype=np.int64)
@@ -165,8 +169,26 @@ def test_saved_and_read_back():
         assert again.order == order
         np.testing.assert_array_equal(again._steps, hmm._steps)
         np.testing.assert_array_equal(again.emission_scores(IDS), hmm.emission_scores(IDS))
-    with pytest.raises(ValueError, match=r"needs the arrays \['start'\]"):
-        HMM.from_arrays({"stop": hmm.stop, "steps": hmm._steps})
+    arrays = hmm.to_arrays()
+    for bad in (
+        {k: v for k, v in arrays.items() if k != "start"},
+        {**arrays, "extra": np.zeros(1)},
+        {**arrays, "stop": arrays["stop"] * np.nan},
+        {**arrays, "steps": arrays["steps"][0]},
+        {**arrays, "start": np.array(["a", "b", "c"])},
+        {**arrays, "emissions.1": arrays["emissions.1"][:2]},
+        {},
+    ):
+        with pytest.raises(ModelFileError, match="HMM"):
+            HMM.from_arrays(bad)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda hmm: pickle.loads(pickle.dumps(hmm))])
+def test_copies(copied):
+    hmm = fit(2)
+    before = hmm.input_log_probability(IDS, PTR)  # fills the caches
+    again = copied(hmm)
+    np.testing.assert_array_equal(again.input_log_probability(IDS, PTR), before)
 
 
 def test_previous_labels():

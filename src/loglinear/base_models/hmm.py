@@ -11,14 +11,16 @@ unknown values (oov.py). A second-order HMM is a first-order one over pairs of l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear.base_models.states import States
+from loglinear.errors import ModelFileError
 from loglinear.structure import FloatArray
 from loglinear.threads import pool
 
@@ -200,16 +202,18 @@ class HMM:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> HMM:
-        """The HMM as it was saved; ValueError where the arrays are not probabilities or do not fit together."""
-        missing = {"start", "stop", "steps"} - set(arrays)
-        if missing:
-            raise ValueError(f"an HMM needs the arrays {sorted(missing)}")
-        start, stop, steps = (np.asarray(arrays[name], dtype=np.float64) for name in ("start", "stop", "steps"))
-        n_columns = sum(name.startswith("emissions.") for name in arrays)
-        if any(f"emissions.{c}" not in arrays for c in range(n_columns)):
-            raise ValueError("the emissions of an HMM must be numbered from 0")
-        emissions = tuple(np.asarray(arrays[f"emissions.{c}"], dtype=np.float64) for c in range(n_columns))
-        return cls(start, stop, emissions, **{"transitions" if steps.ndim == 2 else "trigrams": steps})
+        """The HMM as it was saved; refused where the arrays are not probabilities or do not fit together."""
+        names = ["start", "stop", "steps", *(f"emissions.{c}" for c in range(len(arrays) - 3))]
+        if set(names) != set(arrays):
+            raise ModelFileError(f"HMM: expected the arrays {', '.join(names)}, not {', '.join(sorted(arrays))}")
+        try:
+            start, stop, steps, *emissions = (np.asarray(arrays[name], dtype=np.float64) for name in names)
+            return cls(start, stop, tuple(emissions), **{"transitions" if steps.ndim == 2 else "trigrams": steps})
+        except ValueError as error:
+            raise ModelFileError(f"HMM: {error}") from None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # what is cached is made anew
 
 
 # ---- counts ------------------------------------------------------------------------------------------------------
