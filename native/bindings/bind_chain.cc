@@ -66,8 +66,8 @@ double loss(ThreadPool& pool, const std::string& kind, BoundModel& model, BoundS
                     view(gradient));
 }
 
-ChainInput input(BoundModel& model, BoundSequences& sequences, const Doubles& node_base, bool local) {
-  return {model.model, sequences.sequences, view(node_base), local};
+ChainInput input(BoundModel& model, BoundSequences& sequences, const Doubles& node_base, BoundModel* local) {
+  return {model.model, sequences.sequences, view(node_base), local ? &local->model : nullptr};
 }
 
 nb::tuple observed(ThreadPool& pool, BoundSequences& sequences, In<std::int32_t> labels, std::size_t n_labels,
@@ -109,49 +109,49 @@ void bind_chain(nb::module_& m) {
         nb::arg("weights").noconvert(), nb::arg("gradient").noconvert());
   m.def(
       "chain_viterbi",
-      [](ThreadPool& pool, BoundModel& model, BoundSequences& sequences, Doubles node_base, bool local,
+      [](ThreadPool& pool, BoundModel& model, BoundSequences& sequences, Doubles node_base, BoundModel* local,
          Out<std::int32_t> labels) {
         nb::gil_scoped_release release;
         chain_viterbi(pool, input(model, sequences, node_base, local), view(labels));
       },
-      nb::arg("pool"), nb::arg("model"), nb::arg("sequences"), nb::arg("node_base").none(), nb::arg("local"),
+      nb::arg("pool"), nb::arg("model"), nb::arg("sequences"), nb::arg("node_base").none(), nb::arg("local").none(),
       nb::arg("labels").noconvert());
   m.def(
       "chain_nbest",
-      [](ThreadPool& pool, BoundModel& model, BoundSequences& sequences, Doubles node_base, bool local, std::size_t k,
+      [](ThreadPool& pool, BoundModel& model, BoundSequences& sequences, Doubles node_base, BoundModel* local, std::size_t k,
          Out<std::int32_t> labels, Out<double> scores) {
         nb::gil_scoped_release release;
         chain_nbest(pool, input(model, sequences, node_base, local), k, view(labels), view(scores));
       },
-      nb::arg("pool"), nb::arg("model"), nb::arg("sequences"), nb::arg("node_base").none(), nb::arg("local"),
+      nb::arg("pool"), nb::arg("model"), nb::arg("sequences"), nb::arg("node_base").none(), nb::arg("local").none(),
       nb::arg("k"), nb::arg("labels").noconvert(), nb::arg("scores").noconvert());
   m.def(
       "chain_marginals",
-      [](ThreadPool& pool, BoundModel& model, BoundSequences& sequences, Doubles node_base, bool local,
+      [](ThreadPool& pool, BoundModel& model, BoundSequences& sequences, Doubles node_base, BoundModel* local,
          Out<double> log_z, std::optional<Out<double>> nodes, std::optional<Out<double>> edges) {
         const auto span = [](std::optional<Out<double>>& a) { return a ? view(*a) : std::span<double>{}; };
         nb::gil_scoped_release release;
         chain_marginals(pool, input(model, sequences, node_base, local), view(log_z), span(nodes), span(edges));
       },
-      nb::arg("pool"), nb::arg("model"), nb::arg("sequences"), nb::arg("node_base").none(), nb::arg("local"),
+      nb::arg("pool"), nb::arg("model"), nb::arg("sequences"), nb::arg("node_base").none(), nb::arg("local").none(),
       nb::arg("log_z").noconvert(), nb::arg("nodes").none(), nb::arg("edges").none());
   m.def(
       "chain_scores",
-      [](ThreadPool& pool, BoundModel& model, BoundSequences& sequences, Doubles node_base, bool local,
+      [](ThreadPool& pool, BoundModel& model, BoundSequences& sequences, Doubles node_base, BoundModel* local,
          In<std::int32_t> labels, Out<double> scores) {
         nb::gil_scoped_release release;
         chain_scores(pool, input(model, sequences, node_base, local), view(labels), view(scores));
       },
-      nb::arg("pool"), nb::arg("model"), nb::arg("sequences"), nb::arg("node_base").none(), nb::arg("local"),
+      nb::arg("pool"), nb::arg("model"), nb::arg("sequences"), nb::arg("node_base").none(), nb::arg("local").none(),
       nb::arg("labels").noconvert(), nb::arg("scores").noconvert());
   m.def(
       "chain_sample",
-      [](ThreadPool& pool, BoundModel& model, BoundSequences& sequences, Doubles node_base, bool local,
+      [](ThreadPool& pool, BoundModel& model, BoundSequences& sequences, Doubles node_base, BoundModel* local,
          std::uint64_t seed, std::size_t n_samples, Out<std::int32_t> labels) {
         nb::gil_scoped_release release;
         chain_sample(pool, input(model, sequences, node_base, local), seed, n_samples, view(labels));
       },
-      nb::arg("pool"), nb::arg("model"), nb::arg("sequences"), nb::arg("node_base").none(), nb::arg("local"),
+      nb::arg("pool"), nb::arg("model"), nb::arg("sequences"), nb::arg("node_base").none(), nb::arg("local").none(),
       nb::arg("seed"), nb::arg("n_samples"), nb::arg("labels").noconvert());
 }
 

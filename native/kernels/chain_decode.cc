@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <string>
 
 #include "kernels/chain_loss.hh"
 #include "simd/loops.hh"
@@ -13,12 +14,37 @@
 namespace loglinear {
 namespace {
 
+// Scores beyond the range of doubles have no order and no sum.
+void check_scores(const ChainModel& m, std::size_t sequence, std::size_t T, const double* N) {
+  for (std::size_t t = 0; t < T; ++t) {
+    bool good = true;
+    for (std::size_t k = 0; k < m.row_count(t) * m.Lp; ++k)
+      good &= N[t * m.stride + k] < std::numeric_limits<double>::infinity();
+    if (!good)
+      throw InvalidInput("sequence " + std::to_string(sequence) + ", token " + std::to_string(t) +
+                         " (counting from 0): its scores overflow; scale the values of its attributes down");
+  }
+}
+
+// Normalised scores of the model without constraints, where these forbid nothing.
+void take_normalised(const ChainInput& in, std::size_t sequence, std::size_t T, ChainWorkspace& work) {
+  const ChainModel &m = in.model, &free = *in.local;
+  double *N = work.N.data(), *normalised = work.psi.data();
+  free.scores(in.sequences, sequence, nullptr, normalised);
+  normalise_locally(free, T, normalised);
+  for (std::size_t t = 0; t < T; ++t)
+    for (std::size_t k = t * m.stride; k < t * m.stride + m.row_count(t) * m.Lp; ++k)
+      if (N[k] > kForbidden) N[k] = normalised[k];
+}
+
 // body(sequence, T, work) for every sequence that has tokens, with its scores in work.N.
 template <class Body>
 void over_sequences(ThreadPool& pool, const ChainInput& in, Body body) {
   const Sequences& sequences = in.sequences;
   const ChainModel& m = in.model;
   require(sequences.n_attributes == m.features.n_attributes(), "sequences and features differ in attributes");
+  require(!in.local || (&in.local->features == &m.features && in.local->stride == m.stride),
+          "a locally normalised model needs the features of the constrained one");
   require(in.node_base.empty() || in.node_base.size() == sequences.n_tokens() * m.L,
           "base scores must be [tokens][labels]");
   const std::size_t wanted = std::min<std::size_t>(sequences.size(), static_cast<std::size_t>(pool.size()) * 8);
@@ -32,8 +58,11 @@ void over_sequences(ThreadPool& pool, const ChainInput& in, Body body) {
     for (std::size_t i = cuts[part]; i < cuts[part + 1]; ++i) {
       const std::size_t T = sequences.length(i);
       if (T == 0) continue;
-      m.scores(sequences, i, in.node_base.empty() ? nullptr : in.node_base.data(), work.N.data());
-      if (in.local) normalise_locally(m, T, work.N.data());
+      const double* base = in.node_base.empty() ? nullptr : in.node_base.data();
+      m.scores(sequences, i, base, work.N.data());
+      check_scores(m, i, T, work.N.data());
+      if (in.local == &m) normalise_locally(m, T, work.N.data());
+      else if (in.local) take_normalised(in, i, T, work);
       try {
         body(i, T, work);
       } catch (const NoPath& no_path) {

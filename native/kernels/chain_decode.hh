@@ -1,7 +1,9 @@
 // Prediction with label chains: best and k best labellings, marginals, scores, samples.
 //
-// `local` says that the model is locally normalised (a MEMM). `node_base` [n_tokens][L] may be empty. All functions run
-// on any number of Python threads at once: the model is only read.
+// `local` is null, or a model that normalises every label given those before (a MEMM). It may be `model` itself; or, where
+// `model` and `node_base` forbid something, the same model without that, so that probabilities are those of the MEMM
+// given that nothing forbidden happens, not those of another MEMM that puts all its trust in what is left. `node_base`
+// [n_tokens][L] may be empty. All functions run on any number of Python threads at once: the models are only read.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -14,7 +16,7 @@ struct ChainInput {
   const ChainModel& model;  // with its weights set
   const Sequences& sequences;
   std::span<const double> node_base;
-  bool local;
+  const ChainModel* local;
 };
 
 // The labelling of the highest score; the lowest labels among equals, from the last token back.

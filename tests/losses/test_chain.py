@@ -221,7 +221,7 @@ def test_forbidden_labels_are_refused_with_their_place():
         ChainLoss(data, features, base=ChainBase(transitions=transitions, nodes=nodes)).value_and_gradient(w, w.copy())
     nodes[1] = -np.inf
     with pytest.raises(ValueError, match=r"sequence 0, token 1 .*no legal path"):
-        _core.chain_viterbi(pool(1), _set(base, features, w), data.native, nodes, False, np.empty(6, np.int32))
+        _core.chain_viterbi(pool(1), _set(base, features, w), data.native, nodes, None, np.empty(6, np.int32))
 
 
 def _set(base, features, w):

@@ -61,7 +61,7 @@ def twins(setting, local):
 def test_best_labelling(setting, local):
     data, _, _, base, model = setting
     labels = np.empty(data.n_tokens, dtype=np.int32)
-    _core.chain_viterbi(pool(2), model, data.native, base.nodes, local, labels)
+    _core.chain_viterbi(pool(2), model, data.native, base.nodes, model if local else None, labels)
     for _, twin, scores in twins(setting, local):
         found = tuple(labels[twin.first : twin.end])
         assert scores[twin.labellings.index(found)] == pytest.approx(scores.max(), rel=1e-12)
@@ -73,7 +73,7 @@ def test_k_best(setting, local, k):
     data, _, _, base, model = setting
     labels = np.empty((k, data.n_tokens), dtype=np.int32)
     scores = np.empty((data.n_examples, k))
-    _core.chain_nbest(pool(2), model, data.native, base.nodes, local, k, labels, scores)
+    _core.chain_nbest(pool(2), model, data.native, base.nodes, model if local else None, k, labels, scores)
     for i, twin, expected in twins(setting, local):
         possible = np.sort(expected[expected > -np.inf])[::-1][:k]
         np.testing.assert_allclose(scores[i, : possible.size], possible, rtol=1e-10, atol=1e-10)
@@ -89,14 +89,14 @@ def test_marginals_and_probabilities(setting, local):
     data, _, _, base, model = setting
     L = data.n_labels
     log_z, nodes, edges = np.empty(data.n_examples), np.empty((data.n_tokens, L)), np.empty((data.n_tokens, L, L))
-    _core.chain_marginals(pool(2), model, data.native, base.nodes, local, log_z, nodes, edges)
+    _core.chain_marginals(pool(2), model, data.native, base.nodes, model if local else None, log_z, nodes, edges)
     alone = np.empty(data.n_examples)
-    _core.chain_marginals(pool(1), model, data.native, base.nodes, local, alone, None, None)
+    _core.chain_marginals(pool(1), model, data.native, base.nodes, model if local else None, alone, None, None)
     np.testing.assert_allclose(alone, log_z, rtol=1e-12, atol=1e-12)
     path = np.empty(data.n_examples)
     legal = np.empty(data.n_tokens, dtype=np.int32)
-    _core.chain_viterbi(pool(1), model, data.native, base.nodes, local, legal)
-    _core.chain_scores(pool(2), model, data.native, base.nodes, local, legal, path)
+    _core.chain_viterbi(pool(1), model, data.native, base.nodes, model if local else None, legal)
+    _core.chain_scores(pool(2), model, data.native, base.nodes, model if local else None, legal, path)
     for i, twin, scores in twins(setting, local):
         total = np.logaddexp.reduce(scores)
         assert log_z[i] == pytest.approx(total, rel=1e-12, abs=1e-9)
@@ -115,8 +115,8 @@ def test_samples_follow_the_distribution(setting, local):
     data, _, _, base, model = setting
     n = 20000
     samples, again = (np.empty((n, data.n_tokens), dtype=np.int32) for _ in range(2))
-    _core.chain_sample(pool(2), model, data.native, base.nodes, local, 5, n, samples)
-    _core.chain_sample(pool(1), model, data.native, base.nodes, local, 5, n, again)
+    _core.chain_sample(pool(2), model, data.native, base.nodes, model if local else None, 5, n, samples)
+    _core.chain_sample(pool(1), model, data.native, base.nodes, model if local else None, 5, n, again)
     np.testing.assert_array_equal(samples, again)
     for _, twin, scores in twins(setting, local):
         p = np.exp(scores - np.logaddexp.reduce(scores))

@@ -39,7 +39,7 @@ class ChainBase:
         for field in fields(self):
             a, b = getattr(self, field.name), getattr(other, field.name)
             if a is not None and b is not None and a.size != b.size:  # stop by label and by label pair
-                a, b = (np.tile(x, max(a.size, b.size) // x.size) for x in (a, b))
+                a, b = (np.tile(x.reshape(-1), max(a.size, b.size) // x.size) for x in (a, b))
             parts[field.name] = b if a is None else a if b is None else a + b
         return ChainBase(**parts)
 

@@ -123,9 +123,17 @@ class Buckets:
         """Rows of buckets as rows of attributes."""
         if self.kept is None:
             return rows
-        number = np.full(1 << self.bits, -1, dtype=np.int32)
-        number[self.kept] = np.arange(self.kept.size, dtype=np.int32)
-        return keep_known(TokenRows(rows.indptr, number[rows.indices], rows.values))
+        return keep_known(TokenRows(rows.indptr, self._numbers(self.kept, rows.indices), rows.values))
+
+    def _numbers(self, kept: NDArray[np.int32], buckets: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The attribute of each bucket, -1 where there is none."""
+        if kept.size and 16 * (kept.size + buckets.size) < 1 << self.bits:  # too few for a table of all buckets
+            order = np.argsort(kept).astype(np.int32)
+            found = order[np.minimum(np.searchsorted(kept, buckets, sorter=order), kept.size - 1)]
+            return np.where(kept[found] == buckets, found, np.int32(-1))
+        number = np.full(1 << self.bits if kept.size else 1, -1, dtype=np.int32)
+        number[kept] = np.arange(kept.size, dtype=np.int32)
+        return number[buckets if kept.size else np.zeros_like(buckets)]
 
     @classmethod
     def from_array(cls, bits: int, kept: NDArray[np.int32], kind: str) -> Buckets:

@@ -132,7 +132,8 @@ def _map(path: Path, name: str, entry: Any, start: int) -> np.ndarray:
         raise ModelFileError(f"{path}: array {name!r} does not have the length its shape needs")
     if begin == end:
         return np.empty(shape, dtype)
-    return np.memmap(path, dtype=dtype, mode="r", offset=start + begin, shape=shape)
+    array = np.memmap(path, dtype=dtype, mode="r", offset=start + begin, shape=shape)
+    return array if array.flags.aligned else np.array(array)  # other writers may align nothing
 
 
 def require(path: Any, archive: Archive, name: str, dtype: str, ndim: int) -> np.ndarray:

@@ -32,6 +32,12 @@ def as_json(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
+def check_n_threads(n_threads: Any) -> None:
+    """A file must not make a process start any number of threads."""
+    if n_threads is not None and (type(n_threads) is not int or not (n_threads == -1 or 1 <= n_threads <= 1024)):
+        raise ValueError(f"n_threads is {n_threads!r}")
+
+
 def _label_arrays(classes: np.ndarray) -> tuple[str, dict[str, np.ndarray]]:
     """Labels as arrays: numbers as they are, everything else as UTF-8 text."""
     if classes.dtype.kind in "iub":
@@ -103,6 +109,7 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         label_kind, n_features = settings["labels"], int(settings["n_features"])
         parameters["ngrams"] = tuple(int(n) for n in parameters.get("ngrams", (1,)))
         model = cls(**parameters)
+        check_n_threads(model.n_threads)
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's settings are damaged ({error})") from None
     model.classes_ = _labels(label_kind, archive, source)
@@ -111,7 +118,8 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     K = 1 if model.classes_.size == 2 else model.classes_.size
     if "kept" in archive.arrays:
         kept = np.array(require(source, archive, "kept", "<i8", 1))
-        if kept.size != weights.shape[0] or not 0 <= n_features < 2**40 or np.any((kept < 0) | (kept >= n_features)):
+        fits = weights.shape == (kept.size, K) and 0 <= n_features * K < 2**31
+        if not fits or np.any((kept < 0) | (kept >= n_features)):
             raise ModelFileError(f"{source}: the numbers of the kept features are damaged")
         full = np.zeros((n_features, K))
         full[kept] = weights
@@ -135,7 +143,7 @@ def _featuriser(archive: Archive, source: Any, n_features: int) -> Any:
         return None
     try:
         arrays = {n.removeprefix("featuriser."): a for n, a in archive.arrays.items() if n.startswith("featuriser.")}
-        featuriser = FEATURISERS[entry["kind"]].from_arrays(entry["settings"], arrays)
+        featuriser = FEATURISERS[entry["kind"]].from_arrays(dict(entry["settings"]), arrays)
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's features are damaged ({error})") from None
     if len(featuriser.vocabulary) != n_features:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,18 @@ def forbidden_transitions(classes: Sequence[str], pairs: Iterable[tuple[str, str
                 raise ValueError(f"forbidden transition {previous!r} -> {following!r}: no label {label!r} in the model")
         transitions[number[previous], number[following]] = -np.inf
     return ChainBase(transitions=transitions)
+
+
+def as_constraint(constraint: Any) -> str | tuple[tuple[str, str], ...] | None:
+    """A constraint in a form that can be looked at twice and compared."""
+    if constraint is None or isinstance(constraint, str):
+        return constraint
+    pairs = []
+    for pair in constraint:
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            raise ValueError(f"a constraint is a scheme or (label, next label) pairs to forbid, not {pair!r}")
+        pairs.append((pair[0], pair[1]))
+    return tuple(pairs)
 
 
 def constraint_base(classes: Sequence[str], constraint: str | Iterable[tuple[str, str]] | None) -> ChainBase | None:

@@ -23,7 +23,7 @@ class Lattices:
     n_attributes: int
     n_labels: int
     nodes: FloatArray | None  # base scores [n_tokens, n_labels]
-    local: bool  # locally normalised (a MEMM)
+    local: _core.ChainModel | None  # of a MEMM: the model without constraints, which normalises each label
     n_threads: int | None
 
     @cached_property

@@ -7,6 +7,7 @@ import os
 import time
 import warnings
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from loglinear.data.sequence import SequenceData
 from loglinear.errors import InterruptedWarning
 from loglinear.features import schemes
 from loglinear.models import tagger_file
-from loglinear.models.constraints import constraint_base
+from loglinear.models.constraints import as_constraint, constraint_base
 from loglinear.models.lattices import Lattices
 from loglinear.models.sequence_labels import allowed_scores, decode_labels, encode_labels
 from loglinear.models.tagger_explanation import SequenceExplanation, explain
@@ -144,7 +145,7 @@ class Tagger(BaseEstimator):
         ):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}")
-        if isinstance(self.strength, bool) or not self.strength >= 0:
+        if isinstance(self.strength, bool) or not isinstance(self.strength, Real) or not self.strength >= 0:
             raise ValueError(f"strength must be a number, not negative, but is {self.strength!r}")
         return Settings(
             penalty=self.penalty,
@@ -165,10 +166,24 @@ class Tagger(BaseEstimator):
         return self.estimator in ("hmm", "m-estimation")
 
     def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> Tagger:
-        """Train; ``X_dev`` and ``y_dev`` choose the strength (``tune``), and give ``dev_score_``."""
+        """Train; ``X_dev`` and ``y_dev`` choose the strength (``tune``), and give ``dev_score_``.
+
+        A fit that fails leaves the tagger as it was.
+        """
+        before = dict(self.__dict__)
+        try:
+            return self._fit(X, y, X_dev, y_dev)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _fit(self, X: Any, y: Any, X_dev: Any, y_dev: Any) -> Tagger:
         began = time.perf_counter()
         settings = self._settings()
         before = (self.classes_, self.features_, self.weights_) if self._continues() else None
+        for name in ("dev_score_", "tuning_", "history_"):  # what an earlier fit may have left
+            self.__dict__.pop(name, None)
         if before is None:
             self.reader_ = TokenReader.make(
                 self.templates,
@@ -178,6 +193,8 @@ class Tagger(BaseEstimator):
                 min_count=self.min_count,
                 hash_bits=self.hash_bits,
             )
+        else:
+            self.reader_ = self.reader_.growing()
         inputs = self.reader_.read(X, self.n_threads, "fit_transform" if before is None else "extend")
         data = self._training_data(inputs, y, [] if before is None else before[0])
         features, start = self._chain_features(data), None
@@ -238,6 +255,7 @@ class Tagger(BaseEstimator):
         if len(self.classes_) == 1:
             message = f"every token has the label {self.classes_[0]!r}: the model can say nothing else"
             warnings.warn(message, stacklevel=3)
+        constraint_base(self.classes_, as_constraint(self.constraint))  # refused before training rather than after it
         self.scheme_ = schemes.detect(self.classes_)
         if self.scheme_ is not None and not np.any(numbers < 0):
             corpus = schemes.FlatLabels(numbers, inputs.sequence_ptr, self.classes_)
@@ -332,10 +350,10 @@ class Tagger(BaseEstimator):
         """Encoded sequences under the model and the constraints."""
         check_is_fitted(self, "weights_")
         inputs = self.reader_.read(X, self.n_threads)
-        constraint = self.constraint if constraint is None else constraint
-        base = constraint_base(self.classes_, constraint) or ChainBase()
-        key = constraint if constraint is None or isinstance(constraint, str) else tuple(map(tuple, constraint))
-        model = self._model_for(key, base)
+        constraint = as_constraint(self.constraint if constraint is None else constraint)
+        model = self._models.get(constraint)
+        if model is None:
+            model = self._model_for(constraint, constraint_base(self.classes_, constraint) or ChainBase())
         nodes = None
         if self.hmm_ is not None and self._has_base:
             assert inputs.columns is not None
@@ -343,8 +361,12 @@ class Tagger(BaseEstimator):
         if allowed is not None:
             scores = allowed_scores(allowed, inputs.sequence_ptr, self.classes_)
             nodes = scores if nodes is None else nodes + scores
-        local, n = self.estimator == "memm", self.reader_.n_attributes
-        return Lattices(inputs, model, n, len(self.classes_), nodes, local, self.n_threads)
+        local = None
+        if self.estimator == "memm":  # its labels are normalised before anything is forbidden
+            free = constraint is None and allowed is None
+            local = model if free else self._model_for(False, ChainBase())
+        n, L = self.reader_.n_attributes, len(self.classes_)
+        return Lattices(inputs, model, n, L, nodes, local, self.n_threads)
 
     def predict(self, X: Any, *, constraint: Any = None, allowed: Any = None) -> list[list[str]]:
         """The best labelling of every sequence.
@@ -404,6 +426,8 @@ class Tagger(BaseEstimator):
 
     def sample(self, X: Any, n_samples: int = 1, random_state: int = 0, **limits: Any) -> list[list[list[str]]]:
         """Labellings drawn from p(y | x): for every sequence ``n_samples`` of them."""
+        if n_samples < 0 or not 0 <= random_state < 2**64:
+            raise ValueError("n_samples and random_state must not be negative, and random_state below 2^64")
         lattices = self._lattices(X, **limits)
         ptr = lattices.inputs.sequence_ptr
         drawn = [decode_labels(row, self.classes_, ptr) for row in lattices.sample(n_samples, random_state)]
@@ -434,6 +458,7 @@ class Tagger(BaseEstimator):
     @property
     def transition_features_(self) -> dict[tuple[str, str], float]:
         """(label, next label) -> weight, zero weights left out."""
+        check_is_fitted(self, "weights_")
         steps = self.features_.split(self.weights_)[2]
         L, codes = len(self.classes_), self.features_.transition_code.tolist()
         return {(self.classes_[c // L], self.classes_[c % L]): w for c, w in zip(codes, steps.tolist()) if w}
@@ -463,6 +488,8 @@ class Tagger(BaseEstimator):
             if not isinstance(model, Tagger):
                 raise TypeError(f"not a tagger but a {type(model).__name__}")
         check_is_fitted(model, "weights_")
+        if model._has_base:
+            raise ValueError(f"estimator {model.estimator!r} rests on counts of its data: fit it to all of them anew")
         tagger = clone(model)
         for name, value in vars(model).items():
             if name.endswith("_"):

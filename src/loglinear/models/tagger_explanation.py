@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from loglinear.models.explanation import Push
 from loglinear.structure import FloatArray
@@ -19,7 +20,7 @@ class TokenExplanation:
     probability: float  # marginal
     pushes: list[Push]  # attributes, largest effect first
     step: float  # weights of the transition from the label(s) before
-    base: float  # score under the base distribution, where there is one
+    base: float  # score under the base distribution, where there is one: emissions and steps, start and stop
 
     @property
     def score(self) -> float:
@@ -29,7 +30,7 @@ class TokenExplanation:
 
 @dataclass(frozen=True)
 class SequenceExplanation:
-    """One explanation per token; the scores add up to that of the labelling."""
+    """One explanation per token; the scores add up to that of the labelling, before any local normalisation."""
 
     tokens: list[TokenExplanation]
     log_probability: float
@@ -56,7 +57,7 @@ def explain(tagger: Any, sequence: Any) -> SequenceExplanation:
     log_probability = float((lattices.scores(labels) - lattices.log_normalisers())[0])
     names = tagger.attribute_names()
     node, pair, step, trigram = f.split(tagger.weights_)
-    rows, base = lattices.inputs.rows, lattices.nodes
+    rows, base = lattices.inputs.rows, _base_scores(tagger, lattices.nodes, labels)
     tokens = []
     for t, y in enumerate(labels.tolist()):
         code = (int(labels[t - 1]) if t else 0) * L + y
@@ -74,9 +75,26 @@ def explain(tagger: Any, sequence: Any) -> SequenceExplanation:
             before = int(labels[t - 2]) if t > 1 else L
             steps = _at(step, f.transition_code, code) + _at(trigram, f.trigram_code, before * L * L + code)
         pushes.sort(key=lambda push: -abs(push.contribution))
-        score = 0.0 if base is None else float(base[t, y])
-        tokens.append(TokenExplanation(classes[y], float(nodes[t, y]), pushes, steps, score))
+        tokens.append(TokenExplanation(classes[y], float(nodes[t, y]), pushes, steps, float(base[t])))
     return SequenceExplanation(tokens, log_probability)
+
+
+def _base_scores(tagger: Any, nodes: FloatArray | None, labels: NDArray[np.int32]) -> FloatArray:
+    """What the base distribution adds at each token [n_tokens]."""
+    T = labels.size
+    if nodes is None or not tagger._has_base:
+        return np.zeros(T)
+    hmm, L = tagger.hmm_, len(tagger.classes_)
+    scores = nodes[np.arange(T), labels]
+    scores[0] += hmm.log_start[labels[0]]
+    before = np.concatenate([[L], labels[:-1]])  # of each token
+    if hmm.order == 1:
+        scores[1:] += hmm.log_transitions[labels[:-1], labels[1:]]
+        scores[-1] += hmm.log_stop[labels[-1]]
+    else:
+        scores[1:] += hmm.log_trigrams[before[:-1], labels[:-1], labels[1:]]
+        scores[-1] += hmm.log_stop[before[-1], labels[-1]]
+    return scores
 
 
 def _weight(weights: FloatArray, ptr: np.ndarray, codes: np.ndarray, attribute: int, code: int) -> float:

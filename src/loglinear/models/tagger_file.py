@@ -22,7 +22,8 @@ from loglinear.features.vocabulary import Vocabulary, pack_strings
 from loglinear.formats.crfsuite import read_crfsuite_dump
 from loglinear.models import archive as files
 from loglinear.models.archive import Archive, require
-from loglinear.models.classifier_file import as_json
+from loglinear.models.classifier_file import as_json, check_n_threads
+from loglinear.models.constraints import as_constraint, constraint_base
 from loglinear.models.tagger_inputs import TokenReader
 
 KIND = "tagger"
@@ -83,6 +84,7 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
             parameters["constraint"] = tuple((str(a), str(b)) for a, b in parameters["constraint"])
         model = cls(**parameters)
         model._settings()
+        check_n_threads(model.n_threads)
         reads_columns = bool(settings["reads_columns"])
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's settings are damaged ({error})") from None
@@ -95,6 +97,8 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         raise ModelFileError(f"{source}: the labels are damaged ({error})") from None
     featuriser = _part(archive, source, "featuriser")
     oov = _part(archive, source, "oov")
+    if (isinstance(featuriser, TemplateFeatures) or model._has_base) and not reads_columns:
+        raise ModelFileError(f"{source}: the model's settings are damaged (its features need columns)")
     model.reader_ = TokenReader(featuriser, oov, reads_columns)
     lists = {name: require(source, archive, name, dtype, 1) for name, dtype in _LISTS.items()}
     weights = require(source, archive, "weights", "<f8", 1)
@@ -106,8 +110,9 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         if not np.all(np.isfinite(weights)):
             raise ValueError("a weight is not finite")
         model.scheme_ = schemes.detect(model.classes_)
+        constraint_base(model.classes_, as_constraint(model.constraint))
         model._learn(features, weights)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's features are damaged ({error})") from None
     for name, value in archive.summary.items():
         if name in _LEARNT:
@@ -124,7 +129,7 @@ def _part(archive: Archive, source: Any, name: str) -> Any:
     arrays = {key.removeprefix(prefix): array for key, array in archive.arrays.items() if key.startswith(prefix)}
     try:
         kind: Any = OovMap if name == "oov" else _FEATURISERS[entry["kind"]]
-        return kind.from_arrays(entry["settings"], arrays)
+        return kind.from_arrays(dict(entry["settings"]), arrays)
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's {name} is damaged ({error})") from None
 
@@ -166,7 +171,7 @@ def from_crfsuite_dump(cls: Any, source: Any) -> Any:
         np.empty(0, dtype=np.int32),
     )
     blob, offsets = pack_strings(list(attribute))
-    arrays = {"vocabulary_blob": blob, "vocabulary_offsets": offsets}
+    arrays = {"attribute_blob": blob, "attribute_offsets": offsets}
     model.reader_ = TokenReader(AttributeFeatures.from_arrays({}, arrays), None, False)
     model.hmm_, model.scheme_ = None, schemes.detect(model.classes_)
     model._learn(features, np.array([w for _, w in states] + [w for _, w in steps], dtype=np.float64))

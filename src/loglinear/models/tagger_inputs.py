@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,8 @@ class TokenReader:
         cls, templates: str | None, *, columns: bool, oov: bool, features: bool, min_count: int, hash_bits: int | None
     ) -> TokenReader:
         """``columns``: the base distribution needs columns, whatever the features are."""
+        if templates is not None and (not isinstance(templates, str) or not templates.strip()):
+            raise ValueError(f"templates must be a name, a file or template text, not {templates!r}")
         reads_columns = templates is not None or columns
         featuriser: TokenFeaturiser | None = None
         if features and templates is not None:
@@ -66,6 +69,8 @@ class TokenReader:
             if isinstance(X, AttributeSequences):
                 raise TypeError("the model reads columns under templates, but these are attributes")
             source: Any = X if isinstance(X, Columns) else Columns.from_lists(X)
+            if source.n_tokens == 0 and how == "transform":
+                return self._nothing(source.sequence_ptr)
             if self.oov is not None:
                 source = self.oov.fit_transform(source) if how == "fit_transform" else self.oov.transform(source)
             columns = source
@@ -81,3 +86,14 @@ class TokenReader:
         else:
             rows = getattr(self.featuriser, how)(source, threads)
         return TokenInputs(np.ascontiguousarray(source.sequence_ptr, dtype=np.int64), rows, columns)
+
+    def _nothing(self, sequence_ptr: NDArray[np.int64]) -> TokenInputs:
+        """Sequences without any token, which do not tell how many columns there are."""
+        none = np.empty(0, dtype=np.int32)
+        known = [] if self.oov is None else self.oov.vocabularies
+        columns = Columns(sequence_ptr, [none for _ in known], known)
+        return TokenInputs(sequence_ptr, TokenRows(np.zeros(1, dtype=np.int64), none, None), columns)
+
+    def growing(self) -> TokenReader:
+        """A reader to extend, which leaves this one as it is."""
+        return replace(self, featuriser=copy.copy(self.featuriser))
