@@ -18,6 +18,7 @@ def test_there_and_back():
     assert decode_labels(coded.numbers, coded.classes, PTR) == y
     assert encode_labels((tuple(labels) for labels in y), PTR).numbers.tolist() == [1, 0, 2]
     assert encode_labels([np.array(["b", "a"]), np.array([]), ["c"]], PTR).numbers.tolist() == [1, 0, 2]
+    assert all(type(label) is str for label in encode_labels([np.array(["b", "a"]), [], ["c"]], PTR).classes)
     empty = encode_labels([], np.zeros(1, dtype=np.int64))
     assert (empty.numbers.size, empty.classes) == (0, [])
 

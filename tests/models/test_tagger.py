@@ -538,6 +538,8 @@ def test_bad_training_data(X, y, error, match):
         ({"strength": float("nan")}, "strength must be a number"),
         ({"strength": "strong"}, "strength must be a number"),
         ({"strength": True}, "strength must be a number"),
+        ({"constraint": iter([("A", "B")])}, "read more than once"),
+        ({"tune": "best"}, "tune must be None, 'dev' or a list of strengths"),
         ({"constraint": "bies"}, "no label scheme 'bies'"),
         ({"constraint": [("A", "Z")]}, "no label 'Z' in the model"),
         ({"constraint": ["AB"]}, "pairs to forbid, not 'AB'"),
@@ -561,6 +563,27 @@ def test_bad_settings(settings, match):
     X, y = toy()
     with pytest.raises((ValueError, loglinear.LoglinearError), match=match):
         Tagger(**{"templates": TEMPLATES, **settings}).fit(X, y)
+
+
+def test_templates_in_a_file(tmp_path):
+    X, y = toy()
+    (tmp_path / "t.txt").write_text(TEMPLATES)
+    for templates in (tmp_path / "t.txt", str(tmp_path / "t.txt")):
+        tagger = Tagger(templates=templates, strength=0.1).fit(X, y)
+        np.testing.assert_array_equal(tagger.weights_, fitted("crf", 1).weights_)
+        tagger.save(tmp_path / "m.ll")
+        assert loglinear.load(tmp_path / "m.ll").predict(X) == tagger.predict(X)
+
+
+@pytest.mark.parametrize("settings", [{"expectation": "sample", "n_samples": 2000}, {"base": "empirical"}])
+def test_m_estimation_without_templates(settings):
+    """The values of the columns are then the attributes."""
+    X, y = toy()
+    tagger = Tagger("m-estimation", random_state=0, **settings).fit(X, y)
+    assert set(tagger.attribute_names()) <= {"<oov>", *"abcABC"}
+    assert tagger.score(X, y) > 0.5
+    with pytest.raises(ValueError, match="exact expectations need templates"):
+        Tagger("m-estimation").fit(X, y)
 
 
 def test_bad_questions():
@@ -621,8 +644,9 @@ def test_warnings():
     tokens = [[["x"], ["y"]], [["x"], ["y"], ["z"]]]
     with pytest.warns(UserWarning, match=r"2 labels .* illegal in the scheme 'bio', the first at sequence 0, token 1"):
         Tagger().fit(tokens, [["O", "I-X"], ["I-X", "I-X", "B-X"]])
-    with pytest.warns(ConvergenceWarning, match="max_iterations=1"):
+    with pytest.warns(ConvergenceWarning, match="max_iterations=1") as caught:
         Tagger(max_iterations=1, tolerance=0).fit(*words())
+    assert caught[0].filename == __file__  # it points at the call
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Tagger().fit(tokens, [["B-X", "I-X"], ["O", "B-X", "I-X"]])

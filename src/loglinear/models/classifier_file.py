@@ -27,7 +27,7 @@ def as_json(value: Any) -> Any:
         return value.item()
     if isinstance(value, dict):
         return {str(k): as_json(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, range, np.ndarray)):
         return [as_json(v) for v in value]
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 

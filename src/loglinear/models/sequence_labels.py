@@ -39,8 +39,10 @@ def encode_labels(
             size = len(sequence) if hasattr(sequence, "__len__") else "no"
             raise ValueError(f"sequence {i} has {lengths[i]} tokens but {size} labels: one label per token is needed")
         for label in sequence:
-            if type(label) is str or isinstance(label, str):
+            if type(label) is str:
                 numbers.append(found.setdefault(label, len(found)))
+            elif isinstance(label, str):  # numpy's, say, which would print as such in predictions
+                numbers.append(found.setdefault(str(label), len(found)))
             elif label is None:
                 numbers.append(-1)
             else:
@@ -50,7 +52,7 @@ def encode_labels(
         raise ValueError(f"{len(lengths)} sequences but labels for {n_sequences}")
     for _, options in choices:
         for label in options:
-            found.setdefault(label, len(found))
+            found.setdefault(str(label), len(found))
     if not grow and len(found) > n_known:
         _refuse(list(found)[n_known], numbers, choices, n_known, sequence_ptr, list(classes))
     names = list(found)

@@ -6,6 +6,7 @@ import itertools
 import os
 import time
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -145,6 +146,10 @@ class Tagger(BaseEstimator):
         ):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}")
+        if isinstance(self.constraint, Iterator):
+            raise ValueError("constraint must be a list of label pairs: it is read more than once")
+        if isinstance(self.tune, str) and self.tune != "dev":
+            raise ValueError(f"tune must be None, 'dev' or a list of strengths, not {self.tune!r}")
         if isinstance(self.strength, bool) or not isinstance(self.strength, Real) or not self.strength >= 0:
             raise ValueError(f"strength must be a number, not negative, but is {self.strength!r}")
         return Settings(
@@ -254,7 +259,7 @@ class Tagger(BaseEstimator):
             raise ValueError("no token has a label: there is nothing to learn from")
         if len(self.classes_) == 1:
             message = f"every token has the label {self.classes_[0]!r}: the model can say nothing else"
-            warnings.warn(message, stacklevel=3)
+            warnings.warn(message, stacklevel=4)
         constraint_base(self.classes_, as_constraint(self.constraint))  # refused before training rather than after it
         self.scheme_ = schemes.detect(self.classes_)
         if self.scheme_ is not None and not np.any(numbers < 0):
@@ -265,7 +270,7 @@ class Tagger(BaseEstimator):
                 warnings.warn(
                     f"{illegal.size} labels of the training data are illegal in the scheme {self.scheme_!r}, the first "
                     f"at sequence {place[0]}, token {place[1]} (counting from 0); training goes on with them",
-                    stacklevel=3,
+                    stacklevel=4,
                 )
         if self.estimator != "crf" and np.all(numbers < 0):
             raise ValueError(f"estimator {self.estimator!r} needs labels; only 'crf' learns from partly known ones")
@@ -318,13 +323,13 @@ class Tagger(BaseEstimator):
     def _warn(self) -> None:
         if self.status_ == "interrupted":
             message = f"training was interrupted after {self.n_iter_} steps; the best weights so far are kept"
-            warnings.warn(message, InterruptedWarning, stacklevel=3)
+            warnings.warn(message, InterruptedWarning, stacklevel=4)
         elif self.status_ == "max_iterations reached":
             warnings.warn(
                 f"training stopped at max_iterations={self.max_iterations}, before the optimum (violation "
                 f"{self.violation_:.3g})",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _learn(self, features: ChainFeatures, weights: FloatArray) -> None:

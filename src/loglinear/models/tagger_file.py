@@ -54,7 +54,8 @@ def save(model: Any, path: Any) -> None:
     arrays: dict[str, np.ndarray] = {name: getattr(features, name) for name in _LISTS}
     arrays["weights"] = weights
     arrays["classes"], arrays["class_offsets"] = pack_strings(model.classes_)
-    settings: dict[str, Any] = {"parameters": as_json(model.get_params(deep=False))}
+    parameters = {**model.get_params(deep=False), "constraint": as_constraint(model.constraint)}
+    settings: dict[str, Any] = {"parameters": as_json(parameters)}
     settings["reads_columns"] = reader.reads_columns
     parts = {"featuriser": featuriser, "oov": reader.oov}
     for name, part in parts.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,9 +43,11 @@ class TokenReader:
 
     @classmethod
     def make(
-        cls, templates: str | None, *, columns: bool, oov: bool, features: bool, min_count: int, hash_bits: int | None
+        cls, templates: Any, *, columns: bool, oov: bool, features: bool, min_count: int, hash_bits: int | None
     ) -> TokenReader:
         """``columns``: the base distribution needs columns, whatever the features are."""
+        if isinstance(templates, os.PathLike):
+            templates = os.fspath(templates)
         if templates is not None and (not isinstance(templates, str) or not templates.strip()):
             raise ValueError(f"templates must be a name, a file or template text, not {templates!r}")
         reads_columns = templates is not None or columns
