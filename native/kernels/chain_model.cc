@@ -11,6 +11,7 @@
 namespace loglinear {
 namespace {
 
+constexpr std::size_t kBatch = 64, kAhead = 32;
 constexpr std::size_t kDenseLabels = 48;  // up to here a full matrix is always at least as fast
 
 void check_scores(std::span<const double> scores, std::size_t size, const char* what) {
@@ -194,57 +195,100 @@ void ChainModel::prefetch_rows(const Sequences& sequences, std::int64_t end) con
   }
 }
 
-void ChainModel::scores(const Sequences& sequences, std::size_t sequence, const double* node_base, double* N) const {
+// u [Lp] += the node scores of a token, attribute by attribute.
+void ChainModel::add_nodes(const Sequences& sequences, std::size_t token, double* u) const {
   const simd::ChainLoops& loops = simd::loops().chain;
-  const std::size_t first = sequences.begin(sequence), T = sequences.length(sequence);
-  const bool pairs = machine == Machine::pairs, valued = !sequences.values.empty();
-  const ChainFeatures::Row* rows = features.rows.data();
-  const std::uint16_t* labels = features.label16.data();
-  const double* w = w_.data();
-  constexpr std::size_t kBatch = 64;
+  const bool valued = !sequences.values.empty();
   const double* dense[kBatch];
   double dense_value[kBatch];
-  std::vector<double> node_store;  // scores by label, where N has pairs
-  if (pairs) node_store.resize(Lp);
+  std::size_t n_dense = 0;
+  const std::int64_t end = sequences.indptr[token + 1];
+  prefetch_rows(sequences, end);
+  for (std::int64_t p = sequences.indptr[token]; p < end; ++p) {
+    const ChainFeatures::Row row = features.rows[static_cast<std::size_t>(sequences.indices[p])];
+    const double value = valued ? sequences.values[p] : 1.0;
+    if (row.count == 1) {
+      u[row.label] += value * w_[row.begin];
+    } else if (row.count != ChainFeatures::kExpanded) {
+      for (std::size_t k = row.begin; k < row.begin + row.count; ++k) u[features.label16[k]] += value * w_[k];
+    } else {
+      dense[n_dense] = expanded_.data() + row.begin * Lp;
+      dense_value[n_dense] = value;
+      if (++n_dense == kBatch) loops.add_rows(dense, valued ? dense_value : nullptr, n_dense, Lp, u), n_dense = 0;
+    }
+  }
+  if (n_dense) loops.add_rows(dense, valued ? dense_value : nullptr, n_dense, Lp, u);
+}
+
+// The same from resolved attributes.
+void ChainModel::add_nodes(const ChainTokens& tokens, std::size_t token, double* u) const {
+  const auto end = static_cast<std::size_t>(tokens.item_ptr[token + 1]);
+  const double* w = w_.data();
+  const bool valued = !tokens.item_values.empty() || !tokens.row_values.empty();
+  const std::size_t ahead = std::min(end + kAhead, tokens.places.size());
+  for (std::size_t i = end; i < ahead; ++i) __builtin_prefetch(w + tokens.places[i]);
+  if (valued)
+    for (auto i = static_cast<std::size_t>(tokens.item_ptr[token]); i < end; ++i)
+      u[tokens.labels[i]] += tokens.item_values[i] * w[tokens.places[i]];
+  else
+    for (auto i = static_cast<std::size_t>(tokens.item_ptr[token]); i < end; ++i)
+      u[tokens.labels[i]] += w[tokens.places[i]];
+  const double* dense[kBatch];
+  for (auto r = static_cast<std::size_t>(tokens.row_ptr[token]); r < static_cast<std::size_t>(tokens.row_ptr[token + 1]);) {
+    const std::size_t n = std::min(static_cast<std::size_t>(tokens.row_ptr[token + 1]) - r, kBatch);
+    for (std::size_t i = 0; i < n; ++i) dense[i] = expanded_.data() + tokens.rows[r + i] * Lp;
+    simd::loops().chain.add_rows(dense, valued ? tokens.row_values.data() + r : nullptr, n, Lp, u);
+    r += n;
+  }
+}
+
+void ChainModel::scatter_nodes(const ChainTokens& tokens, std::size_t token, const double* u, ChainGradient& g) const {
+  const auto end = static_cast<std::size_t>(tokens.item_ptr[token + 1]);
+  double* out = g.weights.data();
+  const bool valued = !tokens.item_values.empty() || !tokens.row_values.empty();
+  const std::size_t ahead = std::min(end + kAhead, tokens.places.size());
+  for (std::size_t i = end; i < ahead; ++i) __builtin_prefetch(out + tokens.places[i], 1);
+  if (valued)
+    for (auto i = static_cast<std::size_t>(tokens.item_ptr[token]); i < end; ++i)
+      out[tokens.places[i]] += tokens.item_values[i] * u[tokens.labels[i]];
+  else
+    for (auto i = static_cast<std::size_t>(tokens.item_ptr[token]); i < end; ++i)
+      out[tokens.places[i]] += u[tokens.labels[i]];
+  double* dense[kBatch];
+  for (auto r = static_cast<std::size_t>(tokens.row_ptr[token]); r < static_cast<std::size_t>(tokens.row_ptr[token + 1]);) {
+    const std::size_t n = std::min(static_cast<std::size_t>(tokens.row_ptr[token + 1]) - r, kBatch);
+    for (std::size_t i = 0; i < n; ++i) dense[i] = g.rows.data() + tokens.rows[r + i] * Lp;
+    simd::loops().chain.add_to_rows(dense, valued ? tokens.row_values.data() + r : nullptr, n, Lp, u);
+    r += n;
+  }
+}
+
+void ChainModel::scores(const Sequences& sequences, const ChainTokens* tokens, std::size_t sequence,
+                        const double* node_base, double* N) const {
+  const std::size_t first = sequences.begin(sequence), T = sequences.length(sequence);
+  const bool pairs = machine == Machine::pairs, valued = !sequences.values.empty();
+  std::vector<double> node_store(pairs ? Lp : 0);  // scores by label, where N has pairs
   for (std::size_t t = 0; t < T; ++t) {
     double* u = pairs ? node_store.data() : N + t * stride;
+    std::memset(u, 0, Lp * sizeof(double));
     if (node_base) std::memcpy(u, node_base + (first + t) * L, L * sizeof(double));
-    else std::memset(u, 0, Lp * sizeof(double));
-    std::size_t n_dense = 0;
-    const std::int64_t end = sequences.indptr[first + t + 1];
-    prefetch_rows(sequences, end);
-    for (std::int64_t p = sequences.indptr[first + t]; p < end; ++p) {
-      const ChainFeatures::Row row = rows[sequences.indices[p]];
-      const double value = valued ? sequences.values[p] : 1.0;
-      if (row.count == 1) {
-        u[row.label] += value * w[row.begin];
-      } else if (row.count < ChainFeatures::kExpanded) {
-        for (std::size_t k = row.begin; k < row.begin + row.count; ++k) u[labels[k]] += value * w[k];
-      } else {
-        dense[n_dense] = expanded_.data() + row.begin * Lp;
-        dense_value[n_dense] = value;
-        if (++n_dense == kBatch) loops.add_rows(dense, valued ? dense_value : nullptr, n_dense, Lp, u), n_dense = 0;
-      }
-    }
-    if (n_dense) loops.add_rows(dense, valued ? dense_value : nullptr, n_dense, Lp, u);
+    if (tokens) add_nodes(*tokens, first + t, u);
+    else add_nodes(sequences, first + t, u);
     if (t == 0 && !start_.empty())
       for (std::size_t y = 0; y < L; ++y) u[y] += start_[y];
     if (t + 1 == T && stop_.size() == L)
       for (std::size_t y = 0; y < L; ++y) u[y] += stop_[y];
-    if (!pairs) {
-      for (std::size_t y = L; y < Lp; ++y) u[y] = 0.0;
-      continue;
-    }
+    if (!pairs) continue;
     double* P = N + t * stride;
     const std::size_t n_rows = row_count(t);
     for (std::size_t a = 0; a < n_rows; ++a)
-      for (std::size_t y = 0; y < Lp; ++y) P[a * Lp + y] = y < L ? u[y] + (t ? M[a * Lp + y] : 0.0) : 0.0;
+      for (std::size_t y = 0; y < Lp; ++y) P[a * Lp + y] = u[y] + (t ? M[a * Lp + y] : 0.0);
     if (t + 1 == T && stop_.size() > L)
       for (std::size_t a = 0; a < n_rows; ++a)
         for (std::size_t y = 0; y < L; ++y) P[a * Lp + y] += stop_[(t ? a : L) * L + y];
     if (t == 0 || features.pair_code.empty()) continue;
-    const double* pair_w = w + features.pair_begin();
-    for (std::int64_t p = sequences.indptr[first + t]; p < end; ++p) {
+    const double* pair_w = w_.data() + features.pair_begin();
+    for (std::int64_t p = sequences.indptr[first + t]; p < sequences.indptr[first + t + 1]; ++p) {
       const auto a = static_cast<std::size_t>(sequences.indices[p]);
       const double value = valued ? sequences.values[p] : 1.0;
       for (std::int64_t k = features.pair_ptr[a]; k < features.pair_ptr[a + 1]; ++k)
@@ -253,47 +297,25 @@ void ChainModel::scores(const Sequences& sequences, std::size_t sequence, const 
   }
 }
 
-void ChainModel::scatter(const Sequences& sequences, std::size_t sequence, double* dN, ChainGradient& g) const {
-  const simd::ChainLoops& loops = simd::loops().chain;
+void ChainModel::scatter(const Sequences& sequences, const ChainTokens& tokens, std::size_t sequence, double* dN,
+                         ChainGradient& g) const {
   const std::size_t first = sequences.begin(sequence), T = sequences.length(sequence);
   const bool pairs = machine == Machine::pairs, valued = !sequences.values.empty();
-  const ChainFeatures::Row* rows = features.rows.data();
-  const std::uint16_t* labels = features.label16.data();
-  double* out = g.weights.data();
-  constexpr std::size_t kBatch = 64;
-  double* dense[kBatch];
-  double dense_value[kBatch];
-  std::vector<double> node_store;
-  if (pairs) node_store.resize(Lp);
+  std::vector<double> node_store(pairs ? Lp : 0);
   for (std::size_t t = 0; t < T; ++t) {
     double* P = dN + t * stride;
-    const double* u = P;
-    if (pairs && t > 0) {
-      std::fill(node_store.begin(), node_store.end(), 0.0);
-      for (std::size_t a = 0; a < L; ++a)
-        for (std::size_t y = 0; y < L; ++y) node_store[y] += P[a * Lp + y];
-      for (std::size_t i = 0; i < L * Lp; ++i) g.transitions[i] += P[i];
-      u = node_store.data();
+    if (!pairs || t == 0) {
+      scatter_nodes(tokens, first + t, P, g);
+      continue;
     }
-    std::size_t n_dense = 0;
-    const std::int64_t end = sequences.indptr[first + t + 1];
-    for (std::int64_t p = sequences.indptr[first + t]; p < end; ++p) {
-      const ChainFeatures::Row row = rows[sequences.indices[p]];
-      const double value = valued ? sequences.values[p] : 1.0;
-      if (row.count == 1) {
-        out[row.begin] += value * u[row.label];
-      } else if (row.count < ChainFeatures::kExpanded) {
-        for (std::size_t k = row.begin; k < row.begin + row.count; ++k) out[k] += value * u[labels[k]];
-      } else {
-        dense[n_dense] = g.rows.data() + row.begin * Lp;
-        dense_value[n_dense] = value;
-        if (++n_dense == kBatch) loops.add_to_rows(dense, valued ? dense_value : nullptr, n_dense, Lp, u), n_dense = 0;
-      }
-    }
-    if (n_dense) loops.add_to_rows(dense, valued ? dense_value : nullptr, n_dense, Lp, u);
-    if (!pairs || t == 0 || features.pair_code.empty()) continue;
-    double* pair_out = out + features.pair_begin();
-    for (std::int64_t p = sequences.indptr[first + t]; p < end; ++p) {
+    std::fill(node_store.begin(), node_store.end(), 0.0);
+    for (std::size_t a = 0; a < L; ++a)
+      for (std::size_t y = 0; y < Lp; ++y) node_store[y] += P[a * Lp + y];
+    for (std::size_t i = 0; i < L * Lp; ++i) g.transitions[i] += P[i];
+    scatter_nodes(tokens, first + t, node_store.data(), g);
+    if (features.pair_code.empty()) continue;
+    double* pair_out = g.weights.data() + features.pair_begin();
+    for (std::int64_t p = sequences.indptr[first + t]; p < sequences.indptr[first + t + 1]; ++p) {
       const auto a = static_cast<std::size_t>(sequences.indices[p]);
       const double value = valued ? sequences.values[p] : 1.0;
       for (std::int64_t k = features.pair_ptr[a]; k < features.pair_ptr[a + 1]; ++k)

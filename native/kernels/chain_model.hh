@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "kernels/chain_features.hh"
+#include "kernels/chain_tokens.hh"
 
 namespace loglinear {
 
@@ -76,10 +77,13 @@ class ChainModel {
   std::size_t row_count(std::size_t t) const { return machine == Machine::pairs && t > 0 ? L : 1; }
   std::size_t outer_size() const;
 
-  // N of one sequence. `node_base` [n_tokens][L] may be null.
-  void scores(const Sequences& sequences, std::size_t sequence, const double* node_base, double* N) const;
-  // The same for tokens that lie elsewhere: adds to the gradient what residuals dN [as N] say.
-  void scatter(const Sequences& sequences, std::size_t sequence, double* dN, ChainGradient& gradient) const;
+  // N of one sequence. `node_base` [n_tokens][L] may be null. `tokens` are the same sequences with attributes resolved,
+  // or null: worth it where the scores are taken more than once.
+  void scores(const Sequences& sequences, const ChainTokens* tokens, std::size_t sequence, const double* node_base,
+              double* N) const;
+  // Adds to the gradient what residuals dN [as N] say.
+  void scatter(const Sequences& sequences, const ChainTokens& tokens, std::size_t sequence, double* dN,
+               ChainGradient& gradient) const;
 
   ChainGradient gradient() const;
   // out [n_weights] = the sum of parts, in order.
@@ -96,6 +100,9 @@ class ChainModel {
  private:
   void layout_sparse();
   void prefetch_rows(const Sequences& sequences, std::int64_t end) const;
+  void add_nodes(const Sequences& sequences, std::size_t token, double* u) const;
+  void add_nodes(const ChainTokens& tokens, std::size_t token, double* u) const;
+  void scatter_nodes(const ChainTokens& tokens, std::size_t token, const double* u, ChainGradient& gradient) const;
   std::span<const double> w_;
   std::vector<double> start_, stop_;        // stop [L] or [(L + 1)][L]
   std::vector<double> base_transitions_, base_trigrams_;
