@@ -24,6 +24,7 @@ namespace loglinear {
 inline constexpr std::int32_t kUnknownCode = -1;
 inline constexpr std::int32_t kNoMacro = std::numeric_limits<std::int32_t>::min();  // pads the codes of a short template
 inline constexpr std::int32_t kMaxRow = 1000;                                       // furthest row of a macro
+inline constexpr std::int32_t kLeastCode = -2 * kMaxRow - 1;
 
 struct Macro {
   std::int32_t row = 0;  // absolute: 1, 2, ... from the first token, -1, -2, ... from the last
@@ -75,6 +76,9 @@ struct AttributesView {
   std::span<const std::int32_t> templates, codes;
 };
 
+template <class Code>
+class Block;
+
 // Looks attributes up; keeps the views, which must outlive it. Throws InvalidInput for codes that the template cannot
 // have (n_values: those of each view), and for attributes that are there twice.
 class AttributeIndex {
@@ -83,9 +87,14 @@ class AttributeIndex {
   AttributeRows find(ThreadPool& pool, const ViewedTokens<std::int32_t>& tokens) const;
 
  private:
+  void make_tables(std::span<const std::int64_t> n_values);
+  // out[i * n_templates] = the attribute that template t makes of token i of the block, -1 where it is unknown.
+  void look_up(Block<std::int32_t>& block, std::size_t t, std::int32_t* out) const;
+
   const TemplateSet& set_;
   AttributesView attributes_;
   HashSlots slots_;
+  std::vector<std::vector<std::int32_t>> tables_;  // of a template with one macro: [code - kLeastCode], or none
 };
 
 // The attributes of the tokens: first the known ones, with their numbers, then those that occur min_count times, by

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
         ModelFileError,
     )
     from loglinear.minimise import minimise
-    from loglinear.models import MaxentClassifier, load
+    from loglinear.models import MaxentClassifier, Tagger, load
     from loglinear.objective import Objective
 
 _HOME = {
     "MaxentClassifier": "loglinear.models",
+    "Tagger": "loglinear.models",
     "load": "loglinear.models",
     "Objective": "loglinear.objective",
     "minimise": "loglinear.minimise",
@@ -41,6 +42,7 @@ __all__ = [
     "MaxentClassifier",
     "ModelFileError",
     "Objective",
+    "Tagger",
     "load",
     "minimise",
 ]

@@ -6,7 +6,7 @@ it for one strength after another, each from the last solution.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ class Settings:
     solver: str = "auto"
     solver_options: dict[str, Any] = field(default_factory=dict)
     tolerance: float = 1e-4
+    decrease_tolerance: float = 0.0
     max_iterations: int = 1000
     n_threads: int | None = None
     random_state: int | None = None
@@ -50,6 +51,43 @@ class Solution:
     solver: str
     reason: str
     coordinates: FloatArray  # the solver's own vector
+
+
+def choose_solver(objective: Objective, settings: Settings) -> tuple[Solver, str]:
+    """(solver, why)."""
+    name, reason, options = settings.solver, "as asked", dict(settings.solver_options)
+    if isinstance(objective, RepresenterObjective):
+        name, reason = "lbfgs", "ridge with far fewer examples than features: L-BFGS in example coordinates"
+        options.setdefault("memory", 10)
+    elif name == "auto":
+        name, reason = solvers.choose(objective)
+    if name == "stochastic" and settings.random_state is not None:
+        options.setdefault("random_state", settings.random_state)
+    return solvers.make(name, **options), reason
+
+
+def train(
+    objective: Objective,
+    settings: Settings,
+    w0: FloatArray | None = None,
+    *,
+    callback: Callback | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Solution:
+    """Minimise an objective as the settings say, with a progress bar on a terminal."""
+    solver, reason = choose_solver(objective, settings)
+    with TrainingProgress(settings.verbose, settings.max_iterations) as progress:
+        result = minimise(
+            objective,
+            solver,
+            w0,
+            tolerance=settings.tolerance,
+            decrease_tolerance=settings.decrease_tolerance,
+            max_iterations=settings.max_iterations,
+            callback=both(progress, callback),
+            checkpoint=checkpoint,
+        )
+    return Solution(result.weights, result, solver.name, reason, result.weights)
 
 
 class LinearProblem:
@@ -103,19 +141,6 @@ class LinearProblem:
             return RepresenterObjective(self.loss, self._penalty(strength, None, K), self.settings.n_threads)
         return Objective(self.loss, self._penalty(strength, self.tying, K), self.settings.n_threads)
 
-    def solver(self, objective: Objective) -> tuple[Solver, str]:
-        """(solver, why)."""
-        s = self.settings
-        name, reason, options = s.solver, "as asked", dict(s.solver_options)
-        if isinstance(objective, RepresenterObjective):
-            name, reason = "lbfgs", "ridge with far fewer examples than features: L-BFGS in example coordinates"
-            options.setdefault("memory", 10)
-        elif name == "auto":
-            name, reason = solvers.choose(objective)
-        if name == "stochastic" and s.random_state is not None:
-            options.setdefault("random_state", s.random_state)
-        return solvers.make(name, **options), reason
-
     def solve(
         self,
         strength: float | None = None,
@@ -130,18 +155,8 @@ class LinearProblem:
         # Plain starting weights need not lie in the span of the examples, so they are improved as they are.
         objective = self.objective(strength, self.by_examples and not isinstance(start, np.ndarray))
         w0 = self._start(start)
-        solver, reason = self.solver(objective)
-        with TrainingProgress(s.verbose, s.max_iterations) as progress:
-            result = minimise(
-                objective,
-                solver,
-                w0,
-                tolerance=s.tolerance,
-                max_iterations=s.max_iterations,
-                callback=both(progress, callback),
-                checkpoint=checkpoint,
-            )
-        return Solution(self._weights(objective, result.weights), result, solver.name, reason, result.weights)
+        solution = train(objective, s, w0, callback=callback, checkpoint=checkpoint)
+        return replace(solution, weights=self._weights(objective, solution.coordinates))
 
     def _start(self, start: Solution | FloatArray | None) -> FloatArray | None:
         if start is None:

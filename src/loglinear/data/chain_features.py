@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,9 @@ class ChainFeatures:
     def order(self) -> int:
         """2 where there are trigram features."""
         return 2 if self.trigram_code.size else 1
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "native"}
 
     @cached_property
     def native(self) -> _core.ChainFeatures:
@@ -179,3 +183,48 @@ def _observed_trigrams(data: SequenceData) -> NDArray[np.int32]:
     L, previous, before = data.n_labels, _before(data, 1), _before(data, 2)
     known = (previous >= 0) & (previous < L) & (before >= 0) & (data.labels >= 0)
     return np.unique((before[known] * L + previous[known]) * L + data.labels[known]).astype(np.int32)
+
+
+def widen(features: ChainFeatures, n_attributes: int, n_labels: int) -> ChainFeatures:
+    """The same features among more attributes and labels, which are numbered after the old ones."""
+    old, new = features.n_labels, n_labels
+    tail = np.full(n_attributes - features.n_attributes, 0, dtype=np.int64)
+    pairs = features.pair_code
+    first = features.trigram_code // (old * old)  # the start, old, becomes new
+    rest = features.trigram_code % (old * old)
+    first = np.where(first == old, new, first)
+    trigrams = ((first * new + rest // old) * new + rest % old).astype(np.int32)
+    if np.any(np.diff(trigrams) < 0):
+        raise AssertionError("renumbering keeps the order")
+    return replace(
+        features,
+        n_labels=new,
+        node_ptr=np.concatenate([features.node_ptr, features.node_ptr[-1] + tail]),
+        pair_ptr=np.concatenate([features.pair_ptr, features.pair_ptr[-1] + tail]),
+        pair_code=(pairs // old * new + pairs % old).astype(np.int32),
+        transition_code=(features.transition_code // old * new + features.transition_code % old).astype(np.int32),
+        trigram_code=trigrams,
+    )
+
+
+def union(a: ChainFeatures, b: ChainFeatures) -> tuple[ChainFeatures, NDArray[np.intp]]:
+    """Features of either, and the places of the weights of ``a`` among them."""
+    L = a.n_labels
+    places: list[NDArray[np.intp]] = []
+    lists: list[Any] = []
+    begin = 0
+    for ptr, codes, size in (("node_ptr", "node_label", L), ("pair_ptr", "pair_code", L * L)):
+        keys = [
+            np.repeat(np.arange(f.n_attributes), np.diff(getattr(f, ptr))) * size + getattr(f, codes) for f in (a, b)
+        ]
+        both = np.union1d(*keys)
+        pointers = np.searchsorted(both, np.arange(a.n_attributes + 1) * size).astype(np.int64)
+        lists += [pointers, (both % size).astype(np.int32)]
+        places.append(begin + np.searchsorted(both, keys[0]))
+        begin += both.size
+    for codes in ("transition_code", "trigram_code"):
+        both = np.union1d(getattr(a, codes), getattr(b, codes)).astype(np.int32)
+        lists.append(both)
+        places.append(begin + np.searchsorted(both, getattr(a, codes)))
+        begin += both.size
+    return ChainFeatures(L, *lists), np.concatenate(places)

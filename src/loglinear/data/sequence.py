@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,9 @@ class SequenceData:
             raise ValueError(f"labels must be numbers below {self.n_labels}, or -1 where unknown")
         if self.allowed is not None and self.allowed.shape != (rows.n_tokens, self.n_labels):
             raise ValueError("allowed must have one row per token and one column per label")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "native"}
 
     @cached_property
     def native(self) -> _core.Sequences:

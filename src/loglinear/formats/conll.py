@@ -99,9 +99,10 @@ def format_conll(
     coded = [column if _is_coded(column) else code_values(column) for column in columns]  # type: ignore[arg-type]
     ids, blobs, offsets = ([np.ascontiguousarray(column[i]) for column in coded] for i in range(3))
     try:
-        return _core.format_conll(np.ascontiguousarray(sequence_ptr, np.int64), ids, blobs, offsets, separator)
+        text = _core.format_conll(np.ascontiguousarray(sequence_ptr, np.int64), ids, blobs, offsets, separator)
     except ValueError as error:
         raise FormatError(str(error)) from None
+    return _MARK + text if text.startswith(_MARK) else text  # one that is part of a value must not be taken for a mark
 
 
 def write_conll(

@@ -80,6 +80,8 @@ def write_crfsuite(path: Source, data: CrfsuiteData) -> None:
             if data.values is not None:
                 fields = [f if v == 1 else f"{f}:{v!r}" for f, v in zip(fields, data.values[places].tolist())]
             line = "\t".join([labels[label], *fields]) + ("\n\n" if token + 1 in ends else "\n")
+            if token == 0 and line.startswith("\ufeff"):  # part of the label: it must not be taken for a mark
+                file.write(_MARK)
             file.write(line.encode("utf-8", "surrogatepass"))
 
 

@@ -9,8 +9,10 @@ from loglinear.errors import ModelFileError
 from loglinear.models import archive as files
 from loglinear.models.classifier import MaxentClassifier
 from loglinear.models.classifier_file import KIND as _CLASSIFIER
+from loglinear.models.tagger import Tagger
+from loglinear.models.tagger_file import KIND as _TAGGER
 
-KINDS: dict[str, Any] = {_CLASSIFIER: MaxentClassifier}
+KINDS: dict[str, Any] = {_CLASSIFIER: MaxentClassifier, _TAGGER: Tagger}
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
@@ -21,4 +23,4 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     return KINDS[archive.kind].from_archive(archive, path)
 
 
-__all__ = ["KINDS", "MaxentClassifier", "load"]
+__all__ = ["KINDS", "MaxentClassifier", "Tagger", "load"]

@@ -21,14 +21,14 @@ KIND = "maxent-classifier"
 _LEARNT = ("solver", "solver_reason", "n_iter", "objective", "violation", "converged", "status", "strength")
 
 
-def _json(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """Settings as JSON: paths become text, numpy scalars numbers."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, dict):
-        return {str(k): _json(v) for k, v in value.items()}
+        return {str(k): as_json(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_json(v) for v in value]
+        return [as_json(v) for v in value]
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
@@ -69,7 +69,7 @@ def save(model: Any, path: Any) -> None:
     kept = np.flatnonzero(np.any(weights != 0, axis=1))
     featuriser, n_features = model.featuriser_, weights.shape[0]
     label_kind, arrays = _label_arrays(model.classes_)
-    settings: dict[str, Any] = {"parameters": _json(model.get_params(deep=False)), "labels": label_kind}
+    settings: dict[str, Any] = {"parameters": as_json(model.get_params(deep=False)), "labels": label_kind}
     if featuriser is not None:
         if kept.size < n_features:
             featuriser = featuriser.take(kept)
@@ -88,10 +88,10 @@ def save(model: Any, path: Any) -> None:
     summary: dict[str, Any] = {"nonzero_weights": int(np.count_nonzero(weights)), "classes": len(model.classes_)}
     for name in (*_LEARNT, "fit_seconds"):
         if hasattr(model, name + "_"):
-            value = _json(getattr(model, name + "_"))
+            value = as_json(getattr(model, name + "_"))
             summary[name] = value if not isinstance(value, float) or math.isfinite(value) else str(value)
     if hasattr(model, "tuning_"):
-        summary["tuning"] = _json(model.tuning_)
+        summary["tuning"] = as_json(model.tuning_)
     files.save(path, Archive(KIND, settings, summary, arrays))
 
 

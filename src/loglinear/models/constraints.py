@@ -1,0 +1,44 @@
+"""Constraints on labellings as base scores: what is illegal scores -infinity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from loglinear.data.chain_base import ChainBase
+from loglinear.features import schemes
+
+
+def scheme_base(classes: Sequence[str], scheme: str) -> ChainBase:
+    """Legal starts, successions and ends of a label scheme ("bio", "iobes", ...)."""
+    start, transitions, stop = (_scores(mask) for mask in schemes.legal_transitions(list(classes), scheme))
+    return ChainBase(start=start, stop=stop, transitions=transitions)
+
+
+def forbidden_transitions(classes: Sequence[str], pairs: Iterable[tuple[str, str]]) -> ChainBase:
+    """No label pair of ``pairs`` (previous, next) may occur."""
+    number = {label: k for k, label in enumerate(classes)}
+    transitions = np.zeros((len(classes), len(classes)))
+    for previous, following in pairs:
+        for label in (previous, following):
+            if label not in number:
+                raise ValueError(f"forbidden transition {previous!r} -> {following!r}: no label {label!r} in the model")
+        transitions[number[previous], number[following]] = -np.inf
+    return ChainBase(transitions=transitions)
+
+
+def constraint_base(classes: Sequence[str], constraint: str | Iterable[tuple[str, str]] | None) -> ChainBase | None:
+    """A scheme by name, forbidden label pairs, or None."""
+    if constraint is None:
+        return None
+    if isinstance(constraint, str):
+        if constraint == "auto":
+            found = schemes.detect(list(classes))
+            return None if found is None else scheme_base(classes, found)
+        return scheme_base(classes, constraint)
+    return forbidden_transitions(classes, constraint)
+
+
+def _scores(mask: np.ndarray) -> np.ndarray:
+    return np.where(mask != 0, 0.0, -np.inf)

@@ -1,0 +1,164 @@
+"""From encoded sequences to a trained chain: which loss, which base distribution, which start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from loglinear import penalties
+from loglinear.base_models.counts import feature_counts, mean_counts
+from loglinear.base_models.expectations import expectations
+from loglinear.base_models.hmm import HMM
+from loglinear.base_models.locally_uniform import locally_uniform
+from loglinear.base_models.sampled import sampled_expectations
+from loglinear.base_models.templates import column_attributes, template_observations
+from loglinear.checkpoint import Checkpoint
+from loglinear.data.chain_base import ChainBase
+from loglinear.data.chain_features import ChainFeatures
+from loglinear.data.sequence import SequenceData
+from loglinear.features.columns import Columns
+from loglinear.features.templates import TemplateFeatures
+from loglinear.losses.chain import ChainLoss
+from loglinear.losses.m_estimation import MEstimationLoss
+from loglinear.minimise import Callback
+from loglinear.objective import Objective
+from loglinear.structure import FloatArray
+from loglinear.threads import pool
+from loglinear.training import Settings, Solution, train
+
+ESTIMATORS = ("crf", "memm", "pseudolikelihood", "m-estimation", "hmm")
+BASES = ("hmm", "locally-uniform", "empirical")
+
+
+def fit_base(name: str, columns: Columns, data: SequenceData, order: int, smoothing: float) -> HMM:
+    """The distribution q0 that decoding multiplies with: an HMM, or the locally uniform one (eq. 15)."""
+    if np.any(data.labels < 0):
+        raise ValueError("an HMM needs the label of every token: leave partly labelled sequences to estimator='crf'")
+    sizes = [len(vocabulary) for vocabulary in columns.vocabularies]
+    ids = [np.ascontiguousarray(c) for c in columns.ids]
+    arguments = (ids, sizes, data.sequence_ptr, data.labels, data.n_labels)
+    if name == "locally-uniform":
+        return locally_uniform(*arguments, smoothing=smoothing)
+    return HMM.fit(*arguments, order=order, smoothing=smoothing)
+
+
+def hmm_base(hmm: HMM, columns: Columns) -> ChainBase:
+    """Scores log q0 of all tokens."""
+    return ChainBase(
+        start=hmm.log_start,
+        stop=hmm.log_stop,
+        transitions=hmm.log_transitions,
+        trigrams=hmm.log_trigrams,
+        nodes=hmm.emission_scores([np.ascontiguousarray(c) for c in columns.ids]),
+    )
+
+
+@dataclass
+class TaggerProblem:
+    """A tagging problem made ready for the solvers; it can be solved at one strength after another."""
+
+    estimator: str
+    data: SequenceData
+    features: ChainFeatures
+    settings: Settings
+    machine: str = "auto"
+    # M-estimation
+    hmm: HMM | None = None
+    columns: Columns | None = None
+    featuriser: Any = None
+    base: str = "hmm"
+    expectation: str = "exact"
+    n_samples: int = 10_000
+
+    def __post_init__(self) -> None:
+        self.loss: Any = self._m_estimation() if self.estimator == "m-estimation" else self._chain(self.estimator)
+
+    def _chain(self, kind: str) -> ChainLoss:
+        return ChainLoss(self.data, self.features, kind, machine=self.machine, n_threads=self.settings.n_threads)
+
+    def _m_estimation(self) -> MEstimationLoss:
+        n_threads = self.settings.n_threads
+        counts = feature_counts(self.data, self.features, pool(n_threads))
+        return MEstimationLoss(counts, self._expectations(counts), n_threads=n_threads)
+
+    def _expectations(self, counts: Any) -> FloatArray:
+        """E_q0[f] per sequence."""
+        hmm, columns, n_threads = self.hmm, self.columns, self.settings.n_threads
+        assert hmm is not None
+        assert columns is not None
+        if self.base == "empirical":  # eq. 16: labels from the HMM, inputs as they are
+            return self._empirical(hmm, columns, counts)
+        if self.expectation == "exact":
+            if not isinstance(self.featuriser, TemplateFeatures):
+                raise ValueError("exact expectations need templates; use expectation='sample' or base='empirical'")
+            return expectations(hmm, self.features, template_observations(self.featuriser, columns), n_threads)
+        if self.expectation != "sample":
+            raise ValueError(f"expectation must be 'exact' or 'sample', not {self.expectation!r}")
+        attributes = column_attributes(self.featuriser, columns.vocabularies, pool(n_threads).size)
+        rng, prior = np.random.default_rng(self.settings.random_state), mean_counts(counts)
+        return sampled_expectations(
+            hmm, self.features, attributes, self.n_samples, rng, smoothing=1.0, prior=prior, n_threads=n_threads
+        )
+
+    def _empirical(self, hmm: HMM, columns: Columns, counts: Any) -> FloatArray:
+        """The gradient of the CRF over base q0 at zero is E[f] - f(true): one pass of inference, once."""
+        chain = ChainLoss(self.data, self.features, base=hmm_base(hmm, columns), n_threads=self.settings.n_threads)
+        gradient = np.empty(self.features.n_weights)
+        chain.value_and_gradient(np.zeros_like(gradient), gradient)
+        return gradient / self.data.n_examples + mean_counts(counts)
+
+    def objective(self, strength: float) -> Objective:
+        """Loss + penalty."""
+        s = self.settings
+        penalty = penalties.make(s.penalty, strength, l1_ratio=s.l1_ratio, n_threads=s.n_threads)
+        return Objective(self.loss, penalty, s.n_threads)
+
+    def solve(
+        self,
+        strength: float | None = None,
+        *,
+        start: FloatArray | None = None,
+        callback: Callback | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> Solution:
+        """Train, from ``start`` or zero."""
+        strength = self.settings.strength if strength is None else strength
+        return train(self.objective(strength), self.settings, start, callback=callback, checkpoint=checkpoint)
+
+    def m_estimate(self, strength: float) -> FloatArray:
+        """Weights for a CRF to start from: the M-estimate together with log q0 (Smith, Vail and Lafferty, section 6).
+
+        log q0 is a sum of transition and emission scores; each is added to the feature that has the same meaning,
+        where there is one.
+        """
+        settings = replace(self.settings, solver="lbfgs", solver_options={}, penalty="l2", verbose=0)
+        problem = replace(self, estimator="m-estimation", settings=settings)
+        return problem.solve(strength).weights + self._base_weights()
+
+    def _base_weights(self) -> FloatArray:
+        hmm, f = self.hmm, self.features
+        assert hmm is not None
+        assert self.columns is not None
+        w = np.zeros(f.n_weights)
+        node, _, transition, trigram = f.split(w)
+        steps = hmm.log_transitions
+        if steps is not None:
+            transition[:] = np.maximum(steps.reshape(-1)[f.transition_code], -20.0)
+        elif hmm.log_trigrams is not None:
+            trigram[:] = np.maximum(hmm.log_trigrams.reshape(-1)[f.trigram_code], -20.0)
+        if isinstance(self.featuriser, TemplateFeatures):
+            observations = template_observations(self.featuriser, self.columns)
+            attribute = f.attribute_of()
+            template = observations.attribute_template[attribute]
+            value = observations.attribute_values[attribute, 0]
+            for number, macros in enumerate(observations.templates):
+                if len(macros) != 1 or macros[0][0] != 0:
+                    continue
+                view = observations.views[macros[0][1]]
+                if not np.array_equal(view.ids, np.arange(view.size)):
+                    continue
+                here = np.flatnonzero((template == number) & (value >= 0))
+                node[here] += hmm.log_emissions[view.column][value[here], f.node_label[here]]
+        return w

@@ -1,0 +1,16 @@
+"""The fuzz drivers run, for a second."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+import fuzz_conll
+import fuzz_templates
+from fuzzing import run
+
+
+@pytest.mark.parametrize("driver", [fuzz_conll, fuzz_templates], ids=lambda driver: driver.__name__)
+def test_a_second_of_fuzzing(driver):
+    assert run(driver.check, 1.0, seed=1) > 10
