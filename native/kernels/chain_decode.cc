@@ -14,12 +14,14 @@
 namespace loglinear {
 namespace {
 
+constexpr double kHighest = 1e300;  // so that sums over a sequence stay within doubles
+
 // Scores beyond the range of doubles have no order and no sum.
 void check_scores(const ChainModel& m, std::size_t sequence, std::size_t T, const double* N) {
   for (std::size_t t = 0; t < T; ++t) {
     bool good = true;
     for (std::size_t k = 0; k < m.row_count(t) * m.Lp; ++k)
-      good &= N[t * m.stride + k] < std::numeric_limits<double>::infinity();
+      good &= N[t * m.stride + k] < kHighest;
     if (!good)
       throw InvalidInput("sequence " + std::to_string(sequence) + ", token " + std::to_string(t) +
                          " (counting from 0): its scores overflow; scale the values of its attributes down");
@@ -30,7 +32,7 @@ void check_scores(const ChainModel& m, std::size_t sequence, std::size_t T, cons
 void take_normalised(const ChainInput& in, std::size_t sequence, std::size_t T, ChainWorkspace& work) {
   const ChainModel &m = in.model, &free = *in.local;
   double *N = work.N.data(), *normalised = work.psi.data();
-  free.scores(in.sequences, sequence, nullptr, normalised);
+  free.scores(in.sequences, nullptr, sequence, nullptr, normalised);
   normalise_locally(free, T, normalised);
   for (std::size_t t = 0; t < T; ++t)
     for (std::size_t k = t * m.stride; k < t * m.stride + m.row_count(t) * m.Lp; ++k)
@@ -47,6 +49,7 @@ void over_sequences(ThreadPool& pool, const ChainInput& in, Body body) {
           "a locally normalised model needs the features of the constrained one");
   require(in.node_base.empty() || in.node_base.size() == sequences.n_tokens() * m.L,
           "base scores must be [tokens][labels]");
+  require(m.highest < kHighest, "the weights of transitions overflow");
   const std::size_t wanted = std::min<std::size_t>(sequences.size(), static_cast<std::size_t>(pool.size()) * 8);
   if (wanted == 0) return;
   const std::vector<std::size_t> cuts = sequences.cut(wanted);
@@ -59,7 +62,7 @@ void over_sequences(ThreadPool& pool, const ChainInput& in, Body body) {
       const std::size_t T = sequences.length(i);
       if (T == 0) continue;
       const double* base = in.node_base.empty() ? nullptr : in.node_base.data();
-      m.scores(sequences, i, base, work.N.data());
+      m.scores(sequences, nullptr, i, base, work.N.data());
       check_scores(m, i, T, work.N.data());
       if (in.local == &m) normalise_locally(m, T, work.N.data());
       else if (in.local) take_normalised(in, i, T, work);

@@ -9,6 +9,7 @@ import numpy as np
 
 from loglinear import penalties
 from loglinear.base_models.counts import feature_counts, mean_counts
+from loglinear.base_models.empirical import empirical_expectations
 from loglinear.base_models.expectations import expectations
 from loglinear.base_models.hmm import HMM
 from loglinear.base_models.locally_uniform import locally_uniform
@@ -24,6 +25,7 @@ from loglinear.losses.chain import ChainLoss
 from loglinear.losses.m_estimation import MEstimationLoss
 from loglinear.minimise import Callback
 from loglinear.objective import Objective
+from loglinear.protocols import Smooth
 from loglinear.structure import FloatArray
 from loglinear.threads import pool
 from loglinear.training import Settings, Solution, train
@@ -89,7 +91,8 @@ class TaggerProblem:
         assert hmm is not None
         assert columns is not None
         if self.base == "empirical":  # eq. 16: labels from the HMM, inputs as they are
-            return self._empirical(hmm, columns, counts)
+            ids = [np.ascontiguousarray(c) for c in columns.ids]
+            return empirical_expectations(hmm, self.features, self.data, ids, n_threads)
         if self.expectation == "exact":
             if not isinstance(self.featuriser, TemplateFeatures):
                 raise ValueError("exact expectations need templates; use expectation='sample' or base='empirical'")
@@ -101,13 +104,6 @@ class TaggerProblem:
         return sampled_expectations(
             hmm, self.features, attributes, self.n_samples, rng, smoothing=1.0, prior=prior, n_threads=n_threads
         )
-
-    def _empirical(self, hmm: HMM, columns: Columns, counts: Any) -> FloatArray:
-        """The gradient of the CRF over base q0 at zero is E[f] - f(true): one pass of inference, once."""
-        chain = ChainLoss(self.data, self.features, base=hmm_base(hmm, columns), n_threads=self.settings.n_threads)
-        gradient = np.empty(self.features.n_weights)
-        chain.value_and_gradient(np.zeros_like(gradient), gradient)
-        return gradient / self.data.n_examples + mean_counts(counts)
 
     def objective(self, strength: float) -> Objective:
         """Loss + penalty."""
@@ -125,7 +121,14 @@ class TaggerProblem:
     ) -> Solution:
         """Train, from ``start`` or zero."""
         strength = self.settings.strength if strength is None else strength
-        return train(self.objective(strength), self.settings, start, callback=callback, checkpoint=checkpoint)
+        objective, settings = self.objective(strength), self.settings
+        name, options = settings.solver, dict(settings.solver_options)
+        if name == "auto" and isinstance(objective.penalty, Smooth):
+            name = "lbfgs"  # evaluations are cheap beside the many that a Newton step of a chain or M-estimate takes
+        if name == "lbfgs" and objective.n_weights < 2_000_000:
+            options.setdefault("memory", 12)
+        settings = replace(settings, solver=name, solver_options=options)
+        return train(objective, settings, start, callback=callback, checkpoint=checkpoint)
 
     def m_estimate(self, strength: float) -> FloatArray:
         """Weights for a CRF to start from: the M-estimate together with log q0 (Smith, Vail and Lafferty, section 6).
