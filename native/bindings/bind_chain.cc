@@ -35,6 +35,16 @@ struct BoundFeatures {
         }()) {}
 };
 
+// Attributes resolved to weights of these features.
+struct BoundTokens {
+  ChainTokens tokens;
+  BoundTokens(ThreadPool& pool, const BoundFeatures& features, const BoundSequences& sequences)
+      : tokens([&] {
+          nb::gil_scoped_release release;
+          return ChainTokens(pool, features.features, sequences.sequences);
+        }()) {}
+};
+
 // A model and the arrays it views. Training sets new weights all the time; prediction sets them once and then only
 // reads.
 struct BoundModel {
@@ -56,13 +66,13 @@ struct BoundModel {
   }
 };
 
-double loss(ThreadPool& pool, const std::string& kind, BoundModel& model, BoundSequences& sequences, Doubles node_base,
-            In<std::int32_t> labels, std::optional<In<std::uint8_t>> allowed, In<double> w, Out<double> gradient) {
+double loss(ThreadPool& pool, const std::string& kind, BoundModel& model, BoundSequences& sequences,
+            const BoundTokens& tokens, Doubles node_base, In<std::int32_t> labels, std::optional<In<std::uint8_t>> allowed, In<double> w, Out<double> gradient) {
   require(kind == "crf" || kind == "memm" || kind == "pseudolikelihood", "unknown chain loss");
   const ChainLoss which = kind == "crf" ? ChainLoss::crf : kind == "memm" ? ChainLoss::memm : ChainLoss::pseudolikelihood;
   nb::gil_scoped_release release;
   model.model.set(view(w), true);
-  return chain_loss(pool, which, model.model, sequences.sequences, view(node_base), view(labels), view(allowed),
+  return chain_loss(pool, which, model.model, sequences.sequences, tokens.tokens, view(node_base), view(labels), view(allowed),
                     view(gradient));
 }
 
@@ -101,11 +111,14 @@ void bind_chain(nb::module_& m) {
       .def_prop_ro("machine", [](const BoundModel& b) {
         return b.model.machine == Machine::dense ? "dense" : b.model.machine == Machine::sparse ? "sparse" : "pairs";
       });
+  nb::class_<BoundTokens>(m, "ChainTokens", "Attributes of tokens resolved to weights, for training.")
+      .def(nb::init<ThreadPool&, const BoundFeatures&, const BoundSequences&>(), nb::arg("pool"), nb::arg("features"),
+           nb::arg("sequences"));
   m.def("observed_features", &observed, nb::arg("pool"), nb::arg("sequences"), nb::arg("labels").noconvert(),
         nb::arg("n_labels"), nb::arg("scopes").none(), nb::arg("pairs"), nb::arg("min_count"),
         "(pointers, codes) of the features that occur");
   m.def("chain_loss", &loss, nb::arg("pool"), nb::arg("kind"), nb::arg("model"), nb::arg("sequences"),
-        nb::arg("node_base").none(), nb::arg("labels").noconvert(), nb::arg("allowed").none(),
+        nb::arg("tokens"), nb::arg("node_base").none(), nb::arg("labels").noconvert(), nb::arg("allowed").none(),
         nb::arg("weights").noconvert(), nb::arg("gradient").noconvert());
   m.def(
       "chain_viterbi",

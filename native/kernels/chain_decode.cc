@@ -32,7 +32,7 @@ void over_sequences(ThreadPool& pool, const ChainInput& in, Body body) {
     for (std::size_t i = cuts[part]; i < cuts[part + 1]; ++i) {
       const std::size_t T = sequences.length(i);
       if (T == 0) continue;
-      m.scores(sequences, i, in.node_base.empty() ? nullptr : in.node_base.data(), work.N.data());
+      m.scores(sequences, nullptr, i, in.node_base.empty() ? nullptr : in.node_base.data(), work.N.data());
       if (in.local) normalise_locally(m, T, work.N.data());
       try {
         body(i, T, work);

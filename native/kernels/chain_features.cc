@@ -9,6 +9,8 @@
 namespace loglinear {
 namespace {
 
+constexpr std::size_t kSmallPairs = 64;  // states of label pairs up to which rows of them are worth it
+
 // Pointers that start at 0, never decrease and end at `end`.
 void check_pointers(std::span<const std::int64_t> ptr, std::size_t end, const char* what) {
   const std::string name(what);
@@ -36,7 +38,7 @@ ChainFeatures::ChainFeatures(std::size_t n_labels, std::span<const std::int64_t>
                              std::span<const std::int32_t> node_labels, std::span<const std::int64_t> pair_pointers,
                              std::span<const std::int32_t> pair_codes, std::span<const std::int32_t> transitions,
                              std::span<const std::int32_t> trigrams)
-    : L(n_labels), node_ptr(node_pointers), node_label(node_labels), pair_ptr(pair_pointers), pair_code(pair_codes),
+    : L(n_labels), Lp((n_labels + 3) / 4 * 4), node_ptr(node_pointers), node_label(node_labels), pair_ptr(pair_pointers), pair_code(pair_codes),
       transition_code(transitions), trigram_code(trigrams) {
   require(L >= 1 && L < 0xFFF0, "chain features: between 1 and 65519 labels");
   check_pointers(node_ptr, node_label.size(), "node features");
@@ -51,16 +53,26 @@ ChainFeatures::ChainFeatures(std::size_t n_labels, std::span<const std::int64_t>
   check_codes(all_trigrams, trigram_code, (L + 1) * L * L, "trigram");
   require(n_weights() <= 0x7FFFFFFF, "chain features: more than 2147483647 weights");
 
-  rows.resize(n_attributes());
-  label16.assign(node_label.begin(), node_label.end());
-  for (std::size_t a = 0; a < n_attributes(); ++a) {
-    const std::size_t begin = static_cast<std::size_t>(node_ptr[a]), count = static_cast<std::size_t>(node_ptr[a + 1]) - begin;
-    if (count >= 3 && count * 4 >= L) {  // a whole row is added faster than a quarter of its entries one by one
+  nodes.build(node_ptr, node_label, L, Lp, L);
+  if (!pair_code.empty() && L * Lp <= kSmallPairs) pairs.build(pair_ptr, pair_code, L, Lp, L * L);
+}
+
+void WeightRows::build(std::span<const std::int64_t> ptr, std::span<const std::int32_t> codes, std::size_t L,
+                       std::size_t Lp, std::size_t n_codes) {
+  rows.resize(ptr.size() - 1);
+  offsets.resize(codes.size());
+  for (std::size_t k = 0; k < codes.size(); ++k) {
+    const auto code = static_cast<std::size_t>(codes[k]);
+    offsets[k] = static_cast<std::uint16_t>(code / L * Lp + code % L);
+  }
+  for (std::size_t a = 0; a < rows.size(); ++a) {
+    const auto begin = static_cast<std::size_t>(ptr[a]), count = static_cast<std::size_t>(ptr[a + 1]) - begin;
+    if (count >= 3 && count * 4 >= n_codes) {  // a whole row is added faster than a quarter of it one by one
       rows[a] = {static_cast<std::uint32_t>(expanded.size()), kExpanded, 0};
       expanded.push_back(static_cast<std::uint32_t>(a));
     } else {
       rows[a] = {static_cast<std::uint32_t>(begin), static_cast<std::uint16_t>(count),
-                 count ? label16[begin] : std::uint16_t{0}};
+                 count ? offsets[begin] : std::uint16_t{0}};
     }
   }
 }

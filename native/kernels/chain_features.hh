@@ -14,8 +14,25 @@
 
 namespace loglinear {
 
+// How the weights of an attribute are reached: few of them one by one, many of them as a whole row of scores.
+struct WeightRows {
+  struct Row {
+    std::uint32_t begin;   // place of the first weight, or number of the expanded row
+    std::uint16_t count;   // kExpanded, or the number of weights
+    std::uint16_t offset;  // of the first weight in a row
+  };
+  static constexpr std::uint16_t kExpanded = 0xFFFF;
+  std::vector<Row> rows;                // [n_attributes]
+  std::vector<std::uint32_t> expanded;  // attributes that have an expanded row
+  std::vector<std::uint16_t> offsets;   // of every weight in a row
+
+  // Code c of `n_codes` possible ones lies at c / L * Lp + c % L of a row.
+  void build(std::span<const std::int64_t> ptr, std::span<const std::int32_t> codes, std::size_t L, std::size_t Lp,
+             std::size_t n_codes);
+};
+
 struct ChainFeatures {
-  std::size_t L;  // labels
+  std::size_t L, Lp;  // labels, and rounded up to a multiple of 4
   std::span<const std::int64_t> node_ptr;
   std::span<const std::int32_t> node_label;
   std::span<const std::int64_t> pair_ptr;
@@ -23,16 +40,8 @@ struct ChainFeatures {
   std::span<const std::int32_t> transition_code;
   std::span<const std::int32_t> trigram_code;
 
-  // How the node weights of an attribute are reached: few of them one by one, many of them as a whole row of L.
-  struct Row {
-    std::uint32_t begin;  // place of the first weight, or number of the expanded row
-    std::uint16_t count;  // kExpanded, or the number of weights
-    std::uint16_t label;  // of the first weight
-  };
-  static constexpr std::uint16_t kExpanded = 0xFFFF;
-  std::vector<Row> rows;                    // [n_attributes]
-  std::vector<std::uint32_t> expanded;      // attributes that have an expanded row
-  std::vector<std::uint16_t> label16;       // node_label, narrow
+  WeightRows nodes;  // rows of Lp
+  WeightRows pairs;  // rows of L Lp, where these are small; else empty
 
   ChainFeatures(std::size_t n_labels, std::span<const std::int64_t> node_pointers,
                 std::span<const std::int32_t> node_labels, std::span<const std::int64_t> pair_pointers,

@@ -155,9 +155,10 @@ void throw_no_path(std::size_t sequence, std::size_t token) {
 }
 
 double chain_loss(ThreadPool& pool, ChainLoss kind, const ChainModel& m, const Sequences& sequences,
-                  std::span<const double> node_base, std::span<const std::int32_t> labels,
+                  const ChainTokens& tokens, std::span<const double> node_base, std::span<const std::int32_t> labels,
                   std::span<const std::uint8_t> allowed, std::span<double> gradient) {
   require(sequences.n_attributes == m.features.n_attributes(), "chain loss: sequences and features differ in attributes");
+  require(tokens.n_tokens() == sequences.n_tokens(), "chain loss: tokens of other sequences");
   require(labels.size() == sequences.n_tokens(), "chain loss: one label per token is needed");
   require(node_base.empty() || node_base.size() == labels.size() * m.L, "chain loss: base scores must be [tokens][labels]");
   require(allowed.empty() || allowed.size() == labels.size() * m.L, "chain loss: allowed must be [tokens][labels]");
@@ -175,7 +176,7 @@ double chain_loss(ThreadPool& pool, ChainLoss kind, const ChainModel& m, const S
       const std::size_t first = sequences.begin(i), T = sequences.length(i);
       if (T == 0) continue;
       const double* base = node_base.empty() ? nullptr : node_base.data();
-      m.scores(sequences, i, base, work.N.data());
+      m.scores(sequences, &tokens, i, base, work.N.data());
       Labels y = labels.data() + first;
       const std::uint8_t* legal = allowed.empty() ? nullptr : allowed.data() + first * m.L;
       try {
@@ -185,7 +186,7 @@ double chain_loss(ThreadPool& pool, ChainLoss kind, const ChainModel& m, const S
       } catch (const NoPath& no_path) {
         throw_no_path(i, no_path.token);
       }
-      m.scatter(sequences, i, work.N.data(), g);
+      m.scatter(sequences, tokens, i, work.N.data(), g);
     }
   });
   m.finish(pool, parts, gradient);

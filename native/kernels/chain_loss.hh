@@ -19,7 +19,7 @@ enum class ChainLoss { crf, memm, pseudolikelihood };
 // [n_tokens][L] or empty. The model has its weights set. Threads own contiguous parts of the sequences: the same bits
 // for the same number of threads.
 double chain_loss(ThreadPool& pool, ChainLoss kind, const ChainModel& model, const Sequences& sequences,
-                  std::span<const double> node_base, std::span<const std::int32_t> labels,
+                  const ChainTokens& tokens, std::span<const double> node_base, std::span<const std::int32_t> labels,
                   std::span<const std::uint8_t> allowed, std::span<double> gradient);
 
 // Message for a sequence without a legal path, counting from 0.

@@ -28,7 +28,7 @@ std::vector<double> copy(std::span<const double> s) { return {s.begin(), s.end()
 }  // namespace
 
 ChainModel::ChainModel(const ChainFeatures& f, const ChainBase& base, const char* asked)
-    : features(f), L(f.L), Lp((f.L + 3) / 4 * 4) {
+    : features(f), L(f.L), Lp(f.Lp) {
   check_scores(base.start, L, "start");
   check_scores(base.stop, base.stop.size() == L ? L : (L + 1) * L, "stop");
   check_scores(base.transitions, L * L, "transitions");
@@ -52,7 +52,8 @@ ChainModel::ChainModel(const ChainFeatures& f, const ChainBase& base, const char
     if (name == "auto" && edges.size() * 4 > L * L) machine = Machine::dense, edges.clear(), edge_ptr.clear();
   }
   stride = machine == Machine::pairs ? L * Lp : Lp;
-  expanded_.assign(f.expanded.size() * Lp, 0.0);
+  expanded_.assign(f.nodes.expanded.size() * Lp, 0.0);
+  expanded_pairs_.assign(f.pairs.expanded.size() * stride, 0.0);
 }
 
 void ChainModel::layout_sparse() {
@@ -85,17 +86,24 @@ void ChainModel::layout_sparse() {
   for (std::vector<double>* v : {&edge_score, &edge_potential, &edge_excess}) v->resize(edges.size());
 }
 
+// out [n_expanded][size]: the weights of attributes that have a whole row, each at its offset.
+void ChainModel::expand(const WeightRows& rows, std::span<const std::int64_t> ptr, const double* weights,
+                        std::size_t size, std::vector<double>& out) const {
+  for (std::size_t e = 0; e < rows.expanded.size(); ++e) {
+    const std::size_t a = rows.expanded[e];
+    for (std::int64_t k = ptr[a]; k < ptr[a + 1]; ++k) out[e * size + rows.offsets[k]] = weights[k];
+  }
+}
+
 void ChainModel::set(std::span<const double> weights, bool potentials) {
   if (weights.size() != features.n_weights())
     throw InvalidInput(std::to_string(weights.size()) + " weights for " + std::to_string(features.n_weights()) +
                        " features");
   w_ = weights;
   const simd::Loops& loops = simd::loops();
-  for (std::size_t e = 0; e < features.expanded.size(); ++e) {
-    const std::size_t a = features.expanded[e];
-    double* row = expanded_.data() + e * Lp;
-    for (std::int64_t p = features.node_ptr[a]; p < features.node_ptr[a + 1]; ++p) row[features.node_label[p]] = w_[p];
-  }
+  expand(features.nodes, features.node_ptr, w_.data(), Lp, expanded_);
+  if (!expanded_pairs_.empty())
+    expand(features.pairs, features.pair_ptr, w_.data() + features.pair_begin(), stride, expanded_pairs_);
   double low = std::numeric_limits<double>::infinity();
   highest = kForbidden;
   const auto span_of = [&](double s) {
@@ -183,122 +191,116 @@ void ChainModel::scatter_steps_to(std::size_t label, const double* r, ChainGradi
     for (std::int64_t e = edge_ptr[label]; e < edge_ptr[label + 1]; ++e) g.transitions[e] += r[edge_from[e]];
 }
 
-// Attributes of a token two ahead of the one that ends at `end` have their rows fetched, those of the next their weights.
+// Attributes of a token two ahead of the one that ends at `end` have their rows fetched, those of the next their
+// weights.
 void ChainModel::prefetch_rows(const Sequences& sequences, std::int64_t end) const {
   const auto n = static_cast<std::int64_t>(sequences.indices.size());
   const std::int64_t near = std::min<std::int64_t>(end + 20, n), far = std::min<std::int64_t>(near + 20, n);
-  for (std::int64_t p = near; p < far; ++p) __builtin_prefetch(&features.rows[static_cast<std::size_t>(sequences.indices[p])]);
+  const WeightRows::Row* rows = features.nodes.rows.data();
+  for (std::int64_t p = near; p < far; ++p) __builtin_prefetch(rows + sequences.indices[p]);
   for (std::int64_t p = end; p < near; ++p) {
-    const ChainFeatures::Row row = features.rows[static_cast<std::size_t>(sequences.indices[p])];
-    if (row.count != ChainFeatures::kExpanded) __builtin_prefetch(w_.data() + row.begin);
+    const WeightRows::Row row = rows[sequences.indices[p]];
+    if (row.count != WeightRows::kExpanded) __builtin_prefetch(w_.data() + row.begin);
   }
 }
 
-void ChainModel::scores(const Sequences& sequences, std::size_t sequence, const double* node_base, double* N) const {
+// u [Lp] += the node scores of a token, attribute by attribute.
+void ChainModel::add_nodes(const Sequences& sequences, std::size_t token, double* u) const {
   const simd::ChainLoops& loops = simd::loops().chain;
-  const std::size_t first = sequences.begin(sequence), T = sequences.length(sequence);
-  const bool pairs = machine == Machine::pairs, valued = !sequences.values.empty();
-  const ChainFeatures::Row* rows = features.rows.data();
-  const std::uint16_t* labels = features.label16.data();
-  const double* w = w_.data();
+  const bool valued = !sequences.values.empty();
   constexpr std::size_t kBatch = 64;
   const double* dense[kBatch];
   double dense_value[kBatch];
-  std::vector<double> node_store;  // scores by label, where N has pairs
-  if (pairs) node_store.resize(Lp);
-  for (std::size_t t = 0; t < T; ++t) {
-    double* u = pairs ? node_store.data() : N + t * stride;
-    if (node_base) std::memcpy(u, node_base + (first + t) * L, L * sizeof(double));
-    else std::memset(u, 0, Lp * sizeof(double));
-    std::size_t n_dense = 0;
-    const std::int64_t end = sequences.indptr[first + t + 1];
-    prefetch_rows(sequences, end);
-    for (std::int64_t p = sequences.indptr[first + t]; p < end; ++p) {
-      const ChainFeatures::Row row = rows[sequences.indices[p]];
-      const double value = valued ? sequences.values[p] : 1.0;
-      if (row.count == 1) {
-        u[row.label] += value * w[row.begin];
-      } else if (row.count < ChainFeatures::kExpanded) {
-        for (std::size_t k = row.begin; k < row.begin + row.count; ++k) u[labels[k]] += value * w[k];
-      } else {
-        dense[n_dense] = expanded_.data() + row.begin * Lp;
-        dense_value[n_dense] = value;
-        if (++n_dense == kBatch) loops.add_rows(dense, valued ? dense_value : nullptr, n_dense, Lp, u), n_dense = 0;
-      }
+  std::size_t n_dense = 0;
+  const std::int64_t end = sequences.indptr[token + 1];
+  prefetch_rows(sequences, end);
+  for (std::int64_t p = sequences.indptr[token]; p < end; ++p) {
+    const WeightRows::Row row = features.nodes.rows[static_cast<std::size_t>(sequences.indices[p])];
+    const double value = valued ? sequences.values[p] : 1.0;
+    if (row.count == 1) {
+      u[row.offset] += value * w_[row.begin];
+    } else if (row.count != WeightRows::kExpanded) {
+      for (std::size_t k = row.begin; k < row.begin + row.count; ++k) u[features.nodes.offsets[k]] += value * w_[k];
+    } else {
+      dense[n_dense] = expanded_.data() + row.begin * Lp;
+      dense_value[n_dense] = value;
+      if (++n_dense == kBatch) loops.add_rows(dense, valued ? dense_value : nullptr, n_dense, Lp, u), n_dense = 0;
     }
-    if (n_dense) loops.add_rows(dense, valued ? dense_value : nullptr, n_dense, Lp, u);
+  }
+  if (n_dense) loops.add_rows(dense, valued ? dense_value : nullptr, n_dense, Lp, u);
+}
+
+// P [L][Lp] += the pair scores of a token, attribute by attribute.
+void ChainModel::add_pairs(const Sequences& sequences, std::size_t token, double* P) const {
+  const double* w = w_.data() + features.pair_begin();
+  for (std::int64_t p = sequences.indptr[token]; p < sequences.indptr[token + 1]; ++p) {
+    const auto a = static_cast<std::size_t>(sequences.indices[p]);
+    const double value = sequences.values.empty() ? 1.0 : sequences.values[p];
+    for (std::int64_t k = features.pair_ptr[a]; k < features.pair_ptr[a + 1]; ++k) P[pair_place_[k]] += value * w[k];
+  }
+}
+
+void ChainModel::scatter_pairs(const Sequences& sequences, std::size_t token, const double* P, ChainGradient& g) const {
+  double* out = g.weights.data() + features.pair_begin();
+  for (std::int64_t p = sequences.indptr[token]; p < sequences.indptr[token + 1]; ++p) {
+    const auto a = static_cast<std::size_t>(sequences.indices[p]);
+    const double value = sequences.values.empty() ? 1.0 : sequences.values[p];
+    for (std::int64_t k = features.pair_ptr[a]; k < features.pair_ptr[a + 1]; ++k) out[k] += value * P[pair_place_[k]];
+  }
+}
+
+void ChainModel::scores(const Sequences& sequences, const ChainTokens* tokens, std::size_t sequence,
+                        const double* node_base, double* N) const {
+  const std::size_t first = sequences.begin(sequence), T = sequences.length(sequence);
+  const bool with_pairs = machine == Machine::pairs;
+  std::vector<double> node_store(with_pairs ? Lp : 0);  // scores by label, where N has pairs
+  for (std::size_t t = 0; t < T; ++t) {
+    double* u = with_pairs ? node_store.data() : N + t * stride;
+    std::memset(u, 0, Lp * sizeof(double));
+    if (node_base) std::memcpy(u, node_base + (first + t) * L, L * sizeof(double));
+    if (tokens) tokens->nodes.add(first + t, w_.data(), expanded_.data(), Lp, u);
+    else add_nodes(sequences, first + t, u);
     if (t == 0 && !start_.empty())
       for (std::size_t y = 0; y < L; ++y) u[y] += start_[y];
     if (t + 1 == T && stop_.size() == L)
       for (std::size_t y = 0; y < L; ++y) u[y] += stop_[y];
-    if (!pairs) {
-      for (std::size_t y = L; y < Lp; ++y) u[y] = 0.0;
-      continue;
-    }
+    if (!with_pairs) continue;
     double* P = N + t * stride;
     const std::size_t n_rows = row_count(t);
     for (std::size_t a = 0; a < n_rows; ++a)
-      for (std::size_t y = 0; y < Lp; ++y) P[a * Lp + y] = y < L ? u[y] + (t ? M[a * Lp + y] : 0.0) : 0.0;
+      for (std::size_t y = 0; y < Lp; ++y) P[a * Lp + y] = u[y] + (t ? M[a * Lp + y] : 0.0);
     if (t + 1 == T && stop_.size() > L)
       for (std::size_t a = 0; a < n_rows; ++a)
         for (std::size_t y = 0; y < L; ++y) P[a * Lp + y] += stop_[(t ? a : L) * L + y];
     if (t == 0 || features.pair_code.empty()) continue;
-    const double* pair_w = w + features.pair_begin();
-    for (std::int64_t p = sequences.indptr[first + t]; p < end; ++p) {
-      const auto a = static_cast<std::size_t>(sequences.indices[p]);
-      const double value = valued ? sequences.values[p] : 1.0;
-      for (std::int64_t k = features.pair_ptr[a]; k < features.pair_ptr[a + 1]; ++k)
-        P[pair_place_[k]] += value * pair_w[k];
-    }
+    if (tokens && !tokens->pairs.row_ptr.empty())
+      tokens->pairs.add(first + t, w_.data() + features.pair_begin(), expanded_pairs_.data(), stride, P);
+    else
+      add_pairs(sequences, first + t, P);
   }
 }
 
-void ChainModel::scatter(const Sequences& sequences, std::size_t sequence, double* dN, ChainGradient& g) const {
-  const simd::ChainLoops& loops = simd::loops().chain;
+void ChainModel::scatter(const Sequences& sequences, const ChainTokens& tokens, std::size_t sequence, double* dN,
+                         ChainGradient& g) const {
   const std::size_t first = sequences.begin(sequence), T = sequences.length(sequence);
-  const bool pairs = machine == Machine::pairs, valued = !sequences.values.empty();
-  const ChainFeatures::Row* rows = features.rows.data();
-  const std::uint16_t* labels = features.label16.data();
-  double* out = g.weights.data();
-  constexpr std::size_t kBatch = 64;
-  double* dense[kBatch];
-  double dense_value[kBatch];
-  std::vector<double> node_store;
-  if (pairs) node_store.resize(Lp);
+  const bool with_pairs = machine == Machine::pairs;
+  std::vector<double> node_store(with_pairs ? Lp : 0);
   for (std::size_t t = 0; t < T; ++t) {
     double* P = dN + t * stride;
     const double* u = P;
-    if (pairs && t > 0) {
+    if (with_pairs && t > 0) {
       std::fill(node_store.begin(), node_store.end(), 0.0);
       for (std::size_t a = 0; a < L; ++a)
-        for (std::size_t y = 0; y < L; ++y) node_store[y] += P[a * Lp + y];
+        for (std::size_t y = 0; y < Lp; ++y) node_store[y] += P[a * Lp + y];
       for (std::size_t i = 0; i < L * Lp; ++i) g.transitions[i] += P[i];
       u = node_store.data();
     }
-    std::size_t n_dense = 0;
-    const std::int64_t end = sequences.indptr[first + t + 1];
-    for (std::int64_t p = sequences.indptr[first + t]; p < end; ++p) {
-      const ChainFeatures::Row row = rows[sequences.indices[p]];
-      const double value = valued ? sequences.values[p] : 1.0;
-      if (row.count == 1) {
-        out[row.begin] += value * u[row.label];
-      } else if (row.count < ChainFeatures::kExpanded) {
-        for (std::size_t k = row.begin; k < row.begin + row.count; ++k) out[k] += value * u[labels[k]];
-      } else {
-        dense[n_dense] = g.rows.data() + row.begin * Lp;
-        dense_value[n_dense] = value;
-        if (++n_dense == kBatch) loops.add_to_rows(dense, valued ? dense_value : nullptr, n_dense, Lp, u), n_dense = 0;
-      }
-    }
-    if (n_dense) loops.add_to_rows(dense, valued ? dense_value : nullptr, n_dense, Lp, u);
-    if (!pairs || t == 0 || features.pair_code.empty()) continue;
-    double* pair_out = out + features.pair_begin();
-    for (std::int64_t p = sequences.indptr[first + t]; p < end; ++p) {
-      const auto a = static_cast<std::size_t>(sequences.indices[p]);
-      const double value = valued ? sequences.values[p] : 1.0;
-      for (std::int64_t k = features.pair_ptr[a]; k < features.pair_ptr[a + 1]; ++k)
-        pair_out[k] += value * P[pair_place_[k]];
-    }
+    tokens.nodes.scatter(first + t, u, Lp, g.weights.data(), g.rows.data());
+    if (!with_pairs || t == 0 || features.pair_code.empty()) continue;
+    if (!tokens.pairs.row_ptr.empty())
+      tokens.pairs.scatter(first + t, P, stride, g.weights.data() + features.pair_begin(), g.pair_rows.data());
+    else
+      scatter_pairs(sequences, first + t, P, g);
   }
 }
 
@@ -312,6 +314,7 @@ ChainGradient ChainModel::gradient() const {
   ChainGradient g;
   g.weights.assign(features.transition_begin(), 0.0);
   g.rows.assign(expanded_.size(), 0.0);
+  g.pair_rows.assign(expanded_pairs_.size(), 0.0);
   g.transitions.assign(machine == Machine::sparse ? edges.size() : L * Lp, 0.0);
   g.outer.assign(outer_size(), 0.0);
   if (trigrams) g.trigrams.assign((L + 1) * L * Lp, 0.0);
@@ -325,17 +328,19 @@ void ChainModel::finish(ThreadPool& pool, std::span<const ChainGradient> parts, 
     for (std::size_t p = 1; p < parts.size(); ++p)
       for (std::size_t k = begin; k < end; ++k) out[k] += parts[p].weights[k];
   });
-  parallel_for(pool, features.expanded.size(), 256, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t e = begin; e < end; ++e) {
-      const std::size_t a = features.expanded[e];
-      for (std::int64_t k = features.node_ptr[a]; k < features.node_ptr[a + 1]; ++k) {
-        double sum = 0.0;
-        for (const ChainGradient& part : parts)
-          sum += part.rows[e * Lp + static_cast<std::size_t>(features.node_label[k])];
-        out[k] = sum;
-      }
-    }
-  });
+  const auto gather = [&](const WeightRows& rows, std::span<const std::int64_t> ptr, std::size_t size,
+                          std::vector<double> ChainGradient::*field, double* to) {
+    parallel_for(pool, rows.expanded.size(), 256, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t e = begin; e < end; ++e)
+        for (std::int64_t k = ptr[rows.expanded[e]]; k < ptr[rows.expanded[e] + 1]; ++k) {
+          double sum = 0.0;
+          for (const ChainGradient& part : parts) sum += (part.*field)[e * size + rows.offsets[k]];
+          to[k] = sum;
+        }
+    });
+  };
+  gather(features.nodes, features.node_ptr, Lp, &ChainGradient::rows, out.data());
+  gather(features.pairs, features.pair_ptr, stride, &ChainGradient::pair_rows, out.data() + features.pair_begin());
   const auto outer = [&](std::size_t i) {
     double sum = 0.0;
     for (const ChainGradient& part : parts) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "kernels/chain_features.hh"
+#include "kernels/chain_tokens.hh"
 
 namespace loglinear {
 
@@ -35,7 +36,7 @@ enum class Machine { dense, sparse, pairs };
 // Sums of residuals over some sequences. `outer` awaits multiplication by exp(transition scores); `inner` does not.
 struct ChainGradient {
   std::vector<double> weights;           // node and pair features reached one by one
-  std::vector<double> rows;              // [n_expanded][Lp]
+  std::vector<double> rows, pair_rows;   // [n_expanded][Lp], [n_expanded][L Lp]
   std::vector<double> transitions;       // [L][Lp], or one per listed transition (sparse): final
   std::vector<double> outer, negative;   // dense [L][Lp], sparse [n_edges], pairs [(L + 1)][L][Lp]: await exp
   std::vector<double> trigrams;          // [(L + 1)][L][Lp]: final
@@ -76,10 +77,13 @@ class ChainModel {
   std::size_t row_count(std::size_t t) const { return machine == Machine::pairs && t > 0 ? L : 1; }
   std::size_t outer_size() const;
 
-  // N of one sequence. `node_base` [n_tokens][L] may be null.
-  void scores(const Sequences& sequences, std::size_t sequence, const double* node_base, double* N) const;
-  // The same for tokens that lie elsewhere: adds to the gradient what residuals dN [as N] say.
-  void scatter(const Sequences& sequences, std::size_t sequence, double* dN, ChainGradient& gradient) const;
+  // N of one sequence. `node_base` [n_tokens][L] may be null. `tokens` are the same sequences with attributes resolved,
+  // or null: worth it where the scores are taken more than once.
+  void scores(const Sequences& sequences, const ChainTokens* tokens, std::size_t sequence, const double* node_base,
+              double* N) const;
+  // Adds to the gradient what residuals dN [as N] say.
+  void scatter(const Sequences& sequences, const ChainTokens& tokens, std::size_t sequence, double* dN,
+               ChainGradient& gradient) const;
 
   ChainGradient gradient() const;
   // out [n_weights] = the sum of parts, in order.
@@ -95,11 +99,16 @@ class ChainModel {
 
  private:
   void layout_sparse();
+  void expand(const WeightRows& rows, std::span<const std::int64_t> ptr, const double* weights, std::size_t size,
+              std::vector<double>& out) const;
   void prefetch_rows(const Sequences& sequences, std::int64_t end) const;
+  void add_nodes(const Sequences& sequences, std::size_t token, double* u) const;
+  void add_pairs(const Sequences& sequences, std::size_t token, double* P) const;
+  void scatter_pairs(const Sequences& sequences, std::size_t token, const double* P, ChainGradient& gradient) const;
   std::span<const double> w_;
   std::vector<double> start_, stop_;        // stop [L] or [(L + 1)][L]
   std::vector<double> base_transitions_, base_trigrams_;
-  std::vector<double> expanded_;            // [n_expanded][Lp]
+  std::vector<double> expanded_, expanded_pairs_;  // [n_expanded][Lp], [n_expanded][L Lp]
   std::vector<std::int32_t> pair_place_;    // offsets of pair codes in a padded [L][Lp] block
 };
 

@@ -299,10 +299,15 @@ class ChainModel:
     @property
     def machine(self) -> str: ...
 
+class ChainTokens:
+    """Attributes of tokens resolved to weights, for training."""
+
+    def __init__(self, pool: ThreadPool, features: ChainFeatures, sequences: Sequences) -> None: ...
+
 def observed_features(pool: ThreadPool, sequences: Sequences, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], n_labels: int, scopes: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None, pairs: bool, min_count: int) -> tuple:
     """(pointers, codes) of the features that occur"""
 
-def chain_loss(pool: ThreadPool, kind: str, model: ChainModel, sequences: Sequences, node_base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], allowed: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float: ...
+def chain_loss(pool: ThreadPool, kind: str, model: ChainModel, sequences: Sequences, tokens: ChainTokens, node_base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], allowed: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float: ...
 
 def chain_viterbi(pool: ThreadPool, model: ChainModel, sequences: Sequences, node_base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, local: bool, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')]) -> None: ...
 

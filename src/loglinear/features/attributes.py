@@ -29,6 +29,8 @@ from .token_rows import TokenRows
 from .vocabulary import Vocabulary, pack_strings
 
 _MAX_DEPTH = 32
+_PLAIN = frozenset((float, int, bool))
+_LARGE = 1e300  # numbers below it are finite as floats, whatever their type
 
 
 class AttributeSequences(Sequence[list[dict[str, float]]]):
@@ -120,51 +122,83 @@ def _take(ptr: NDArray[np.int64], rows: NDArray[np.int64]) -> tuple[NDArray[np.i
     return new, np.arange(new[-1]) + np.repeat(ptr[rows] - new[:-1], lengths)
 
 
+class _Numbers(dict[str, int]):
+    """Numbers names as they are asked for."""
+
+    def __missing__(self, name: str) -> int:
+        number = self[name] = len(self)
+        return number
+
+
 class _Encoder:
-    """Collects tokens one at a time."""
+    """Collects tokens one at a time. What is common (strings and plain numbers under string keys) takes a short way."""
 
     def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
+        self.numbers = _Numbers()
         self.sequence_ptr, self.indptr = array("q", [0]), array("q", [0])
         self.indices, self.values = array("i"), array("d")
+        self.weighted = False  # a value other than 1 has been seen, and values are kept
         self.dicts: bool | None = None  # whether tokens are dicts; the first one says
 
     def add(self, sequence: Iterable[Any]) -> None:
-        place = f"sequence {len(self.sequence_ptr) - 1}"
         if isinstance(sequence, (str, bytes, Mapping)) or not isinstance(sequence, Iterable):
+            place = f"sequence {len(self.sequence_ptr) - 1}"
             raise TypeError(f"{place} is {type(sequence).__name__}, not a list of tokens")
-        for number, token in enumerate(sequence):
-            self._token(token, lambda number=number: f"{place}, token {number}")
+        for token in sequence:
+            if type(token) is dict or isinstance(token, Mapping):
+                self._check_kind(True)
+                self._dict(token)
+            elif isinstance(token, (str, bytes)) or not isinstance(token, Iterable):
+                raise TypeError(f"{self._where()} is {type(token).__name__}, not a dict or a list of attributes")
+            else:
+                self._check_kind(False)
+                names = list(token)
+                if set(map(type, names)) - {str}:
+                    names = [_text(name, self._where, "attribute") for name in names]
+                self._add(names, [1.0] * len(names) if self.weighted else None)
         self.sequence_ptr.append(len(self.indptr) - 1)
 
-    def _token(self, token: Any, where: Any) -> None:
-        is_dict = isinstance(token, Mapping)
-        if not is_dict and (isinstance(token, (str, bytes)) or not isinstance(token, Iterable)):
-            raise TypeError(f"{where()} is {type(token).__name__}, not a dict or a list of attributes")
+    def _where(self) -> str:
+        """The token at hand, for messages."""
+        token = len(self.indptr) - 1 - self.sequence_ptr[-1]
+        return f"sequence {len(self.sequence_ptr) - 1}, token {token}"
+
+    def _check_kind(self, is_dict: bool) -> None:
         if self.dicts is None:
             self.dicts = is_dict
         elif self.dicts != is_dict:
             kinds = ("a dict", "a list") if is_dict else ("a list", "a dict")
-            raise TypeError(f"{where()} is {kinds[0]}, but those before are {kinds[1]}; give all tokens alike")
-        if is_dict:
-            for name, value in _flatten(token, "", where, 0):
-                self._attribute(name, value)
-        else:
-            for name in token:
-                self._attribute(_text(name, where, "attribute"), 1.0)
-        self.indptr.append(len(self.indices))
+            raise TypeError(f"{self._where()} is {kinds[0]}, but those before are {kinds[1]}; give all tokens alike")
 
-    def _attribute(self, name: str, value: float) -> None:
-        self.indices.append(self.numbers.setdefault(name, len(self.numbers)))
-        if value != 1.0 and not self.values:
-            self.values = array("d", [1.0]) * (len(self.indices) - 1)
-            self.values.append(value)
-        elif self.values:
-            self.values.append(value)
+    def _dict(self, token: Mapping[Any, Any]) -> None:
+        names: list[str] = []
+        values: list[float] = []
+        for key, value in token.items():
+            kind = type(value)
+            if kind is str and type(key) is str:
+                names.append(f"{key}:{value}")
+                values.append(1.0)
+            elif kind in _PLAIN and type(key) is str and -_LARGE < value < _LARGE:
+                names.append(key)
+                values.append(value)
+            else:
+                for name, number in _flatten({key: value}, "", self._where, 0):
+                    names.append(name)
+                    values.append(number)
+        self._add(names, values)
+
+    def _add(self, names: list[str], values: list[float] | None) -> None:
+        if values is not None and (self.weighted or values.count(1.0) != len(values)):
+            if not self.weighted:
+                self.values = array("d", [1.0]) * len(self.indices)
+                self.weighted = True
+            self.values.extend(values)
+        self.indices.extend(map(self.numbers.__getitem__, names))
+        self.indptr.append(len(self.indices))
 
     def finish(self) -> AttributeSequences:
         ptr, indptr = (np.frombuffer(a, dtype=np.int64) for a in (self.sequence_ptr, self.indptr))
-        values = np.frombuffer(self.values, dtype=np.float64) if self.values else None
+        values = np.frombuffer(self.values, dtype=np.float64) if self.weighted else None
         rows = TokenRows(indptr, np.frombuffer(self.indices, dtype=np.int32), values)
         return AttributeSequences(ptr, rows, Vocabulary(*pack_strings(list(self.numbers))))
 

@@ -45,13 +45,23 @@ class ChainLoss:
         self.machine = machine
         self.n_weights = features.n_weights
         self._model = self.base.model(features, machine)
+        self._tokens = _core.ChainTokens(pool(n_threads), features.native, data.native)
 
     # Loss
     def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
         """One pass over the tokens: scores, inference, residuals, gradient."""
         data, threads = self.data, pool(self.n_threads)
         return _core.chain_loss(
-            threads, self.kind, self._model, data.native, self.base.nodes, data.labels, data.allowed, w, out
+            threads,
+            self.kind,
+            self._model,
+            data.native,
+            self._tokens,
+            self.base.nodes,
+            data.labels,
+            data.allowed,
+            w,
+            out,
         )
 
     # Scaled
