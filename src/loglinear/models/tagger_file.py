@@ -168,7 +168,7 @@ def from_crfsuite_dump(cls: Any, source: Any) -> Any:
         np.empty(0, dtype=np.int32),
     )
     blob, offsets = pack_strings(list(attribute))
-    arrays = {"vocabulary_blob": blob, "vocabulary_offsets": offsets}
+    arrays = {"attribute_blob": blob, "attribute_offsets": offsets}
     model.reader_ = TokenReader(AttributeFeatures.from_arrays({}, arrays), None, False)
     model.hmm_, model.scheme_ = None, schemes.detect(model.classes_)
     model._learn(features, np.array([w for _, w in states] + [w for _, w in steps], dtype=np.float64))
