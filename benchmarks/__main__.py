@@ -1,10 +1,10 @@
-"""python -m benchmarks classify [--problems a,b] [--contenders a,b] [--json] [--output FILE]."""
+"""python -m benchmarks {classify,kernels,tag} [--json] [--output FILE] [options]."""
 
 import sys
 
-from benchmarks import classify, kernels
+from benchmarks import classify, kernels, tag
 
-RUNNERS = {"classify": classify.main, "kernels": kernels.main}
+RUNNERS = {"classify": classify.main, "kernels": kernels.main, "tag": tag.main}
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in RUNNERS:

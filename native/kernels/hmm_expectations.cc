@@ -8,8 +8,8 @@ namespace loglinear {
 namespace {
 
 struct Macro {
-  std::size_t column;    // place among the attribute's values
-  std::int64_t distance; // from the token, >= 0
+  std::size_t column;     // place among the attribute's values
+  std::int64_t distance;  // from the token, >= 0
   std::int32_t view;
 };
 
@@ -204,8 +204,9 @@ void check_templates(const ObservationTemplates& templates, const ViewTables& vi
 
 void check_keys(const AttributeKeys& keys, const ObservationTemplates& templates, const ViewTables& views) {
   const std::size_t n = keys.template_of.size(), n_templates = templates.ptr.size() - 1;
-  require(keys.width == 0 ? keys.values.empty() : keys.values.size() / keys.width == n && keys.values.size() % keys.width == 0,
-          "expectations: attributes need one row of values each");
+  const bool rows_fit = keys.width == 0 ? keys.values.empty()
+                                        : keys.values.size() / keys.width == n && keys.values.size() % keys.width == 0;
+  require(rows_fit, "expectations: attributes need one row of values each");
   for (std::size_t a = 0; a < n; ++a) {
     const std::int32_t t = keys.template_of[a];
     require(t >= 0 && static_cast<std::size_t>(t) < n_templates, "expectations: a template number is out of range");

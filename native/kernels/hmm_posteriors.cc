@@ -115,11 +115,12 @@ class Recursion {
   // A first-order chain: the states before `a`, which is at token t.
   void triples_into(std::size_t t, std::size_t a, std::size_t code, double rest, std::vector<double>& triples) {
     const double enter = emission(t, a) / scale_[t] * rest;
+    const auto all = chain_.indices.begin();
     for (std::size_t z = 0; z < S(); ++z) {
-      const auto first = chain_.indices.begin() + chain_.indptr[z], last = chain_.indices.begin() + chain_.indptr[z + 1];
-      const auto at = std::lower_bound(first, last, static_cast<std::int32_t>(a));
+      const auto last = all + chain_.indptr[z + 1];
+      const auto at = std::lower_bound(all + chain_.indptr[z], last, static_cast<std::int32_t>(a));
       if (at == last || *at != static_cast<std::int32_t>(a)) continue;
-      triples[chain_.label[z] * L() * L() + code] += alpha(t - 1)[z] * chain_.values[at - chain_.indices.begin()] * enter;
+      triples[chain_.label[z] * L() * L() + code] += alpha(t - 1)[z] * chain_.values[at - all] * enter;
     }
   }
 
@@ -192,8 +193,9 @@ void posterior_counts(ThreadPool& pool, const StateChain& chain, const LabelledS
     for (std::size_t c = 0; c < n; ++c) {
       add_attributes(data, features, marginals[c], data.sequence_ptr[cuts[first + c]],
                      data.sequence_ptr[cuts[first + c + 1]], out.first(n_node), out.subspan(n_node, n_pair));
-      for (std::size_t f = 0; f < n_transition; ++f) transition_out[f] += marginals[c].pairs[features.transition_code[f]];
-      for (std::size_t f = 0; f < n_trigram; ++f) trigram_out[f] += marginals[c].triples[features.trigram_code[f]];
+      const Marginals& m = marginals[c];
+      for (std::size_t f = 0; f < n_transition; ++f) transition_out[f] += m.pairs[features.transition_code[f]];
+      for (std::size_t f = 0; f < n_trigram; ++f) trigram_out[f] += m.triples[features.trigram_code[f]];
     }
   }
 }

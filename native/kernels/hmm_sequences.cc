@@ -79,8 +79,8 @@ struct Sampler {
   }
 
   bool next(double u, std::size_t& state) const {
-    const auto begin = static_cast<std::size_t>(chain.indptr[state]), end = static_cast<std::size_t>(chain.indptr[state + 1]);
-    const std::span<const double> row(steps.sums.data() + begin, end - begin);
+    const auto begin = static_cast<std::size_t>(chain.indptr[state]);
+    const std::span<const double> row(steps.sums.data() + begin, chain.indptr[state + 1] - chain.indptr[state]);
     const double stay = row.empty() ? 0.0 : row.back();
     const double total = stay + chain.leave[state];
     if (stay == 0.0) return false;
@@ -111,6 +111,48 @@ Sampler make_sampler(const StateChain& chain, const std::vector<std::span<const 
   }
   return sampler;
 }
+
+constexpr double kImpossible = -std::numeric_limits<double>::infinity();
+
+class Forward {
+ public:
+  explicit Forward(const StateChain& chain)
+      : chain_(chain), alpha_(chain.n_states()), next_(chain.n_states()), emission_(chain.n_labels) {}
+
+  // Of one sequence with at least one token; scores [n][L].
+  double log_probability(std::span<const double> scores) {
+    const std::size_t L = chain_.n_labels;
+    double total = 0.0;
+    alpha_.assign(chain_.enter.begin(), chain_.enter.end());
+    for (std::size_t at = 0; at < scores.size(); at += L) {
+      if (at > 0) {
+        chain_.step_forward(alpha_, next_);
+        std::swap(alpha_, next_);
+      }
+      const double gained = emit(scores.subspan(at, L));
+      if (!(gained > kImpossible)) return kImpossible;
+      total += gained;
+    }
+    const double last = std::inner_product(alpha_.begin(), alpha_.end(), chain_.leave.begin(), 0.0);
+    return last > 0.0 ? total + std::log(last) : kImpossible;
+  }
+
+ private:
+  // Multiplies by the emissions and scales to a sum of one; the logarithm of what was scaled away.
+  double emit(std::span<const double> row) {
+    const double top = *std::max_element(row.begin(), row.end());
+    if (!(top > kImpossible)) return kImpossible;
+    for (std::size_t y = 0; y < row.size(); ++y) emission_[y] = std::exp(row[y] - top);
+    double sum = 0.0;
+    for (std::size_t s = 0; s < alpha_.size(); ++s) sum += alpha_[s] *= emission_[chain_.label[s]];
+    if (!(sum > 0.0)) return kImpossible;
+    for (double& a : alpha_) a /= sum;
+    return top + std::log(sum);
+  }
+
+  const StateChain& chain_;
+  std::vector<double> alpha_, next_, emission_;
+};
 
 }  // namespace
 
@@ -143,48 +185,20 @@ SampledSequences sample_sequences(ThreadPool& pool, const StateChain& chain,
 void input_log_probabilities(ThreadPool& pool, const StateChain& chain, std::span<const std::int64_t> sequence_ptr,
                              std::span<const double> scores, std::span<double> out) {
   chain.check();
-  const std::size_t L = chain.n_labels, S = chain.n_states();
-  require(sequence_ptr.size() == out.size() + 1 && sequence_ptr.front() == 0, "forward: one result per sequence is needed");
+  const std::size_t L = chain.n_labels;
+  require(sequence_ptr.size() == out.size() + 1 && sequence_ptr.front() == 0,
+          "forward: one result per sequence is needed");
   for (std::size_t i = 0; i < out.size(); ++i)
     require(sequence_ptr[i + 1] >= sequence_ptr[i], "forward: sequence_ptr decreases");
   require(scores.size() % L == 0 && static_cast<std::size_t>(sequence_ptr.back()) == scores.size() / L,
           "forward: scores need one row per token and one column per label");
-  const double mass = std::accumulate(chain.enter.begin(), chain.enter.end(), 0.0);
-  constexpr double kImpossible = -std::numeric_limits<double>::infinity();
-
+  const double empty = 1.0 - std::accumulate(chain.enter.begin(), chain.enter.end(), 0.0);
   parallel_for(pool, out.size(), 16, [&](std::size_t begin, std::size_t end) {
-    std::vector<double> alpha(S), next(S), emission(L);
+    Forward forward(chain);
     for (std::size_t i = begin; i < end; ++i) {
-      double total = 0.0;
-      alpha.assign(chain.enter.begin(), chain.enter.end());
-      for (std::int64_t t = sequence_ptr[i]; t < sequence_ptr[i + 1]; ++t) {
-        if (t > sequence_ptr[i]) {
-          chain.step_forward(alpha, next);
-          std::swap(alpha, next);
-        }
-        const auto row = scores.subspan(static_cast<std::size_t>(t) * L, L);
-        const double top = *std::max_element(row.begin(), row.end());
-        if (!(top > kImpossible)) {
-          total = kImpossible;
-          break;
-        }
-        for (std::size_t y = 0; y < L; ++y) emission[y] = std::exp(row[y] - top);
-        double sum = 0.0;
-        for (std::size_t s = 0; s < S; ++s) sum += alpha[s] *= emission[chain.label[s]];
-        if (!(sum > 0.0)) {
-          total = kImpossible;
-          break;
-        }
-        for (double& a : alpha) a /= sum;
-        total += top + std::log(sum);
-      }
-      if (total > kImpossible) {
-        double last = 1.0 - mass;
-        if (sequence_ptr[i + 1] > sequence_ptr[i]) last = std::inner_product(alpha.begin(), alpha.end(), chain.leave.begin(), 0.0);
-        else if (last < 1e-12) last = 0.0;
-        total = last > 0.0 ? total + std::log(last) : kImpossible;
-      }
-      out[i] = total;
+      const auto from = static_cast<std::size_t>(sequence_ptr[i]), to = static_cast<std::size_t>(sequence_ptr[i + 1]);
+      if (from == to) out[i] = empty > 1e-12 ? std::log(empty) : kImpossible;  // below that, it is rounding
+      else out[i] = forward.log_probability(scores.subspan(from * L, (to - from) * L));
     }
   });
 }

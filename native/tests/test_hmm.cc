@@ -48,7 +48,9 @@ TEST(expectations_of_a_geometric_chain) {
   CHECK(near(expected({-1, 1}, {-2, -3}), 0.25));                 // the only token
   CHECK(near(expected({-2}, {-2}), 0.75));                        // the second token
   CHECK(near(expected({-2, -1}, {-2, 0}), 0.75 * 0.6));
-  for (const auto& [offset, value] : {std::pair{0, -1}, {0, -2}, {0, -3}, {1, -2}, {-1, -3}, {-1, -4}, {-2, -2147483647}})
+  const std::vector<std::pair<std::int32_t, std::int32_t>> impossible{{0, -1},  {0, -2},  {0, -3}, {1, -2},
+                                                                      {-1, -3}, {-1, -4}, {-2, -2147483647}};
+  for (const auto& [offset, value] : impossible)
     CHECK(expected({offset}, {value}) == 0.0);
   CHECK(expected({-2, -1}, {0, -2}) == 0.0);  // a token before the first one
   CHECK(expected({1, 2}, {-3, 1}) == 0.0);

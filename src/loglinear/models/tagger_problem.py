@@ -9,6 +9,7 @@ import numpy as np
 
 from loglinear import penalties
 from loglinear.base_models.counts import feature_counts, mean_counts
+from loglinear.base_models.empirical import empirical_expectations
 from loglinear.base_models.expectations import expectations
 from loglinear.base_models.hmm import HMM
 from loglinear.base_models.locally_uniform import locally_uniform
@@ -89,7 +90,8 @@ class TaggerProblem:
         assert hmm is not None
         assert columns is not None
         if self.base == "empirical":  # eq. 16: labels from the HMM, inputs as they are
-            return self._empirical(hmm, columns, counts)
+            ids = [np.ascontiguousarray(c) for c in columns.ids]
+            return empirical_expectations(hmm, self.features, self.data, ids, n_threads)
         if self.expectation == "exact":
             if not isinstance(self.featuriser, TemplateFeatures):
                 raise ValueError("exact expectations need templates; use expectation='sample' or base='empirical'")
@@ -101,13 +103,6 @@ class TaggerProblem:
         return sampled_expectations(
             hmm, self.features, attributes, self.n_samples, rng, smoothing=1.0, prior=prior, n_threads=n_threads
         )
-
-    def _empirical(self, hmm: HMM, columns: Columns, counts: Any) -> FloatArray:
-        """The gradient of the CRF over base q0 at zero is E[f] - f(true): one pass of inference, once."""
-        chain = ChainLoss(self.data, self.features, base=hmm_base(hmm, columns), n_threads=self.settings.n_threads)
-        gradient = np.empty(self.features.n_weights)
-        chain.value_and_gradient(np.zeros_like(gradient), gradient)
-        return gradient / self.data.n_examples + mean_counts(counts)
 
     def objective(self, strength: float) -> Objective:
         """Loss + penalty."""
