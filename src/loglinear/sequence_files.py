@@ -63,6 +63,11 @@ class Sequences:
         """Number of tokens."""
         return self.X.n_tokens
 
+    @property
+    def n_columns(self) -> int | None:
+        """Number of columns besides the label; None for attributes."""
+        return self.X.n_columns if isinstance(self.X, Columns) else None
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -95,14 +100,16 @@ def read_sequences(
     encoding: str = "utf-8",
     *,
     label_column: int | None = -1,
+    n_columns: int | None = None,
     comments: bool = False,
     n_threads: int | None = None,
 ) -> Sequences:
     """Read a whole file (plain, gzip, xz, or ``-``).
 
-    ``label_column`` is that of the label in conll, from 0, or negative from the last; None where there is none.
+    ``label_column`` is that of the label in conll, from 0, or negative from the last; None where there is none. A file
+    is refused where ``n_columns`` is given and there are not so many besides the label.
     """
-    layout = Layout(format, encoding, label_column, comments=comments, n_threads=n_threads)
+    layout = Layout(format, encoding, label_column, n_columns, comments, n_threads)
     return parse_sequences(read_bytes(source), name_of(source), layout)
 
 
@@ -144,13 +151,13 @@ def _check_columns(found: ConllData, layout: Layout) -> None:
         raise FormatError(message, found.source, line)
     if layout.n_columns is None or n - layout.labelled == layout.n_columns:
         return
-    expected = f"{layout.n_columns}{' and the label' if layout.labelled else ''}"
+    expected = f"{layout.n_columns}, as in training{', and the label' if layout.labelled else ''}"
     hint = ""
     if not layout.labelled and n == layout.n_columns + 1:
         hint = "; if the last is the label, say so (--labelled)"
     if layout.labelled and n == layout.n_columns:
         hint = "; is the label missing?"
-    raise FormatError(f"found {n} columns, but the model reads {expected}{hint}", found.source, line)
+    raise FormatError(f"found {n} columns, but there should be {expected}{hint}", found.source, line)
 
 
 def _separator(data: bytes) -> str:

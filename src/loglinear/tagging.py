@@ -19,7 +19,15 @@ from loglinear.features.vocabulary import pack_strings
 from loglinear.formats.conll import CodedColumn, format_conll
 from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
 from loglinear.models import Tagger, load
-from loglinear.sequence_files import BLOCK, Layout, Sequences, blocks, format_for_training, layout_for
+from loglinear.sequence_files import (
+    BLOCK,
+    Layout,
+    Sequences,
+    blocks,
+    format_for_training,
+    layout_for,
+    parse_sequences,
+)
 
 
 def tag_file(
@@ -36,6 +44,12 @@ def tag_file(
     """The text of a file with predicted labels, piece by piece; see :func:`tag`."""
     for sequences in blocks(source, layout, block):
         yield tag(model, sequences, nbest=nbest, marginals=marginals, constraint=constraint, as_json=as_json)
+
+
+def tag_text(model: Tagger, text: bytes, layout: Layout | None = None, **options: Any) -> bytes:
+    """Text in, text with labels out; without a layout, as the model was trained but without labels. See :func:`tag`."""
+    layout = layout_for(model, label_column=None, n_threads=model.n_threads) if layout is None else layout
+    return tag(model, parse_sequences(text, "<text>", layout), **options)
 
 
 def tag(

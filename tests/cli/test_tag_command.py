@@ -18,7 +18,7 @@ from loglinear import Tagger
 from loglinear.formats import read_conll
 from loglinear.metrics import span_scores
 from loglinear.sequence_files import Layout, blocks, layout_for, read_sequences
-from loglinear.tagging import read_constraint, tag_file
+from loglinear.tagging import read_constraint, tag_file, tag_text
 
 TEMPLATES = "U0:%x[0,0]\nU1:%x[-1,0]\nU2:%x[1,1]\nU3:%x[0,1]\nB\n"
 
@@ -118,6 +118,18 @@ def test_tuning_and_continuing(place: Path, tmp_path: Path) -> None:
     assert "its templates is" in sentence(again)
 
 
+def test_held_out_sequences_are_looked_at_before_training(place: Path, tmp_path: Path) -> None:
+    dev, model = tmp_path / "dev.conll", tmp_path / "m.ll"
+    dev.write_text("the B-NP\n")
+    args = ("tag", "train", place / "train.conll", "-o", model, "--templates", place / "templates", "--dev", dev)
+    assert "dev.conll:1: found 2 columns" in sentence(invoke(*args))
+    dev.write_text("the D OTHER\n")  # of no scheme: it must not cost the model
+    done = invoke(*args, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["dev_score"] == 0.0
+    assert model.exists()
+
+
 def test_templates_are_listed(place: Path) -> None:
     done = invoke("tag", "train", "--templates", "list")
     assert done.exit_code == 0
@@ -196,6 +208,7 @@ def test_blocks_do_not_change_the_text(place: Path, options: dict) -> None:
     model = loglinear.load(place / "columns.ll")
     layout, source = layout_for(model, label_column=None), place / "new.conll"
     whole = b"".join(tag_file(model, source, layout, **options))
+    assert tag_text(model, source.read_bytes(), **options) == whole
     pieces = list(tag_file(model, source, layout, block=100, **options))
     assert len(pieces) > 5
     assert b"".join(pieces) == whole
@@ -377,10 +390,10 @@ def test_one_label_only(place: Path, tmp_path: Path) -> None:
 def test_columns_that_are_not_the_model_s(place: Path) -> None:
     model = place / "columns.ll"
     message = sentence(invoke("tag", "predict", model, place / "test.conll"))
-    assert "test.conll:1: found 3 columns, but the model reads 2" in message
+    assert "test.conll:1: found 3 columns, but there should be 2, as in training" in message
     assert "--labelled" in message
     assert "is the label missing?" in sentence(invoke("tag", "eval", model, place / "new.conll"))
-    assert "but the model reads 2" in sentence(invoke("tag", "predict", model, stdin="a\nb\n"))
+    assert "but there should be 2" in sentence(invoke("tag", "predict", model, stdin="a\nb\n"))
 
 
 def test_models_of_another_kind(folder: Path, place: Path) -> None:

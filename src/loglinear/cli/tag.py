@@ -133,15 +133,11 @@ def train(
     model = make_tagger(continued, settings)
     format = training_format(model, data, format)
 
-    def read(source: str) -> Any:
-        return read_sequences(
-            source, format, encoding, label_column=label_column, comments=comments, n_threads=threads
-        )
-
-    sequences, held_out = read(data), tune or dev
+    reading: dict[str, Any] = {"label_column": label_column, "comments": comments, "n_threads": threads}
+    sequences, held_out = read_sequences(data, format, encoding, **reading), tune or dev
     extra = {}
     if held_out is not None:
-        scored = read(held_out)
+        scored = read_sequences(held_out, format, encoding, n_columns=sequences.n_columns, **reading)
         extra = {"X_dev": scored.X, "y_dev": scored.labels}
     model.fit(sequences.X, sequences.labels, **extra)
     with console.naming(output):
@@ -195,7 +191,8 @@ def _summary(model: Any, sequences: Any, output: str) -> dict[str, Any]:
 
 def _print_summary(s: dict[str, Any]) -> None:
     counted = s["estimator"] == "hmm"
-    facts = [(name, f"{s[name]:,}") for name in ("sequences", "tokens", "labels", "attributes")]
+    shown = ("sequences", "tokens", "labels") if counted else ("sequences", "tokens", "labels", "attributes")
+    facts = [(name, f"{s[name]:,}") for name in shown]
     facts.append(("estimator", s["estimator"]))
     if not counted:
         facts += [

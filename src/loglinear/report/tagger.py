@@ -8,11 +8,16 @@ from loglinear.models import Tagger
 from loglinear.report.heat_map import attribute_table, strongest_attributes, transition_table
 from loglinear.report.html import Section
 
-_MOST_LABELS = 12  # of a heat map that fits a terminal
+_MOST_LABELS, _WIDTH = 12, 110  # of a heat map that fits a terminal
 
 
-def tagger_sections(model: Tagger, top: int = 10, most: int = _MOST_LABELS) -> list[Section]:
-    """Transitions between the ``most`` labels with the largest weights, and ``top`` attributes per label."""
+def tagger_sections(model: Tagger, top: int = 10, most: int | None = None) -> list[Section]:
+    """Transitions between the ``most`` labels with the largest weights, and ``top`` attributes per label.
+
+    Unless given, ``most`` is what fits a terminal.
+    """
+    width = 3 + sum(max(6, len(label)) for label in model.classes_) // len(model.classes_)
+    most = max(4, min(_MOST_LABELS, _WIDTH // width - 1)) if most is None else most
     heat_map = transition_table(model.classes_, model.transition_matrix(), most=most)
     sections = [Section("Transitions", ["Weights from label to label: red attracts, blue repels."], tables=[heat_map])]
     weights = _state_weights(model)
