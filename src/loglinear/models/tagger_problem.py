@@ -25,6 +25,7 @@ from loglinear.losses.chain import ChainLoss
 from loglinear.losses.m_estimation import MEstimationLoss
 from loglinear.minimise import Callback
 from loglinear.objective import Objective
+from loglinear.protocols import Smooth
 from loglinear.structure import FloatArray
 from loglinear.threads import pool
 from loglinear.training import Settings, Solution, train
@@ -120,7 +121,14 @@ class TaggerProblem:
     ) -> Solution:
         """Train, from ``start`` or zero."""
         strength = self.settings.strength if strength is None else strength
-        return train(self.objective(strength), self.settings, start, callback=callback, checkpoint=checkpoint)
+        objective, settings = self.objective(strength), self.settings
+        name, options = settings.solver, dict(settings.solver_options)
+        if name == "auto" and isinstance(objective.penalty, Smooth):
+            name = "lbfgs"  # evaluations are cheap beside the many that a Newton step of a chain or M-estimate takes
+        if name == "lbfgs" and objective.n_weights < 2_000_000:
+            options.setdefault("memory", 12)
+        settings = replace(settings, solver=name, solver_options=options)
+        return train(objective, settings, start, callback=callback, checkpoint=checkpoint)
 
     def m_estimate(self, strength: float) -> FloatArray:
         """Weights for a CRF to start from: the M-estimate together with log q0 (Smith, Vail and Lafferty, section 6).
