@@ -150,9 +150,8 @@ def second_order(folder: Path) -> dict:
 
 def text_to_tags(folder: Path) -> dict:
     """Raw CoNLL text in memory to raw text with labels, as `loglinear tag predict` does it."""
-    from loglinear.tagging import tag_text
-
     import loglinear
+    from loglinear.tagging import tag_text
 
     tagger = loglinear.load(folder / "chunking.ll")
     tagger.n_threads = 2

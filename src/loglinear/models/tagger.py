@@ -413,7 +413,9 @@ class Tagger(BaseEstimator):
         """F1 of spans where labels follow a scheme (BIO, IOBES), else the share of right labels."""
         from loglinear.metrics import span_scores
 
-        result = span_scores([list(labels) for labels in y], self.predict(X), self.scheme_)
+        gold = [list(labels) for labels in y]
+        scheme = None if self.scheme_ is None else schemes.detect([*self.classes_, *itertools.chain(*gold)])
+        result = span_scores(gold, self.predict(X), scheme)
         return float(result.accuracy if result.f1 is None else result.f1)
 
     # ---- looking inside ---------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def save(model: Any, path: Any) -> None:
     arrays["weights"] = weights
     arrays["classes"], arrays["class_offsets"] = pack_strings(model.classes_)
     settings: dict[str, Any] = {"parameters": as_json(model.get_params(deep=False))}
-    settings["reads_columns"] = reader.reads_columns
+    settings["reads_columns"], settings["n_columns"] = reader.reads_columns, reader.n_columns
     parts = {"featuriser": featuriser, "oov": reader.oov}
     for name, part in parts.items():
         if part is not None:
@@ -83,7 +83,9 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
             parameters["constraint"] = tuple((str(a), str(b)) for a, b in parameters["constraint"])
         model = cls(**parameters)
         model._settings()
-        reads_columns = bool(settings["reads_columns"])
+        reads_columns, n_columns = bool(settings["reads_columns"]), settings.get("n_columns")
+        if n_columns is not None and (type(n_columns) is not int or n_columns < 1):
+            raise ValueError("n_columns must be a positive number")
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's settings are damaged ({error})") from None
     blob, offsets = require(source, archive, "classes", "|u1", 1), require(source, archive, "class_offsets", "<i8", 1)
@@ -95,7 +97,7 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         raise ModelFileError(f"{source}: the labels are damaged ({error})") from None
     featuriser = _part(archive, source, "featuriser")
     oov = _part(archive, source, "oov")
-    model.reader_ = TokenReader(featuriser, oov, reads_columns)
+    model.reader_ = TokenReader(featuriser, oov, reads_columns, n_columns)
     lists = {name: require(source, archive, name, dtype, 1) for name, dtype in _LISTS.items()}
     weights = require(source, archive, "weights", "<f8", 1)
     features = ChainFeatures(len(model.classes_), **lists)
@@ -166,7 +168,7 @@ def from_crfsuite_dump(cls: Any, source: Any) -> Any:
         np.empty(0, dtype=np.int32),
     )
     blob, offsets = pack_strings(list(attribute))
-    arrays = {"vocabulary_blob": blob, "vocabulary_offsets": offsets}
+    arrays = {"attribute_blob": blob, "attribute_offsets": offsets}
     model.reader_ = TokenReader(AttributeFeatures.from_arrays({}, arrays), None, False)
     model.hmm_, model.scheme_ = None, schemes.detect(model.classes_)
     model._learn(features, np.array([w for _, w in states] + [w for _, w in steps], dtype=np.float64))

@@ -38,6 +38,7 @@ class TokenReader:
     featuriser: TokenFeaturiser | None
     oov: OovMap | None
     reads_columns: bool
+    n_columns: int | None = None  # those of training, where it reads columns
 
     @classmethod
     def make(
@@ -66,6 +67,8 @@ class TokenReader:
             if isinstance(X, AttributeSequences):
                 raise TypeError("the model reads columns under templates, but these are attributes")
             source: Any = X if isinstance(X, Columns) else Columns.from_lists(X)
+            if how == "fit_transform":
+                self.n_columns = source.n_columns
             if self.oov is not None:
                 source = self.oov.fit_transform(source) if how == "fit_transform" else self.oov.transform(source)
             columns = source
