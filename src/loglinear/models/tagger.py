@@ -211,7 +211,7 @@ class Tagger(BaseEstimator):
                 n_samples=self.n_samples,
             )
             if self.initialise is not None and start is None:
-                start = problem.m_estimate(self.strength_ / data.n_examples)
+                start = problem.m_estimate()
             solution = self._solve(problem, start, X_dev, y_dev)
             self._learn(features, solution.weights)
             result = solution.result
