@@ -39,6 +39,7 @@ def main(arguments: list[str]) -> None:
         folder = os.environ.get("LOGLINEAR_DATA")
         if folder is None:
             raise SystemExit("set LOGLINEAR_DATA to a folder with conll2000/ and wnut17/")
+        grid = "" if options.grid == 7 else f" --grid {options.grid}"
         experiment = Experiment(
             Path(folder),
             results,
@@ -48,7 +49,7 @@ def main(arguments: list[str]) -> None:
             long_iterations=8 if options.quick else 400,
             budget=options.budget,
             n_threads=options.threads,
-            command=f"python experiments/m_estimation.py --part {options.part}" + " --quick" * options.quick,
+            command=f"python experiments/m_estimation.py --part {options.part}{grid}" + " --quick" * options.quick,
         )
         for part in PARTS if options.part == "all" else [options.part]:
             began = time.perf_counter()

@@ -50,11 +50,16 @@ class Results:
         temporary.replace(self.path)
 
 
-def origin(command: str, n_threads: int) -> Json:
-    """Where a measurement comes from."""
+def head() -> str:
+    """The commit that runs."""
     git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    return git.stdout.strip() or "unknown"
+
+
+def origin(commits: set[str], command: str, n_threads: int) -> Json:
+    """Where a measurement comes from; runs kept from before may be of other commits."""
     return {
-        "commit": git.stdout.strip() or "unknown",
+        "commit": ", ".join(sorted(commits)),
         "command": command,
         "machine": f"{platform.machine()}, {_core.simd_name()}, {n_threads} thread{'s' * (n_threads > 1)}, "
         f"Python {platform.python_version()}",
@@ -82,6 +87,7 @@ class Experiment:
         self.grid = [*(float(f"{c:.4g}") for c in np.geomspace(0.1, 10.0, n_grid)), math.inf]
         self.iterations, self.long_iterations = iterations, long_iterations
         self.budget, self.n_threads, self.command = budget, n_threads, command
+        self._commits: set[str] = set()  # of the runs that the present part has used
         self._chain: tuple[Any, Chain] | None = None
         self._all_labels: Corpus | None = None
         self._corpus: Corpus | None = None
@@ -102,7 +108,8 @@ class Experiment:
 
     def keep(self, part: str, found: Json) -> None:
         """Store what a part found, with its origin."""
-        self.results.parts[part] = {**found, **origin(self.command, pool(self.n_threads).size)}
+        commits, self._commits = self._commits or {head()}, set()
+        self.results.parts[part] = {**found, **origin(commits, self.command, pool(self.n_threads).size)}
         self.results.save()
 
     # ---- single runs --------------------------------------------------------------------------------------------
@@ -120,7 +127,7 @@ class Experiment:
         if key not in self.results.runs:
             chain = self.chain(family, n)
             found: Json = {"c": str(c), "seconds": 0.0, "preparation": chain.seconds}  # str: JSON has no infinity
-            found["n_features"] = chain.features.n_weights
+            found |= {"n_features": chain.features.n_weights, "commit": head()}
             weights = None
             if chain.problem is not None:
                 solution = chain.solve(c, callback=unbounded if math.isinf(c) else None)
@@ -132,6 +139,7 @@ class Experiment:
             self.results.save()
             say(f"{family.estimator} {family.templates} {family.base} c={c:g} n={n}: {found['seconds']:.1f} s,",
                 f"F1 {found['tune']['f1']:.2f} {found['test']['f1']:.2f}")  # fmt: skip
+        self._commits.add(self.results.runs[key]["commit"])
         return self.results.runs[key]
 
     def tuned(self, family: Family, measure: str = "f1", n: int | None = None) -> Json:
