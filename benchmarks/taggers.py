@@ -150,9 +150,8 @@ def second_order(folder: Path) -> dict:
 
 def text_to_tags(folder: Path) -> dict:
     """Raw CoNLL text in memory to raw text with labels, as `loglinear tag predict` does it."""
-    from loglinear.tagging import tag_text
-
     import loglinear
+    from loglinear.tagging import tag_text
 
     tagger = loglinear.load(folder / "chunking.ll")
     tagger.n_threads = 2
@@ -239,8 +238,7 @@ def evaluation(folder: Path) -> dict:
     }
 
 
-def _many_labels(folder: Path, machine: str, transitions: str, max_iterations: int) -> dict:
-    from loglinear import Tagger
+def _many_labels(folder: Path, tagger) -> dict:
     from loglinear.features import Columns
     from loglinear.formats import read_conll
 
@@ -248,12 +246,7 @@ def _many_labels(folder: Path, machine: str, transitions: str, max_iterations: i
         columns = Columns.from_conll(read_conll(folder / name))
         return columns.without(2).without(1), columns.column(2)
 
-    X, y = read("imst.train.tsv")
-    tagger = Tagger(
-        templates="pos", strength=1.0, machine=machine, transitions=transitions, max_iterations=max_iterations,
-        n_threads=2, verbose=0,
-    )  # fmt: skip
-    tagger.fit(X, y)
+    tagger.fit(*read("imst.train.tsv"))
     peak = megabytes()
     X_test, gold = read("imst.test.tsv")
     start = time.perf_counter()
@@ -264,6 +257,7 @@ def _many_labels(folder: Path, machine: str, transitions: str, max_iterations: i
         "seconds": tagger.fit_seconds_,
         "evaluations": tagger.history_.evaluations[-1],
         "s per evaluation": tagger.history_.time[-1] / tagger.history_.evaluations[-1],
+        "first objective": tagger.history_.objective[0],
         "objective": tagger.objective_,
         "labels": len(tagger.classes_),
         "weights": int(tagger.weights_.size),
@@ -276,12 +270,21 @@ def _many_labels(folder: Path, machine: str, transitions: str, max_iterations: i
 
 def many_labels_sparse(folder: Path) -> dict:
     """981 labels: weights for the transitions that occur, the others possible with weight zero."""
-    return _many_labels(folder, "auto", "observed", 300)
+    from loglinear import Tagger
+
+    tagger = Tagger(templates="pos", max_iterations=300, n_threads=2, verbose=0)
+    result = _many_labels(folder, tagger)
+    tagger.save(folder / "imst.ll")
+    return result
 
 
 def many_labels_dense(folder: Path) -> dict:
-    """981 labels: a weight for each of the 962,361 transitions, as many steps as the time allows."""
-    return _many_labels(folder, "dense", "all", 15)
+    """981 labels: a weight for each of the 962,361 transitions, from the sparse model on, a few steps."""
+    from loglinear import Tagger
+
+    tagger = Tagger.from_pretrained(folder / "imst.ll")
+    tagger.set_params(machine="dense", transitions="all", max_iterations=8, n_threads=2)
+    return _many_labels(folder, tagger)
 
 
 ROLES = {

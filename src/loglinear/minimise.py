@@ -212,8 +212,10 @@ def _reason(
         return "converged"
     if state.finished:
         return state.finished
-    if decrease_tolerance and len(history.objective) > 5 and math.isfinite(state.violation):
-        gain = history.objective[-6] - state.value
+    values = history.objective
+    # A step that was refused says nothing: a trust region that begins too large refuses many.
+    if decrease_tolerance and len(values) > 5 and math.isfinite(state.violation) and state.value < values[-2]:
+        gain = values[-6] - state.value
         if gain <= decrease_tolerance * max(abs(state.value), 1e-300):
             return "the objective hardly decreases any more"
     if iteration >= max_iterations:

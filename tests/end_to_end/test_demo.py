@@ -18,7 +18,8 @@ def test_the_quick_demonstration(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.stderr
     assert done.stderr == ""  # not a terminal
     report = json.loads(done.stdout)
-    comparison, learnt, decision, race = (section["tables"][0] for section in report["sections"])
+    tables = [section["tables"] for section in report["sections"]]
+    comparison, learnt, decision, race = (table[0] for table in tables[:4])
     l2 = [row for row in comparison if row["penalty"] == "l2"]
     assert [row["solver"].split()[0] for row in l2] == ["auto", "lbfgs", "newton", "clustered"]
     assert all(row["optimal"] == "yes" for row in comparison)
@@ -29,8 +30,27 @@ def test_the_quick_demonstration(tmp_path: Path) -> None:
     assert len(learnt) == 6
     assert decision[-1]["feature"] == "(all other features)"
     assert all(0 <= row["relative gap"] < 1e-6 for row in race)
+    check_taggers(*tables[4:])
     text = page.read_text()
     assert "A race to the optimum" in text
+    assert "A line with more than one reading" in text
+
+
+def check_taggers(comparison: list, learnt: list, readings: list) -> None:
+    """Equal features: conditional estimators beat the M-estimate, which beats the HMM it corrects."""
+    accuracy = {row["estimator"]: row["accuracy"] for row in comparison[0]}
+    assert list(accuracy) == ["crf", "memm", "pseudolikelihood", "m-estimation", "hmm"]
+    assert min(accuracy[name] for name in ("crf", "memm", "pseudolikelihood")) > accuracy["m-estimation"]
+    assert accuracy["m-estimation"] > accuracy["hmm"] > 0.7
+    assert all(row["F1 of names"] < row["accuracy"] for row in comparison[0])
+    heat_map, attributes = learnt
+    assert len(heat_map) == 8
+    assert "U01:def" in next(row for row in attributes if row["label"] == "definition-function")[
+        "attributes that speak for it"
+    ]
+    probabilities = [float(readings[0][-1][f"reading {rank}"]) for rank in (1, 2, 3)]
+    assert probabilities == sorted(probabilities, reverse=True)
+    assert sum(probabilities) <= 1.0
 
 
 def test_the_corpus_is_the_same_every_time_and_hides_the_answer() -> None:

@@ -46,6 +46,21 @@ def test_stops_on_relative_decrease_and_iterations(objective):
     assert (few.n_iterations, few.status, few.converged) == (3, "max_iterations reached", False)
 
 
+class _FirstRefuses(solvers.Lbfgs):
+    """Stays where it is for eight steps, as a trust region that begins too large does."""
+
+    def step(self, objective, state):
+        state.refused = getattr(state, "refused", 0) + 1
+        if state.refused > 8:
+            super().step(objective, state)
+
+
+def test_refused_steps_are_not_taken_for_the_end(objective):
+    result = minimise(objective, _FirstRefuses(), tolerance=1e-6, decrease_tolerance=1e-9)
+    assert result.history.objective[0] == result.history.objective[8] > result.value
+    assert result.converged
+
+
 def test_floating_point_limit_ends_the_run(objective):
     for solver in (solvers.Lbfgs(), solvers.Newton(), solvers.Owlqn()):
         result = minimise(objective, solver, tolerance=0.0, max_iterations=5000)

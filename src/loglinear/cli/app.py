@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from loglinear.cli import classify, demo, inspect
+from loglinear.cli import classify, demo, inspect, tag
 
 
 def _version(wanted: bool) -> None:
@@ -33,5 +33,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(classify.app, name="classify")
+app.add_typer(tag.app, name="tag")
 app.command("inspect")(inspect.inspect)
 app.command("demo")(demo.demo)

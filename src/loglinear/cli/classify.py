@@ -6,35 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from loglinear.cli import console
+from loglinear.cli import choices, console
 
 app = typer.Typer(help="Train, evaluate and use maximum-entropy classifiers.", no_args_is_help=True)
-
-
-def _list_penalties(value: str) -> str:
-    if value == "list":
-        from loglinear.penalties import PENALTIES
-
-        _list(PENALTIES.describe())
-    return value
-
-
-def _list_solvers(value: str) -> str:
-    if value == "list":
-        from loglinear.solvers import SOLVERS
-
-        _list(
-            [
-                ("auto", "The solver that suits the loss and the penalty; training says which and why."),
-                *SOLVERS.describe(),
-            ]
-        )
-    return value
-
-
-def _list(described: list[tuple[str, str]]) -> None:
-    console.print_facts(described)
-    raise typer.Exit
 
 
 def _ngrams(text: str) -> tuple[int, ...]:
@@ -66,7 +40,10 @@ def train(
     penalty: Annotated[
         str,
         typer.Option(
-            metavar="l2|l1|elastic_net|none|list", callback=_list_penalties, is_eager=True, help="list: describe all."
+            metavar="l2|l1|elastic_net|none|list",
+            callback=choices.list_penalties,
+            is_eager=True,
+            help="list: describe all.",
         ),
     ] = "l2",
     strength: Annotated[float, typer.Option(help="Weight of the penalty; 1/C of scikit-learn.")] = 1.0,
@@ -76,7 +53,10 @@ def train(
         str | None, typer.Option(metavar="FILE|cv", help="Choose the strength on held-out examples.")
     ] = None,
     solver: Annotated[
-        str, typer.Option(metavar="auto|NAME|list", callback=_list_solvers, is_eager=True, help="list: describe all.")
+        str,
+        typer.Option(
+            metavar="auto|NAME|list", callback=choices.list_solvers, is_eager=True, help="list: describe all."
+        ),
     ] = "auto",
     threads: Threads = None,
     max_iterations: Annotated[int, typer.Option(help="Most solver steps.")] = 1000,
@@ -192,12 +172,7 @@ def evaluate(
 
     classifier, examples = _read(model, data, format, encoding, threads, labelled=True)
     result = score(classifier, examples.X, examples.labels)
-    if result.unseen:
-        names = ", ".join(
-            f"{label!r} ({count})" for label, count in sorted(result.unseen.items(), key=lambda p: -p[1])[:10]
-        )
-        more = "" if len(result.unseen) <= 10 else f" and {len(result.unseen) - 10} more"
-        console.note(f"warning: labels never seen in training count as errors: {names}{more}")
+    console.note_unseen(result.unseen)
     if json:
         console.print_json(result.to_dict())
         return

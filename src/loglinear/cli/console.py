@@ -30,6 +30,14 @@ def note(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
+def note_unseen(unseen: dict[str, int]) -> None:
+    """Name the labels that a model never saw."""
+    if unseen:
+        names = ", ".join(f"{label!r} ({count})" for label, count in sorted(unseen.items(), key=lambda p: -p[1])[:10])
+        more = "" if len(unseen) <= 10 else f" and {len(unseen) - 10} more"
+        note(f"warning: labels never seen in training count as errors: {names}{more}")
+
+
 def command(function: _Command) -> _Command:
     """Turn what a user can cause into one sentence and an exit code; LOGLINEAR_DEBUG=1 shows the traceback."""
 

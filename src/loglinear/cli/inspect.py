@@ -12,7 +12,7 @@ from loglinear.cli import console
 @console.command
 def inspect(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
-    top: Annotated[int, typer.Option(help="Features to show per class.")] = 10,
+    top: Annotated[int, typer.Option(help="Features to show per class or label.")] = 10,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Also write a page with the same tables.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

@@ -88,3 +88,11 @@ B
     # What a hidden Markov model looks at: the word and the part of speech of the token itself.
     "hmm": "U00:%x[0,0]\nU01:%x[0,1]\nB\n",
 }
+
+ABOUT: dict[str, str] = {
+    "chunking": "words and parts of speech around the token, each with its label",
+    "sha-pereira": "the same, each with the label and with the pair of labels",
+    "ner": "words, prefixes, suffixes and shapes, for names in text; one column will do",
+    "pos": "words, prefixes, suffixes and shapes, for parts of speech; one column will do",
+    "hmm": "the word and the part of speech of the token itself, as a hidden Markov model sees them",
+}

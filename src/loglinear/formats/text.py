@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import io
 import lzma
 import os
 import secrets
@@ -13,7 +14,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from ..errors import FormatError
 
@@ -21,6 +22,7 @@ Source = str | os.PathLike[str]
 
 _GZIP = b"\x1f\x8b"
 _XZ = b"\xfd7zXZ\x00"
+_BLANK_LINES = (b"\n\n", b"\n\r\n")
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
@@ -59,6 +61,46 @@ def read_head(source: Source, size: int) -> bytes:
         raise FormatError(_damage(magic), name) from error
     except OSError as error:
         raise FormatError(_reason(error), name) from error
+
+
+def read_blocks(source: Source, size: int) -> Iterator[bytes]:
+    """The bytes of a file, or of standard input for ``-``, in pieces of about ``size`` that end with a blank line.
+
+    A piece without a blank line is read on; the last ends where the file ends.
+    """
+    name, magic, rest = name_of(source), b"", b""
+    try:
+        with _opened(source) as file:
+            magic = file.peek(len(_XZ))[: len(_XZ)]
+            plain: Any = file
+            if magic.startswith(_GZIP):
+                plain = gzip.GzipFile(fileobj=file)
+            elif magic == _XZ:
+                plain = lzma.LZMAFile(file)  # noqa: SIM115
+            while data := plain.read(size):
+                data = rest + data
+                end = max(data.rfind(blank) + len(blank) if blank in data else 0 for blank in _BLANK_LINES)
+                if end:
+                    yield data[:end]
+                rest = data[end:]
+    except _DAMAGE as error:
+        raise FormatError(_damage(magic), name) from error
+    except OSError as error:
+        raise FormatError(_reason(error), name) from error
+    if rest:
+        yield rest
+
+
+@contextmanager
+def _opened(source: Source) -> Iterator[Any]:
+    """A file to peek into; standard input is left open."""
+    if os.fspath(source) != "-":
+        with Path(source).open("rb") as file:
+            yield file
+    elif hasattr(sys.stdin.buffer, "peek"):
+        yield sys.stdin.buffer
+    else:  # what stands in for standard input need not have it
+        yield io.BufferedReader(io.BytesIO(sys.stdin.buffer.read()))
 
 
 def decode(data: bytes, source: str, encoding: str = "utf-8") -> str:

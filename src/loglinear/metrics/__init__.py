@@ -1,7 +1,7 @@
 """How good predictions are."""
 
 from loglinear.metrics.accuracy import ClassScores, Scores, accuracy, log_loss, score_labels
-from loglinear.metrics.evaluation import Evaluation, evaluate
+from loglinear.metrics.evaluation import Evaluation, TaggerEvaluation, evaluate, evaluate_tagger
 from loglinear.metrics.span_f1 import SpanScores, TypeScores, span_scores
 
 __all__ = [
@@ -9,9 +9,11 @@ __all__ = [
     "Evaluation",
     "Scores",
     "SpanScores",
+    "TaggerEvaluation",
     "TypeScores",
     "accuracy",
     "evaluate",
+    "evaluate_tagger",
     "log_loss",
     "score_labels",
     "span_scores",

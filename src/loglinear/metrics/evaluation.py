@@ -1,14 +1,18 @@
-"""A trained classifier against labelled examples. Labels it never saw are errors, and are named."""
+"""A trained model against labelled examples. Labels it never saw are errors, and are named."""
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from loglinear.datasets import plain_label
+from loglinear.features.schemes import detect
 from loglinear.metrics.accuracy import Scores, log_loss, score_labels
+from loglinear.metrics.span_f1 import SpanScores, span_scores
 
 
 @dataclass(frozen=True)
@@ -46,3 +50,24 @@ def evaluate(model: Any, X: Any, labels: list[str]) -> Evaluation:
 
 def _text(label: Any) -> str:
     return label if isinstance(label, str) else plain_label(label)
+
+
+@dataclass(frozen=True)
+class TaggerEvaluation:
+    """Scores of labelled sequences, and labels the tagger never saw, which count as errors."""
+
+    scores: SpanScores
+    unseen: dict[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {**self.scores.to_dict(), "unseen_labels": self.unseen}
+
+
+def evaluate_tagger(model: Any, X: Any, labels: Any, constraint: Any = None) -> TaggerEvaluation:
+    """Score a tagger; spans are counted where its labels and those given are of one scheme."""
+    counts = Counter(itertools.chain.from_iterable(labels))
+    known = set(model.classes_)
+    scheme = detect([*known, *counts])
+    scores = span_scores(labels, model.predict(X, constraint=constraint), scheme)
+    return TaggerEvaluation(scores, {label: n for label, n in sorted(counts.items()) if label not in known})

@@ -233,7 +233,7 @@ class Tagger(BaseEstimator):
                 n_samples=self.n_samples,
             )
             if self.initialise is not None and start is None:
-                start = problem.m_estimate(self.strength_ / data.n_examples)
+                start = problem.m_estimate()
             solution = self._solve(problem, start, X_dev, y_dev)
             self._learn(features, solution.weights)
             result = solution.result
@@ -442,7 +442,9 @@ class Tagger(BaseEstimator):
         """F1 of spans where labels follow a scheme (BIO, IOBES), else the share of right labels."""
         from loglinear.metrics import span_scores
 
-        result = span_scores([list(labels) for labels in y], self.predict(X), self.scheme_)
+        gold = [list(labels) for labels in y]
+        scheme = None if self.scheme_ is None else schemes.detect([*self.classes_, *itertools.chain(*gold)])
+        result = span_scores(gold, self.predict(X), scheme)
         return float(result.accuracy if result.f1 is None else result.f1)
 
     # ---- looking inside ---------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def save(model: Any, path: Any) -> None:
     arrays["classes"], arrays["class_offsets"] = pack_strings(model.classes_)
     parameters = {**model.get_params(deep=False), "constraint": as_constraint(model.constraint)}
     settings: dict[str, Any] = {"parameters": as_json(parameters)}
-    settings["reads_columns"] = reader.reads_columns
+    settings["reads_columns"], settings["n_columns"] = reader.reads_columns, reader.n_columns
     parts = {"featuriser": featuriser, "oov": reader.oov}
     for name, part in parts.items():
         if part is not None:
@@ -86,7 +86,9 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         model = cls(**parameters)
         model._settings()
         check_n_threads(model.n_threads)
-        reads_columns = bool(settings["reads_columns"])
+        reads_columns, n_columns = bool(settings["reads_columns"]), settings.get("n_columns")
+        if n_columns is not None and (type(n_columns) is not int or n_columns < 1):
+            raise ValueError("n_columns must be a positive number")
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's settings are damaged ({error})") from None
     blob, offsets = require(source, archive, "classes", "|u1", 1), require(source, archive, "class_offsets", "<i8", 1)
@@ -100,7 +102,7 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     oov = _part(archive, source, "oov")
     if (isinstance(featuriser, TemplateFeatures) or model._has_base) and not reads_columns:
         raise ModelFileError(f"{source}: the model's settings are damaged (its features need columns)")
-    model.reader_ = TokenReader(featuriser, oov, reads_columns)
+    model.reader_ = TokenReader(featuriser, oov, reads_columns, n_columns)
     lists = {name: require(source, archive, name, dtype, 1) for name, dtype in _LISTS.items()}
     weights = require(source, archive, "weights", "<f8", 1)
     features = ChainFeatures(len(model.classes_), **lists)

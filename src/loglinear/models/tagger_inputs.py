@@ -40,6 +40,7 @@ class TokenReader:
     featuriser: TokenFeaturiser | None
     oov: OovMap | None
     reads_columns: bool
+    n_columns: int | None = None  # those of training, where it reads columns
 
     @classmethod
     def make(
@@ -74,6 +75,8 @@ class TokenReader:
             source: Any = X if isinstance(X, Columns) else Columns.from_lists(X)
             if source.n_tokens == 0 and how == "transform":
                 return self._nothing(source.sequence_ptr)
+            if how == "fit_transform":
+                self.n_columns = source.n_columns
             if self.oov is not None:
                 source = self.oov.fit_transform(source) if how == "fit_transform" else self.oov.transform(source)
             columns = source

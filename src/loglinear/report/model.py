@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from loglinear.errors import ModelFileError
-from loglinear.models import KINDS, archive
+from loglinear.models import KINDS, Tagger, archive
+from loglinear.models.tagger_file import KIND as TAGGER
 from loglinear.report.html import Section
 from loglinear.report.tables import Table
+from loglinear.report.tagger import tagger_facts, tagger_sections
+
+_LONGEST = 300  # characters of a setting; templates may be pages
 
 
 @runtime_checkable
@@ -39,6 +43,8 @@ class ModelDescription:
     intact: bool
     damage: str
     top_features: dict[str, list[tuple[str, float]]]
+    facts: dict[str, Any] = field(default_factory=dict)  # of this kind of model alone, for JSON
+    more: list[Section] = field(default_factory=list)  # the same for people
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""
@@ -53,6 +59,7 @@ class ModelDescription:
             "settings": self.settings,
             "training": self.summary,
             "top_features": self.top_features,
+            **self.facts,
         }
 
     def sections(self) -> list[Section]:
@@ -80,10 +87,11 @@ class ModelDescription:
         ]
         if "tuning" in self.summary:
             rows = self.summary["tuning"]
-            sections.append(Section("Tuning", tables=[Table(("strength", "held-out loss", "held-out accuracy"), rows)]))
+            scores = ("score on dev",) if self.kind == TAGGER else ("held-out loss", "held-out accuracy")
+            sections.append(Section("Tuning", tables=[Table(("strength", *scores), rows)]))
         if self.top_features:
             sections.append(Section("Top features", tables=[top_feature_table(self.top_features)]))
-        return sections
+        return [*sections, *self.more]
 
 
 def top_feature_table(top: dict[Any, list[tuple[str, float]]]) -> Table:
@@ -93,20 +101,25 @@ def top_feature_table(top: dict[Any, list[tuple[str, float]]]) -> Table:
 
 
 def _text(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
+    text = f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + " ..."
 
 
 def describe_model(path: str | os.PathLike[str], top: int = 10) -> ModelDescription:
     """Read a model file and verify its checksum. A file too damaged to be described raises ModelFileError."""
     found = archive.load(path)
     damage, features = "", {}
+    facts: dict[str, Any] = {}
+    more: list[Section] = []
     try:
         archive.load(path, verify=True)
     except ModelFileError as error:
         damage = str(error)
     if not damage and found.kind in KINDS:
         model = KINDS[found.kind].from_archive(found, path)
-        if top > 0 and isinstance(model, HasTopFeatures):
+        if isinstance(model, Tagger):
+            facts, more = tagger_facts(model, top), tagger_sections(model, top)
+        elif top > 0 and isinstance(model, HasTopFeatures):
             features = {str(label): pairs for label, pairs in model.top_features(top).items()}
     weights = found.arrays.get("weights", np.empty(0))
     return ModelDescription(
@@ -121,4 +134,6 @@ def describe_model(path: str | os.PathLike[str], top: int = 10) -> ModelDescript
         intact=not damage,
         damage=damage,
         top_features=features,
+        facts=facts,
+        more=more,
     )

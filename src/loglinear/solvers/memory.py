@@ -88,12 +88,25 @@ class InverseHessian:
         self.s.append(s)
         self.y.append(y)
 
-    def lift(self, shared: InverseHessian, tying: Tying) -> None:
-        """Take over the last pairs of a memory of shared weights: inner products survive, the map being orthonormal."""
+    def lift(self, objective: Objective, shared: InverseHessian, tying: Tying, unit: FloatArray | None = None) -> None:
+        """Take over the last pairs of a memory of shared weights; ``unit`` is the metric of this one, w = unit * v.
+
+        The map being orthonormal, inner products survive it; a metric changes them.
+        """
         k = min(self.size, len(shared.s))
         self.s = [tying.up(s) for s in shared.s[-k:]] if k else []
         self.y = [tying.up(y) for y in shared.y[-k:]] if k else []
-        last = len(shared.s)
         here = np.r_[0:k, self.size : self.size + k]
-        there = np.r_[last - k : last, shared.size + last - k : shared.size + last]
-        self._gram[np.ix_(here, here)] = shared._gram[np.ix_(there, there)]
+        if unit is None:
+            last = len(shared.s)
+            there = np.r_[last - k : last, shared.size + last - k : shared.size + last]
+            self._gram[np.ix_(here, here)] = shared._gram[np.ix_(there, there)]
+            return
+        for s, y in zip(self.s, self.y):
+            s /= unit
+            y *= unit
+        rows = self.s + self.y
+        gram = np.empty((2 * k, 2 * k))
+        if k:
+            objective.dots(rows, rows, gram)
+        self._gram[np.ix_(here, here)] = gram

@@ -1,0 +1,298 @@
+"""``loglinear tag``: train, evaluate and use taggers."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from loglinear.cli import choices, console
+
+app = typer.Typer(help="Train, evaluate and use taggers of sequences: CRF, MEMM, HMM and others.", no_args_is_help=True)
+
+Data = Annotated[
+    str,
+    typer.Argument(metavar="DATA", help="Sequences: a file (plain, gzip or xz), or - for stdin.", show_default=False),
+]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)]
+Format = Annotated[str | None, typer.Option("--format", metavar="conll|crfsuite", help="Guessed unless given.")]
+LabelColumn = Annotated[int, typer.Option(help="Column of the label in conll, from 0; -1 is the last.")]
+Comments = Annotated[bool, typer.Option("--comments", help="Skip lines of conll that begin with #.")]
+Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of conll.")]
+Threads = Annotated[int | None, typer.Option("--threads", help="Native threads.", show_default="all cores")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Constrain = Annotated[
+    str | None,
+    typer.Option(
+        metavar="bio|iobes|iob1|bilou|auto|FILE",
+        help="Only labellings legal in a scheme (auto: that of the labels), or without the pairs in a file: two labels "
+        "a line, the second not to follow the first.",
+    ),
+]
+
+
+@app.command()
+@console.command
+def train(
+    data: Data,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.", show_default=False)
+    ],
+    templates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE|list", callback=choices.list_templates, is_eager=True,
+            help="What to look at in columns: a built-in set, or a file of CRF++ or Wapiti templates; list: show all.",
+        ),
+    ] = None,
+    format: Format = None,
+    estimator: Annotated[
+        str | None,
+        typer.Option(metavar="crf|memm|pseudolikelihood|m-estimation|hmm", help="Kind of tagger.", show_default="crf"),
+    ] = None,
+    penalty: Annotated[
+        str | None,
+        typer.Option(
+            metavar="l2|l1|elastic_net|none|list", callback=choices.list_penalties, is_eager=True,
+            help="list: describe all.", show_default="l2",
+        ),
+    ] = None,
+    strength: Annotated[
+        float | None,
+        typer.Option(help="Weight of the penalty; 2 c2 or c1 of CRFsuite, rho of Wapiti.", show_default="1"),
+    ] = None,
+    l1_ratio: Annotated[float | None, typer.Option(help="Share of l1 in the elastic net.", show_default="0.5")] = None,
+    order: Annotated[int | None, typer.Option(help="2: features of three labels.", show_default="1")] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(metavar="observed|all", help="Pairs of attribute and label.", show_default="observed"),
+    ] = None,
+    transitions: Annotated[
+        str | None, typer.Option(metavar="observed|all", help="Pairs of labels.", show_default="observed")
+    ] = None,
+    min_count: Annotated[int | None, typer.Option(help="Drop rarer attributes.", show_default="1")] = None,
+    hash_bits: Annotated[int | None, typer.Option(help="Hash attributes into 2^BITS numbers.")] = None,
+    oov: Annotated[
+        bool, typer.Option("--oov", help="Map first occurrences of values to a symbol for unknown ones.")
+    ] = False,
+    base: Annotated[
+        str | None,
+        typer.Option(
+            metavar="hmm|locally-uniform|empirical", help="Base distribution of m-estimation.", show_default="hmm"
+        ),
+    ] = None,
+    initialise: Annotated[
+        str | None, typer.Option(metavar="m-estimation", help="Start a CRF from an M-estimate.")
+    ] = None,
+    solver: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|NAME|list", callback=choices.list_solvers, is_eager=True, help="list: describe all.",
+            show_default="auto",
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Violation of optimality to reach, relative.", show_default="1e-4")
+    ] = None,
+    max_iterations: Annotated[int | None, typer.Option(help="Most solver steps.", show_default="500")] = None,
+    tune: Annotated[
+        str | None, typer.Option(metavar="DEV", help="Choose the strength by the score on these sequences.")
+    ] = None,
+    dev: Annotated[str | None, typer.Option(metavar="DEV", help="Sequences to score the model on.")] = None,
+    continued: Annotated[
+        str | None, typer.Option("--from", metavar="MODEL", help="Continue a model, with its settings unless given.")
+    ] = None,
+    label_column: LabelColumn = -1,
+    comments: Comments = False,
+    encoding: Encoding = "utf-8",
+    threads: Threads = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of whatever is random.")] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Save training here, resume from here.")
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print a line per step on stderr.")] = False,
+    json: Json = False,
+) -> None:  # fmt: skip
+    """Train a tagger and save it. Ctrl-C stops early and saves the model trained so far."""
+    for path in filter(None, (output, checkpoint)):
+        console.check_writable(path)
+    if tune is not None and dev is not None:
+        raise ValueError("--tune scores on its own file already; leave --dev out")
+    settings = _given(
+        estimator=estimator, templates=templates, order=order, features=features, transitions=transitions,
+        min_count=min_count, hash_bits=hash_bits, oov=oov or None, base=base, initialise=initialise, penalty=penalty,
+        strength=strength, l1_ratio=l1_ratio, solver=solver, tolerance=tolerance, max_iterations=max_iterations,
+        tune=None if tune is None else "dev", n_threads=threads, random_state=seed, checkpoint=checkpoint,
+        verbose=1 if verbose else None,
+    )  # fmt: skip
+
+    from loglinear.sequence_files import read_sequences
+    from loglinear.tagging import make_tagger, training_format
+
+    model = make_tagger(continued, settings)
+    format = training_format(model, data, format)
+
+    reading: dict[str, Any] = {"label_column": label_column, "comments": comments, "n_threads": threads}
+    sequences, held_out = read_sequences(data, format, encoding, **reading), tune or dev
+    extra = {}
+    if held_out is not None:
+        scored = read_sequences(held_out, format, encoding, n_columns=sequences.n_columns, **reading)
+        extra = {"X_dev": scored.X, "y_dev": scored.labels}
+    model.fit(sequences.X, sequences.labels, **extra)
+    with console.naming(output):
+        model.save(output)
+    if checkpoint is not None and model.status_ not in ("interrupted", "max_iterations reached"):
+        from pathlib import Path
+
+        Path(checkpoint).unlink(missing_ok=True)
+    summary = _summary(model, sequences, output)
+    if json:
+        console.print_json(summary)
+    else:
+        _print_summary(summary)
+    if model.status_ == "interrupted":
+        console.note(f"interrupted: the model trained so far ({model.n_iter_} steps) is saved in {output}")
+        raise typer.Exit(console.INTERRUPTED)
+
+
+def _given(**settings: Any) -> dict[str, Any]:
+    """The settings that were given; the others are for the tagger to choose."""
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _summary(model: Any, sequences: Any, output: str) -> dict[str, Any]:
+    summary = {
+        "model": output,
+        "sequences": len(sequences),
+        "tokens": sequences.n_tokens,
+        "labels": len(model.classes_),
+        "attributes": model.reader_.n_attributes,
+        "estimator": model.estimator,
+        "penalty": model.penalty,
+        "strength": model.strength_,
+        "solver": model.solver_,
+        "solver_reason": model.solver_reason_,
+        "status": model.status_,
+        "converged": bool(model.converged_),
+        "objective": model.objective_,
+        "violation": model.violation_,
+        "steps": model.n_iter_,
+        "seconds": model.fit_seconds_,
+        "weights": int(model.weights_.size),
+        "nonzero_weights": int((model.weights_ != 0).sum()),
+    }
+    if hasattr(model, "dev_score_"):
+        summary["dev_score"] = model.dev_score_
+    if model.tune is not None:
+        summary["tuning"] = [dict(zip(("strength", "dev_score"), row)) for row in model.tuning_]
+    return summary
+
+
+def _print_summary(s: dict[str, Any]) -> None:
+    counted = s["estimator"] == "hmm"
+    shown = ("sequences", "tokens", "labels") if counted else ("sequences", "tokens", "labels", "attributes")
+    facts = [(name, f"{s[name]:,}") for name in shown]
+    facts.append(("estimator", s["estimator"]))
+    if not counted:
+        facts += [
+            ("penalty", f"{s['penalty']}, strength {s['strength']:.6g}{' (tuned)' if 'tuning' in s else ''}"),
+            ("solver", f"{s['solver']} ({s['solver_reason']})"),
+            ("objective", f"{s['objective']:.8g}"),
+            ("violation", f"{s['violation']:.3g} ({s['status']})"),
+            ("steps", f"{s['steps']:,}"),
+        ]
+    facts.append(("seconds", f"{s['seconds']:.2f}"))
+    if not counted:
+        facts.append(("non-zero weights", f"{s['nonzero_weights']:,} of {s['weights']:,}"))
+    if "dev_score" in s:
+        facts.append(("score on dev", f"{s['dev_score']:.4f}"))
+    console.print_facts([*facts, ("model", s["model"])])
+
+
+@app.command("eval")
+@console.command
+def evaluate(
+    model: Model,
+    data: Data,
+    constrain: Constrain = None,
+    format: Format = None,
+    label_column: LabelColumn = -1,
+    comments: Comments = False,
+    encoding: Encoding = "utf-8",
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Score a tagger on labelled sequences: accuracy, and spans as conlleval counts them."""
+    from loglinear.formats.text import name_of, read_bytes
+    from loglinear.metrics import evaluate_tagger
+    from loglinear.sequence_files import parse_sequences
+
+    tagger, layout, constraint = _load(model, format, encoding, label_column, comments, threads, constrain)
+    sequences = parse_sequences(read_bytes(data), name_of(data), layout)
+    result = evaluate_tagger(tagger, sequences.X, sequences.labels, constraint)
+    console.note_unseen(result.unseen)
+    if json:
+        console.print_json(result.to_dict())
+        return
+    from loglinear.report.spans import score_facts, score_tables
+
+    console.print_facts(score_facts(result.scores))
+    for table in score_tables(result.scores):
+        console.print_table(table)
+
+
+@app.command()
+@console.command
+def predict(
+    model: Model,
+    data: Data = "-",
+    nbest: Annotated[
+        int | None, typer.Option(metavar="K", help="Print the K best labellings, each after '# rank probability'.")
+    ] = None,
+    marginals: Annotated[
+        bool, typer.Option("--marginals", help="Print label/probability; with --json, of every label.")
+    ] = False,
+    constrain: Constrain = None,
+    labelled: Annotated[
+        bool, typer.Option("--labelled", help="Tokens of conll have a label, to be ignored; it is printed again.")
+    ] = False,
+    format: Format = None,
+    label_column: LabelColumn = -1,
+    comments: Comments = False,
+    encoding: Encoding = "utf-8",
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Print the tokens with the predicted label as last column (of crfsuite data the labels alone)."""
+    from loglinear.tagging import tag_file
+
+    place = label_column if labelled else None
+    tagger, layout, constraint = _load(model, format, encoding, place, comments, threads, constrain)
+    for text in tag_file(
+        tagger, data, layout, nbest=nbest, marginals=marginals, constraint=constraint, as_json=json
+    ):
+        sys.stdout.buffer.write(text)
+
+
+def _load(
+    path: str,
+    format: str | None,
+    encoding: str,
+    label_column: int | None,
+    comments: bool,
+    threads: int | None,
+    constrain: str | None,
+) -> tuple[Any, Any, Any]:
+    """The tagger, how it reads files, and the constraint."""
+    from loglinear.sequence_files import layout_for
+    from loglinear.tagging import load_tagger, read_constraint
+
+    constraint, tagger = read_constraint(constrain), load_tagger(path)
+    tagger.n_threads = threads
+    if constraint == "auto" and tagger.scheme_ is None:
+        console.note("note: the labels are of no scheme (BIO, IOBES), so there is nothing to constrain")
+    layout = layout_for(
+        tagger, format, encoding, label_column=label_column, comments=comments, n_threads=threads
+    )
+    return tagger, layout, constraint

@@ -1,0 +1,117 @@
+"""Five kinds of tagger on equal features: what every name in a line of Python is for."""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from loglinear.demo.corpus import Corpus
+from loglinear.demo.identifiers import TaggedLines, identifier_roles
+from loglinear.features.columns import Columns
+from loglinear.metrics import SpanScores, span_scores
+from loglinear.models import Tagger
+from loglinear.report import Section, Table, attribute_table, transition_table
+
+# Text, class and shape of the token and its neighbours; no pairs, so that a base distribution's expectations are cheap.
+TEMPLATES = """\
+U00:%x[0,0]
+U01:%x[-1,0]
+U02:%x[1,0]
+U03:%x[-2,0]
+U04:%x[2,0]
+U10:%x[0,1]
+U11:%x[-1,1]
+U12:%x[1,1]
+U20:%x[0,2]
+B
+"""
+# Estimator and strength; M-estimation takes the mean over sequences where the others take the sum.
+RUNS: list[tuple[str, float]] = [
+    ("crf", 1.0),
+    ("memm", 1.0),
+    ("pseudolikelihood", 1.0),
+    ("m-estimation", 0.1),
+    ("hmm", 1.0),
+]
+
+
+def run(corpus: Corpus) -> list[Section]:
+    """All sections."""
+    train, test = identifier_roles(corpus.quick)
+    table, models = compare(train, test)
+    crf = models["crf"]
+    weights = [(attribute, label, weight) for (attribute, label), weight in crf.state_features_.items()]
+    about = (
+        f"Lines of the standard library: {train.n_tokens:,} tokens to train on, {test.n_tokens:,} of other modules to "
+        f"test on, {len(crf.classes_)} labels. All see text, class and shape of the token and its neighbours."
+    )
+    return [
+        Section("What is each name in a line of Python for?", [about], tables=[table]),
+        Section(
+            "What the CRF learnt",
+            ["Weights from label to label (red attracts, blue repels), and what speaks for and against each label."],
+            tables=[
+                transition_table(crf.classes_, crf.transition_matrix(), most=8),
+                attribute_table(sorted(weights, key=lambda entry: entry[1]), 4),
+            ],
+        ),
+        undecided(crf, test),
+    ]
+
+
+def compare(train: TaggedLines, test: TaggedLines) -> tuple[Table, dict[str, Tagger]]:
+    """Every estimator on the same lines."""
+    models, rows = {}, []
+    X, X_test = Columns.from_lists(train.sequences), Columns.from_lists(test.sequences)
+    for estimator, strength in RUNS:
+        model = Tagger(estimator, TEMPLATES, strength=strength, random_state=0, verbose=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X, train.labels)
+        start = time.perf_counter()
+        scores = span_scores(test.labels, model.predict(X_test))
+        seconds = time.perf_counter() - start
+        models[estimator] = model
+        rows.append(
+            (
+                estimator,
+                scores.accuracy,
+                name_f1(scores),
+                scores.sequence_accuracy,
+                model.fit_seconds_,
+                test.n_tokens / seconds,
+                int(np.count_nonzero(model.weights_)),
+            )
+        )
+    columns = ("estimator", "accuracy", "F1 of names", "whole lines right", "seconds", "tokens/second", "weights")
+    note = "F1 of names: all labels but O together. Seconds to train; tokens labelled in a second, scoring included."
+    return Table(columns, rows, note=note), models
+
+
+def name_f1(scores: SpanScores) -> float:
+    """F1 of all labels but O, counted together."""
+    named = [c for c in scores.labels.classes if c.label != "O"]
+    right = sum(row.get(due, 0) for due, row in scores.labels.confusion.items() if due != "O")
+    return 2 * right / max(1, sum(c.support + c.predicted for c in named))
+
+
+def undecided(model: Tagger, test: TaggedLines) -> Section:
+    """The readings of a short line that the model is least sure of."""
+    short = [i for i, line in enumerate(test.sequences) if 4 <= len(line) <= 9]
+    nbest = model.predict_nbest([test.sequences[i] for i in short], 3)
+    number = int(np.argmin([abs(found[0][1] - 0.6) for found in nbest]))
+    line, truth = test.sequences[short[number]], test.labels[short[number]]
+    readings = [f"reading {rank}" for rank in range(1, len(nbest[number]) + 1)]
+    rows = [
+        (token[0], due, *(labels[t] for labels, _ in nbest[number])) for t, (token, due) in enumerate(zip(line, truth))
+    ]
+    rows.append(("(probability)", "", *(f"{probability:.3f}" for _, probability in nbest[number])))
+    return Section(
+        "A line with more than one reading",
+        ["The three best labellings of a whole line, with their probabilities."],
+        quote=" ".join(token[0] for token in line),
+        tables=[Table(("token", "truth", *readings), rows)],
+    )

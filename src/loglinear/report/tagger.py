@@ -1,0 +1,45 @@
+"""What a tagger learnt: a heat map of label successions and the strongest attributes of every label."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from loglinear.models import Tagger
+from loglinear.report.heat_map import attribute_table, strongest_attributes, transition_table
+from loglinear.report.html import Section
+
+_MOST_LABELS, _WIDTH = 12, 110  # of a heat map that fits a terminal
+
+
+def tagger_sections(model: Tagger, top: int = 10, most: int | None = None) -> list[Section]:
+    """Transitions between the ``most`` labels with the largest weights, and ``top`` attributes per label.
+
+    Unless given, ``most`` is what fits a terminal.
+    """
+    width = 3 + sum(max(6, len(label)) for label in model.classes_) // len(model.classes_)
+    most = max(4, min(_MOST_LABELS, _WIDTH // width - 1)) if most is None else most
+    heat_map = transition_table(model.classes_, model.transition_matrix(), most=most)
+    sections = [Section("Transitions", ["Weights from label to label: red attracts, blue repels."], tables=[heat_map])]
+    weights = _state_weights(model)
+    if weights and top > 0:
+        sections.append(Section("Strongest attributes", tables=[attribute_table(weights, top)]))
+    return sections
+
+
+def tagger_facts(model: Tagger, top: int = 10) -> dict[str, Any]:
+    """The same as plain values, for JSON."""
+    steps = sorted(model.transition_features_.items(), key=lambda item: -abs(item[1]))
+    strongest = strongest_attributes(_state_weights(model), top)
+    return {
+        "labels": list(model.classes_),
+        "scheme": model.scheme_,
+        "transitions": [{"from": a, "to": b, "weight": weight} for (a, b), weight in steps],
+        "top_features": {label: [*for_it, *against] for label, (for_it, against) in strongest.items()},
+    }
+
+
+def _state_weights(model: Tagger) -> list[tuple[str, str, float]]:
+    """(attribute, label, weight), labels in the order of the model."""
+    number = {label: k for k, label in enumerate(model.classes_)}
+    found = [(attribute, label, weight) for (attribute, label), weight in model.state_features_.items()]
+    return sorted(found, key=lambda entry: number[entry[1]])

@@ -1,0 +1,226 @@
+"""Files of labelled sequences to what a tagger is trained on and predicts for: one function, whatever the format.
+
+conll gives :class:`Columns`, of which one is the label; crfsuite gives :class:`AttributeSequences`, whose lines begin
+with the label. A file too large to hold is read in blocks that end where a sequence ends.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loglinear.errors import FormatError, IncompatibleError
+from loglinear.features.attributes import AttributeSequences
+from loglinear.features.columns import Columns
+from loglinear.features.template_sets import TEMPLATE_SETS
+from loglinear.formats import parse_conll, parse_crfsuite
+from loglinear.formats.conll import CodedColumn, ConllData
+from loglinear.formats.text import Source, name_of, read_blocks, read_bytes, read_head
+
+FORMATS = ("conll", "crfsuite")
+BLOCK = 1 << 24  # bytes; tagging takes about twenty times as much memory
+_HEAD = 1 << 16  # bytes enough to know a format by
+
+Tokens: TypeAlias = Columns | AttributeSequences
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """Sequences, and a label per token where they were read.
+
+    ``echo`` holds the columns of a conll file as they were read, the label included, and ``separator`` what was between
+    them, to write the file again with a column more.
+    """
+
+    X: Tokens
+    label_numbers: NDArray[np.int32] | None  # [n_tokens]
+    label_names: list[str]
+    format: str
+    source: str
+    echo: list[CodedColumn] | None = None
+    separator: str = " "
+
+    @cached_property
+    def labels(self) -> list[list[str]] | None:
+        """The labels of every sequence."""
+        if self.label_numbers is None:
+            return None
+        flat = [self.label_names[k] for k in self.label_numbers.tolist()]
+        return [flat[a:b] for a, b in itertools.pairwise(self.X.sequence_ptr.tolist())]
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens."""
+        return self.X.n_tokens
+
+    @property
+    def n_columns(self) -> int | None:
+        """Number of columns besides the label; None for attributes."""
+        return self.X.n_columns if isinstance(self.X, Columns) else None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How to read a file.
+
+    ``label_column`` is that of the label in conll, None where there is none; ``n_columns`` is how many columns the
+    model reads besides, None where any number will do. crfsuite always has labels, which count only if ``labelled``.
+    """
+
+    format: str
+    encoding: str = "utf-8"
+    label_column: int | None = -1
+    n_columns: int | None = None
+    comments: bool = False  # whether lines that begin with # are skipped
+    n_threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.format not in FORMATS:
+            raise FormatError(f"unknown format {self.format!r}; known: {', '.join(FORMATS)}")
+
+    @property
+    def labelled(self) -> bool:
+        """Whether labels are wanted."""
+        return self.label_column is not None
+
+
+def read_sequences(
+    source: Source,
+    format: str = "conll",
+    encoding: str = "utf-8",
+    *,
+    label_column: int | None = -1,
+    n_columns: int | None = None,
+    comments: bool = False,
+    n_threads: int | None = None,
+) -> Sequences:
+    """Read a whole file (plain, gzip, xz, or ``-``).
+
+    ``label_column`` is that of the label in conll, from 0, or negative from the last; None where there is none. A file
+    is refused where ``n_columns`` is given and there are not so many besides the label.
+    """
+    layout = Layout(format, encoding, label_column, n_columns, comments, n_threads)
+    return parse_sequences(read_bytes(source), name_of(source), layout)
+
+
+def parse_sequences(data: bytes, source: str, layout: Layout, separator: str | None = None) -> Sequences:
+    """The sequences in the bytes of a file."""
+    if layout.format == "crfsuite":
+        return _attributes(data, source, layout)
+    found = parse_conll(
+        data,
+        source,
+        encoding=layout.encoding,
+        separator=separator,
+        comments=layout.comments,
+        n_threads=layout.n_threads,
+    )
+    columns, place = Columns.from_conll(found), layout.label_column
+    _check_columns(found, layout)
+    labels, names = None, []
+    if place is not None:
+        labels, names = columns.ids[place], list(columns.vocabularies[place])
+        columns = columns.without(place)
+    return Sequences(columns, labels, names, "conll", source, found.columns, separator or _separator(data))
+
+
+def _attributes(data: bytes, source: str, layout: Layout) -> Sequences:
+    found = parse_crfsuite(data, source, n_threads=layout.n_threads)
+    labels = found.labels if layout.labelled else None
+    return Sequences(AttributeSequences.from_crfsuite(found), labels, found.label_names, "crfsuite", source)
+
+
+def _check_columns(found: ConllData, layout: Layout) -> None:
+    """Refuse a file with other columns than wanted; all its lines have as many as the first."""
+    n, label, line = len(found.columns), layout.label_column, int(found.first_lines[0])
+    if label is not None and not -n <= label < n:
+        message = f"there is no column {label} for the label: there are {n}, numbered from 0"
+        raise FormatError(message, found.source, line)
+    if label is not None and n == 1:
+        message = "there is one column only; a token needs one at least besides its label"
+        raise FormatError(message, found.source, line)
+    if layout.n_columns is None or n - layout.labelled == layout.n_columns:
+        return
+    expected = f"{layout.n_columns}, as in training{', and the label' if layout.labelled else ''}"
+    hint = ""
+    if not layout.labelled and n == layout.n_columns + 1:
+        hint = "; if the last is the label, say so (--labelled)"
+    if layout.labelled and n == layout.n_columns:
+        hint = "; is the label missing?"
+    raise FormatError(f"found {n} columns, but there should be {expected}{hint}", found.source, line)
+
+
+def _separator(data: bytes) -> str:
+    """What is between columns: tabs if the first token's line has one, as the parser has it."""
+    first = data[:_HEAD].lstrip(b"\xef\xbb\xbf\r\n ").split(b"\n", 1)[0]
+    return "\t" if b"\t" in first.strip() else " "
+
+
+def format_for_training(source: Source, columns: bool) -> str:
+    """The format of a training file: conll where the model reads ``columns``, else it must look like crfsuite.
+
+    The first field of crfsuite is the label, of conll a word: the side with fewer different values is the label's.
+    """
+    if columns:
+        return "conll"
+    sets = ", ".join(TEMPLATE_SETS)
+    wanted = f"name a set with --templates ({sets}) or give a file of templates"
+    if os.fspath(source) == "-":
+        raise FormatError(f"columns need templates: {wanted}; attributes need --format crfsuite", name_of(source))
+    lines = [line.rstrip(b"\r") for line in read_head(source, _HEAD).split(b"\n")[:-1]]
+    fields = [line.split(b"\t") for line in lines if line.strip()]
+    regular = len({len(line) for line in fields}) <= 1
+    first, last = ({line[end] for line in fields} for end in (0, -1))
+    if not any(len(line) > 1 for line in fields) or (regular and len(first) >= len(last)):
+        message = f"this looks like columns, which need templates: {wanted} (attributes: --format crfsuite)"
+        raise FormatError(message, name_of(source))
+    return "crfsuite"
+
+
+def layout_for(
+    model: Any,
+    format: str | None = None,
+    encoding: str = "utf-8",
+    *,
+    label_column: int | None = -1,
+    comments: bool = False,
+    n_threads: int | None = None,
+) -> Layout:
+    """How a trained tagger reads a file: in the format of its training, with as many columns."""
+    reader = model.reader_
+    wanted = "conll" if reader.reads_columns else "crfsuite"
+    if format not in (None, wanted):
+        raise IncompatibleError(f"the model was trained on {wanted}, so it cannot read the format {format!r}")
+    return Layout(wanted, encoding, label_column, reader.n_columns, comments, n_threads)
+
+
+def blocks(source: Source, layout: Layout, size: int = BLOCK) -> Iterator[Sequences]:
+    """The sequences of a file (plain, gzip, xz, or ``-``) a block at a time, so that memory stays bounded.
+
+    A block ends at a blank line; one without any is read on. Lines in errors are counted from the start of the file.
+    """
+    name, n_lines, separator = name_of(source), 0, None
+    for data in read_blocks(source, size):
+        if not data.strip():
+            n_lines += data.count(b"\n")
+            continue
+        try:
+            found = parse_sequences(data, name, layout, separator)
+        except FormatError as error:
+            if not n_lines or error.line is None:
+                raise
+            message = str(error).split(f"{name}:{error.line}: ", 1)[-1]
+            raise FormatError(message, name, error.line + n_lines) from None
+        n_lines += data.count(b"\n")
+        separator = found.separator if found.format == "conll" else None
+        yield found

@@ -1,0 +1,439 @@
+"""Tagging on the command line: training, scoring, predicting, and what a user can do wrong."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import COMMAND, invoke, run
+
+import loglinear
+from loglinear import Tagger
+from loglinear.formats import read_conll
+from loglinear.metrics import span_scores
+from loglinear.sequence_files import Layout, blocks, layout_for, read_sequences
+from loglinear.tagging import read_constraint, tag_file, tag_text
+
+TEMPLATES = "U0:%x[0,0]\nU1:%x[-1,0]\nU2:%x[1,1]\nU3:%x[0,1]\nB\n"
+
+
+def sentences(n: int) -> list[list[tuple[str, str, str]]]:
+    """Made-up phrases: a determiner may begin a phrase of nouns, verbs stand alone, names continue."""
+    out = []
+    for i in range(n):
+        noun, verb = f"noun{i % 7}", f"verb{i % 5}"
+        sentence = [("the", "D", "B-NP"), (noun, "N", "I-NP"), (verb, "V", "B-VP")]
+        if i % 2:
+            sentence += [("a", "D", "B-NP"), ("new", "A", "I-NP"), (f"noun{i % 3}", "N", "I-NP")]
+        if i % 3 == 0:
+            sentence = [("now", "R", "O"), *sentence]
+        out.append([*sentence, (".", ".", "O")])
+    return out
+
+
+def conll(sequences: list[list[tuple[str, ...]]], columns: int = 3, separator: str = " ") -> str:
+    return "".join("".join(separator.join(t[:columns]) + "\n" for t in s) + "\n" for s in sequences)
+
+
+def crfsuite(sequences: list[list[tuple[str, ...]]]) -> str:
+    return "".join("".join(f"{t[2]}\tw={t[0]}\tp={t[1]}:0.5\n" for t in s) + "\n" for s in sequences)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """train.conll, test.conll, new.conll (without labels), train.crf, templates, and models of both kinds."""
+    root = tmp_path_factory.mktemp("tag")
+    train, test = sentences(40), sentences(17)
+    (root / "templates").write_text(TEMPLATES)
+    (root / "train.conll").write_text(conll(train))
+    (root / "test.conll").write_text(conll(test))
+    (root / "new.conll").write_text(conll(test, 2))
+    (root / "train.crf").write_text(crfsuite(train))
+    args = ("--templates", root / "templates", "-o", root / "columns.ll", "--dev", root / "test.conll", "--json")
+    done = invoke("tag", "train", root / "train.conll", *args)
+    assert done.exit_code == 0, done.stderr
+    (root / "training.json").write_text(done.stdout)
+    done = invoke("tag", "train", root / "train.crf", "-o", root / "attributes.ll")
+    assert done.exit_code == 0, done.stderr
+    return root
+
+
+def sentence(done) -> str:
+    """The one line of an error."""
+    assert done.exit_code == 2, done.stderr
+    assert done.stdout == ""
+    lines = done.stderr.strip().splitlines()
+    assert lines[-1].startswith("error: "), done.stderr
+    assert all(line.startswith("warning: ") for line in lines[:-1])
+    return lines[-1]
+
+
+# ---- training -------------------------------------------------------------------------------------------------------
+def test_summary(place: Path) -> None:
+    summary = json.loads((place / "training.json").read_text())
+    assert summary["sequences"] == 40
+    assert summary["tokens"] == sum(map(len, sentences(40)))
+    assert summary["labels"] == 4
+    assert summary["converged"]
+    assert summary["dev_score"] == 1.0
+    assert 0 < summary["nonzero_weights"] <= summary["weights"]
+    model = loglinear.load(place / "columns.ll", verify=True)
+    assert summary["strength"] == model.strength_ == 1.0
+    assert model.reader_.n_columns == 2
+
+
+@pytest.mark.parametrize("estimator", ["crf", "memm", "pseudolikelihood", "m-estimation", "hmm"])
+def test_every_estimator_is_trained_and_used(place: Path, tmp_path: Path, estimator: str) -> None:
+    model = tmp_path / "m.ll"
+    args = ("--templates", place / "templates", "--estimator", estimator, "--strength", "0.1")
+    done = invoke("tag", "train", place / "train.conll", "-o", model, *args)
+    assert done.exit_code == 0, done.stderr
+    assert f"estimator {estimator}" in " ".join(done.stdout.split())
+    assert ("objective" in done.stdout) == (estimator != "hmm")
+    scores = json.loads(invoke("tag", "eval", model, place / "test.conll", "--json").stdout)
+    assert scores["f1"] > 0.9
+
+
+def test_tuning_and_continuing(place: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "1.ll", tmp_path / "2.ll"
+    args = ("--templates", place / "templates", "--tune", place / "test.conll", "--json", "--penalty", "l1")
+    summary = json.loads(invoke("tag", "train", place / "train.conll", "-o", first, *args).stdout)
+    assert summary["strength"] in [row["strength"] for row in summary["tuning"]]
+    assert summary["dev_score"] == max(row["dev_score"] for row in summary["tuning"])
+    assert "score on dev" in invoke("inspect", first).stdout
+    more = tmp_path / "more.conll"
+    more.write_text("alpha N B-NEW\n")
+    done = invoke("tag", "train", more, "--from", first, "-o", second, "--strength", "0.5", "--json")
+    assert done.exit_code == 0, done.stderr
+    model = loglinear.load(second)
+    assert "B-NEW" in model.classes_
+    assert (model.penalty, model.strength, model.tune) == ("l1", 0.5, None)
+    again = invoke("tag", "train", more, "--from", first, "-o", second, "--templates", "chunking")
+    assert "its templates is" in sentence(again)
+
+
+def test_held_out_sequences_are_looked_at_before_training(place: Path, tmp_path: Path) -> None:
+    dev, model = tmp_path / "dev.conll", tmp_path / "m.ll"
+    dev.write_text("the B-NP\n")
+    args = ("tag", "train", place / "train.conll", "-o", model, "--templates", place / "templates", "--dev", dev)
+    assert "dev.conll:1: found 2 columns" in sentence(invoke(*args))
+    dev.write_text("the D OTHER\n")  # of no scheme: it must not cost the model
+    done = invoke(*args, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["dev_score"] == 0.0
+    assert model.exists()
+
+
+def test_templates_are_listed(place: Path) -> None:
+    done = invoke("tag", "train", "--templates", "list")
+    assert done.exit_code == 0
+    assert all(name in done.stdout for name in ("chunking:", "sha-pereira:", "ner:", "pos:", "hmm:", "%x[0,0]"))
+    assert "elastic_net" in invoke("tag", "train", "--penalty", "list").stdout
+    assert "lbfgs" in invoke("tag", "train", "--solver", "list").stdout
+
+
+def test_a_label_column_that_is_not_the_last(place: Path, tmp_path: Path) -> None:
+    turned = tmp_path / "t.conll"
+    turned.write_text(conll([[(label, word, tag) for word, tag, label in s] for s in sentences(40)]))
+    args = ("--templates", place / "templates", "--label-column", 0)
+    assert invoke("tag", "train", turned, "-o", tmp_path / "m.ll", *args).exit_code == 0
+    done = invoke("tag", "predict", tmp_path / "m.ll", place / "new.conll")
+    assert done.stdout == invoke("tag", "predict", place / "columns.ll", place / "new.conll").stdout
+    scores = json.loads(invoke("tag", "eval", tmp_path / "m.ll", turned, "--label-column", 0, "--json").stdout)
+    assert scores["accuracy"] == 1.0
+
+
+def test_a_checkpoint_goes_when_training_is_done(place: Path, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "c"
+    args = ("tag", "train", place / "train.crf", "-o", tmp_path / "m.ll", "--checkpoint", checkpoint)
+    assert invoke(*args, "--max-iterations", 2).exit_code == 0
+    assert checkpoint.exists()
+    assert invoke(*args).exit_code == 0
+    assert not checkpoint.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_ctrl_c_saves_the_model_trained_so_far(place: Path, tmp_path: Path) -> None:
+    model = tmp_path / "m.ll"
+    endless = ["--solver", "fista", "--penalty", "none", "--tolerance", "0", "--max-iterations", "999999999"]
+    process = subprocess.Popen(
+        [COMMAND, "tag", "train", str(place / "train.crf"), "-o", str(model), "--verbose", *endless],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    try:
+        assert process.stderr is not None
+        next(line for line in process.stderr if "step" in line)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130, errors
+    assert f"is saved in {model}" in errors
+    assert loglinear.load(model, verify=True).status_ == "interrupted"
+
+
+# ---- predicting -----------------------------------------------------------------------------------------------------
+def test_predictions_are_the_model_s_and_the_input_comes_back(place: Path) -> None:
+    done = invoke("tag", "predict", place / "columns.ll", place / "new.conll")
+    model = loglinear.load(place / "columns.ll")
+    X = [[t[:2] for t in s] for s in sentences(17)]
+    expected = [[(*t, label) for t, label in zip(s, labels)] for s, labels in zip(X, model.predict(X))]
+    assert done.stdout == conll(expected)
+    again = invoke("tag", "predict", place / "columns.ll", place / "test.conll", "--labelled")
+    assert [line.split()[-1] for line in again.stdout.splitlines() if line] == [t[-1] for s in expected for t in s]
+    assert [line.split()[2] for line in again.stdout.splitlines() if line] == [t[2] for s in sentences(17) for t in s]
+
+
+def test_tabs_standard_input_and_compression(place: Path, tmp_path: Path) -> None:
+    text = conll(sentences(17), 2, "\t")
+    expected = invoke("tag", "predict", place / "columns.ll", place / "new.conll").stdout.replace(" ", "\t")
+    assert invoke("tag", "predict", place / "columns.ll", stdin=text).stdout == expected
+    (tmp_path / "new.gz").write_bytes(gzip.compress(text.encode()))
+    assert invoke("tag", "predict", place / "columns.ll", tmp_path / "new.gz").stdout == expected
+    assert run("tag", "predict", place / "columns.ll", stdin=gzip.compress(text.encode())).stdout == expected
+    assert invoke("tag", "predict", place / "columns.ll", stdin="").stdout == ""
+
+
+@pytest.mark.parametrize("options", [{}, {"marginals": True}, {"nbest": 2}, {"as_json": True}])
+def test_blocks_do_not_change_the_text(place: Path, options: dict) -> None:
+    model = loglinear.load(place / "columns.ll")
+    layout, source = layout_for(model, label_column=None), place / "new.conll"
+    whole = b"".join(tag_file(model, source, layout, **options))
+    assert tag_text(model, source.read_bytes(), **options) == whole
+    pieces = list(tag_file(model, source, layout, block=100, **options))
+    assert len(pieces) > 5
+    assert b"".join(pieces) == whole
+
+
+def test_lines_in_errors_are_those_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "d.conll"
+    path.write_text("a b\n\n" * 50 + "a b\na\n")
+    with pytest.raises(loglinear.FormatError, match=r"d\.conll:102: "):
+        list(blocks(path, Layout("conll"), 40))
+
+
+def test_n_best_and_marginals(place: Path) -> None:
+    done = invoke("tag", "predict", place / "columns.ll", place / "new.conll", "--nbest", 3)
+    first = done.stdout.split("\n\n")[:3]
+    assert [block.split()[:2] for block in first] == [["#", "0"], ["#", "1"], ["#", "2"]]
+    shares = [float(block.split()[2]) for block in first]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] > 0.5
+    assert len({block.split("\n", 1)[1] for block in first}) == 3
+    marginal = invoke("tag", "predict", place / "columns.ll", place / "new.conll", "--marginals").stdout.split("\n")[0]
+    label, share = marginal.split()[-1].rsplit("/", 1)
+    assert label == "O"
+    assert 0.5 < float(share) <= 1
+    args = ("--nbest", 2, "--marginals", "--json")
+    lines = invoke("tag", "predict", place / "columns.ll", place / "new.conll", *args).stdout.splitlines()
+    entry = json.loads(lines[0])
+    assert entry["labels"] == entry["nbest"][0]["labels"]
+    assert sum(entry["marginals"][0].values()) == pytest.approx(1)
+    assert len(lines) == 17
+
+
+def test_attributes_give_labels_alone(place: Path) -> None:
+    done = invoke("tag", "predict", place / "attributes.ll", place / "train.crf")
+    expected = "".join("".join(t[2] + "\n" for t in s) + "\n" for s in sentences(40))
+    assert done.stdout == expected
+    assert "F1" in invoke("tag", "eval", place / "attributes.ll", place / "train.crf").stdout
+
+
+def test_constraints(place: Path, tmp_path: Path) -> None:
+    model, new = place / "columns.ll", place / "new.conll"
+    forbidden = tmp_path / "forbidden"
+    forbidden.write_text("B-NP I-NP\n\nO B-NP\n")
+    labels = [
+        [line.split()[-1] for line in block.splitlines()]
+        for block in invoke("tag", "predict", model, new, "--constrain", forbidden).stdout.split("\n\n")
+    ]
+    pairs = {pair for sequence in labels for pair in itertools.pairwise(sequence)}
+    assert not pairs & {("B-NP", "I-NP"), ("O", "B-NP")}
+    for name in ("bio", "auto"):
+        assert invoke("tag", "predict", model, new, "--constrain", name).exit_code == 0
+    forbidden.write_text("B-NP\n")
+    done = invoke("tag", "predict", model, new, "--constrain", forbidden)
+    assert f"{forbidden}:1: expected two labels" in sentence(done)
+    forbidden.write_text("B-NP I-XX\n")
+    assert "no label 'I-XX' in the model" in sentence(invoke("tag", "predict", model, new, "--constrain", forbidden))
+    assert "no scheme of labels" in sentence(invoke("tag", "predict", model, new, "--constrain", "bi0"))
+    assert read_constraint(None) is None
+
+
+def test_contradictory_constraints_name_the_token(place: Path, tmp_path: Path) -> None:
+    forbidden = tmp_path / "forbidden"
+    classes = loglinear.load(place / "columns.ll").classes_
+    forbidden.write_text("".join(f"{a} {b}\n" for a in classes for b in classes))
+    message = sentence(invoke("tag", "predict", place / "columns.ll", place / "new.conll", "--constrain", forbidden))
+    assert "sequence 0" in message
+    assert "token" in message
+
+
+# ---- scoring --------------------------------------------------------------------------------------------------------
+def test_scores_are_those_of_the_library(place: Path) -> None:
+    scores = json.loads(invoke("tag", "eval", place / "columns.ll", place / "test.conll", "--json").stdout)
+    test = read_sequences(place / "test.conll")
+    expected = span_scores(test.labels, loglinear.load(place / "columns.ll").predict(test.X))
+    assert scores["f1"] == expected.f1
+    assert scores["unseen_labels"] == {}
+    text = invoke("tag", "eval", place / "columns.ll", place / "test.conll", "--constrain", "bio").stdout
+    assert all(word in text for word in ("accuracy", "precision", "recall", "F1", "NP", "VP", "(spurious)"))
+
+
+def test_labels_only_in_the_test_data_are_errors_with_a_name(place: Path, tmp_path: Path) -> None:
+    data = tmp_path / "d.conll"
+    data.write_text((place / "test.conll").read_text() + "odd X B-ODD\n")
+    done = invoke("tag", "eval", place / "columns.ll", data)
+    assert done.exit_code == 0, done.stderr
+    assert "'B-ODD' (1)" in done.stderr
+    assert "ODD" in done.stdout
+    data.write_text("the D DT\n")
+    scores = json.loads(invoke("tag", "eval", place / "columns.ll", data, "--json").stdout)
+    assert scores["f1"] is None
+    assert scores["accuracy"] == 0.0
+
+
+def test_labels_of_no_scheme(place: Path, tmp_path: Path) -> None:
+    data, model = tmp_path / "d.conll", tmp_path / "m.ll"
+    data.write_text(conll([[(t[0], t[1], t[1]) for t in s] for s in sentences(20)]))
+    assert invoke("tag", "train", data, "-o", model, "--templates", "pos", "--min-count", 2).exit_code == 0
+    done = invoke("tag", "eval", model, data, "--constrain", "auto")
+    assert "macro F1" in done.stdout
+    assert "precision" in done.stdout
+    assert "of no scheme" in done.stderr
+
+
+# ---- what can go wrong ----------------------------------------------------------------------------------------------
+BAD = {
+    "ragged": (b"a b O\na O\n", ":2: "),
+    "empty": (b"", "there are no tokens"),
+    "blank lines": (b"\n\n\n", "there are no tokens"),
+    "label only": (b"O\nO\n", "one column only"),
+    "missing column": (b"a O\nb O\n", "looks at column 1, but the data have 1"),
+    "not utf-8": (b"caf\xe9 N O\n", ":1: "),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_columns(name: str, tmp_path: Path, place: Path) -> None:
+    data, message = BAD[name]
+    model = tmp_path / "m.ll"
+    done = invoke("tag", "train", "-", "-o", model, "--templates", place / "templates", stdin=data)
+    assert message in sentence(done)
+    assert not model.exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--templates", "chunkin"), "no built-in set of templates (chunking"),
+        (("--templates", "BROKEN"), "BROKEN:2: "),
+        ((), "this looks like columns, which need templates"),
+        (("--format", "conll"), "columns need templates: name a set (chunking"),
+        (("--format", "arff"), "unknown format 'arff'; known: conll, crfsuite"),
+        (("--estimator", "m-estimation"), "M-estimation needs templates"),
+        (("--templates", "hmm", "--format", "crfsuite"), "read columns"),
+        (("--templates", "hmm", "--estimator", "crff"), "estimator must be one of 'crf', 'memm'"),
+        (("--templates", "hmm", "--order", "3"), "order must be one of"),
+        (("--templates", "hmm", "--strength", "-1"), "strength must be a number, not negative"),
+        (("--templates", "hmm", "--penalty", "l3"), "unknown penalty 'l3'"),
+        (("--templates", "hmm", "--label-column", "7"), "there is no column 7 for the label"),
+        (("--templates", "hmm", "--tune", "x", "--dev", "y"), "leave --dev out"),
+        (("--templates", "hmm", "--dev", "/no/such/file"), "/no/such/file"),
+        (("--from", "/no/such/model"), "/no/such/model: no such file"),
+    ],
+)
+def test_bad_settings(place: Path, tmp_path: Path, args: tuple[str, ...], message: str) -> None:
+    broken = tmp_path / "BROKEN"
+    broken.write_text("U0:%x[0,0]\nU1:%x[0\n")
+    done = invoke(
+        "tag", "train", place / "train.conll", "-o", tmp_path / "m.ll", *(broken if a == "BROKEN" else a for a in args)
+    )
+    assert message in sentence(done)
+    assert not (tmp_path / "m.ll").exists()
+
+
+def test_a_value_that_is_not_finite(tmp_path: Path) -> None:
+    data = "O\ta:1\nB\ta:nan\n"
+    done = invoke("tag", "train", "-", "-o", tmp_path / "m.ll", "--format", "crfsuite", stdin=data)
+    assert "<stdin>:2: " in sentence(done)
+    assert "--format crfsuite" in sentence(invoke("tag", "train", "-", "-o", tmp_path / "m.ll", stdin=data))
+
+
+def test_illegal_labels_are_told_once_and_training_goes_on(place: Path, tmp_path: Path) -> None:
+    data = tmp_path / "d.conll"
+    data.write_text(conll(sentences(5)) + "odd N O\nodd N I-NP\n\nodd V I-VP\n")
+    done = invoke("tag", "train", data, "-o", tmp_path / "m.ll", "--templates", place / "templates")
+    assert done.exit_code == 0
+    assert done.stderr.count("are illegal in the scheme") == 1
+    assert (tmp_path / "m.ll").exists()
+
+
+def test_one_label_only(place: Path, tmp_path: Path) -> None:
+    data = "a N O\nb N O\n"
+    args = ("-o", tmp_path / "m.ll", "--templates", place / "templates")
+    done = invoke("tag", "train", "-", *args, stdin=data)
+    assert done.exit_code == 0
+    assert "every token has the label 'O'" in done.stderr
+    assert invoke("tag", "predict", tmp_path / "m.ll", stdin="c N\n").stdout == "c N O\n\n"
+
+
+def test_columns_that_are_not_the_model_s(place: Path) -> None:
+    model = place / "columns.ll"
+    message = sentence(invoke("tag", "predict", model, place / "test.conll"))
+    assert "test.conll:1: found 3 columns, but there should be 2, as in training" in message
+    assert "--labelled" in message
+    assert "is the label missing?" in sentence(invoke("tag", "eval", model, place / "new.conll"))
+    assert "but there should be 2" in sentence(invoke("tag", "predict", model, stdin="a\nb\n"))
+
+
+def test_models_of_another_kind(folder: Path, place: Path) -> None:
+    done = invoke("tag", "predict", folder / "text.ll", stdin="a b\n")
+    assert "not a tagger but a MaxentClassifier" in sentence(done)
+    done = invoke("classify", "predict", place / "columns.ll", stdin="a\n")
+    assert "not a classifier but a Tagger" in sentence(done)
+    done = invoke("tag", "predict", place / "columns.ll", "--format", "crfsuite", stdin="a b\n")
+    assert "the model was trained on conll" in sentence(done)
+
+
+def test_a_reader_that_has_enough_ends_it_quietly(place: Path) -> None:
+    command = [COMMAND, "tag", "predict", str(place / "columns.ll")]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+    _, errors = process.communicate(conll(sentences(2000), 2).encode(), timeout=60)
+    assert errors == b""
+    assert process.returncode == 141
+
+
+def test_description_of_a_tagger(place: Path, tmp_path: Path) -> None:
+    page = tmp_path / "m.html"
+    done = invoke("inspect", place / "columns.ll", "--top", 2, "--html", page)
+    assert done.exit_code == 0, done.stderr
+    assert all(text in done.stdout for text in ("Transitions", "B-NP", "Strongest attributes", "U0:the"))
+    assert "background: #" in page.read_text()
+    found = json.loads(invoke("inspect", place / "columns.ll", "--json", "--top", 2).stdout)
+    assert found["kind"] == "tagger"
+    assert found["scheme"] == "bio"
+    assert found["labels"] == ["B-NP", "B-VP", "I-NP", "O"]
+    sizes = [abs(step["weight"]) for step in found["transitions"]]
+    assert sizes == sorted(sizes, reverse=True)
+    assert ("B-NP", "I-NP") in [(step["from"], step["to"]) for step in found["transitions"]]
+    assert all(len(features) <= 4 for features in found["top_features"].values())
+
+
+def test_what_is_written_reads_back(place: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.conll"
+    out.write_text(invoke("tag", "predict", place / "columns.ll", place / "new.conll").stdout)
+    read = read_conll(out)
+    assert read.values(0) == [t[0] for s in sentences(17) for t in s]
+    assert Tagger.from_pretrained(place / "columns.ll").warm_start

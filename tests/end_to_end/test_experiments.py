@@ -1,0 +1,114 @@
+"""Experiments run from end to end on corpora made up here."""
+
+import gzip
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from loglinear import Tagger
+
+ROOT = Path(__file__).parents[2]
+
+
+def sentence(rng, kinds):
+    """Tokens (word, tag, label): spans of some kinds, whose words and tags tell them apart."""
+    tokens = []
+    for _ in range(rng.integers(2, 6)):
+        kind = rng.choice([*kinds, "O"])
+        for k in range(1 if kind == "O" else rng.integers(1, 4)):
+            label = "O" if kind == "O" else f"{'I' if k else 'B'}-{kind}"
+            tag = f"{kind[0]}{min(k, 1)}" if rng.random() < 0.9 else "X"
+            tokens.append((f"{kind[:2]}{rng.integers(8)}", tag, label))
+    return tokens
+
+
+def write(path, sentences, separator, columns):
+    path.parent.mkdir(exist_ok=True)
+    lines = ["\n".join(separator.join(token[c] for c in columns) for token in tokens) for tokens in sentences]
+    path.write_bytes(gzip.compress("\n\n".join([*lines, ""]).encode()))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    root, rng = tmp_path_factory.mktemp("corpora"), np.random.default_rng(0)
+    for name, n in (("train", 60), ("test", 20)):
+        sentences = [sentence(rng, ["NP", "VP"]) for _ in range(n)]
+        write(root / "conll2000" / f"{name}.txt.gz", sentences, " ", (0, 1, 2))
+    for name in ("wnut17train.conll.gz", "emerging.dev.conll.gz", "emerging.test.annotated.gz"):
+        sentences = [sentence(rng, ["person", "location"]) for _ in range(20)]
+        write(root / "wnut17" / name, sentences, "\t", (0, 2))
+    return root
+
+
+@pytest.fixture
+def experiments(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "experiments"))
+    yield
+    for name in [name for name in sys.modules if name.startswith("m_estimation")]:
+        del sys.modules[name]
+
+
+def test_m_estimation(experiments, folder, tmp_path, monkeypatch):
+    import m_estimation
+
+    monkeypatch.setenv("LOGLINEAR_DATA", str(folder))
+    output = tmp_path / "results"
+    options = ["--quick", "--threads", "1", "--output", str(output)]
+    m_estimation.main(options)
+    page = output / "m_estimation.md"
+    text = page.read_text(encoding="utf-8")
+    assert text.count("\n## ") == 7
+    assert "| extended | CRF |" in text
+    assert "nan" not in text
+    for picture in ("times", "curves", "cloud", "initialiser", "clustered"):
+        assert (output / f"m_estimation_{picture}.png").stat().st_size > 0
+
+    # The page is rebuilt from the results alone, and keeps what was written by hand.
+    page.write_text(text.replace("<!-- remarks table2 -->\n", "<!-- remarks table2 -->\nBy hand.\n"), encoding="utf-8")
+    monkeypatch.delenv("LOGLINEAR_DATA")
+    m_estimation.main([*options, "--page"])
+    assert page.read_text(encoding="utf-8").replace("By hand.\n", "") == text
+    with pytest.raises(SystemExit, match="LOGLINEAR_DATA"):
+        m_estimation.main([*options, "--part", "table1"])
+
+
+@pytest.mark.parametrize("estimator", ["crf", "memm", "pseudolikelihood", "m-estimation", "hmm"])
+def test_chains_of_the_experiment_are_taggers(experiments, folder, estimator):
+    from m_estimation_task import Chain, Family, chunking, one_type
+
+    corpus = chunking(folder, quick=True).map(lambda part: one_type(part, "NP"))
+    chain = Chain(Family(estimator, "sha-pereira"), corpus.train, 30, 1)
+    weights = np.zeros(chain.features.n_weights) if estimator == "hmm" else chain.solve(2.0).weights
+    tagger = Tagger(
+        estimator, "sha-pereira", order=2, oov=True, strength=0.5, solver="lbfgs", max_iterations=30, tolerance=0.0,
+        decrease_tolerance=1e-12, n_threads=1, verbose=0,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        tagger.fit(corpus.train.X, corpus.train.y)
+    np.testing.assert_array_equal(tagger.weights_, weights)
+    assert tagger.predict(corpus.test.X) == chain.predict(corpus.test, weights)
+
+
+def test_input_only_features_are_counted_and_expected(experiments, folder):
+    """Their observed means and expectations are those of the labelled n-grams, summed over labels."""
+    from m_estimation_task import Chain, Family, chunking
+
+    corpus = chunking(folder, quick=True)
+    plain = Chain(Family("m-estimation", "hmm"), corpus.train, 10, 1)
+    more = Chain(Family("m-estimation", "hmm", input_only=True), corpus.train, 10, 1)
+    before, after = plain.problem.loss, more.problem.loss
+    n = before.n_weights
+    np.testing.assert_array_equal(after.expectations[:n], before.expectations)
+    lengths = np.diff(plain.data.sequence_ptr)
+    totals = np.add.reduceat(after.counts.values, after.counts.indptr[:-1])
+    known = np.add.reduceat(before.counts.values, before.counts.indptr[:-1])
+    np.testing.assert_array_equal(totals - known, 6 * lengths)  # three n-grams of words and of tags for each token
+    assert np.all(after.expectations[n:] >= 0)
+    unigrams = after.expectations[n:].max()
+    assert unigrams < lengths.mean()
+    assert more.score(corpus.test, more.solve(1.0).weights).f1 > 0
