@@ -217,7 +217,7 @@ class Chain:
         model = replace(base, nodes=None).model(self.features)
         model.set(np.ascontiguousarray(weights[: self.features.n_weights]))
         local, n = self.family.estimator == "memm", self.reader.n_attributes
-        lattices = Lattices(inputs, model, n, len(self.classes), base.nodes, local, self.n_threads)
+        lattices = Lattices(inputs, model, n, len(self.classes), base.nodes, model if local else None, self.n_threads)
         return decode_labels(lattices.best(), self.classes, inputs.sequence_ptr)
 
     def score(self, part: Part, weights: FloatArray | None) -> Scores:
