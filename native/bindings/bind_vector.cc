@@ -24,6 +24,11 @@ void bind_vector(nb::module_& m) {
     nb::gil_scoped_release release;
     return max_abs(pool, view(a));
   }, nb::arg("pool"), nb::arg("a").noconvert());
+  m.def("multiply", [](ThreadPool& pool, In<double> x, In<double> y, Out<double> out) {
+    nb::gil_scoped_release release;
+    multiply(pool, view(x), view(y), view(out));
+  }, nb::arg("pool"), nb::arg("x").noconvert(), nb::arg("y").noconvert(), nb::arg("out").noconvert(),
+        "out = x * y, entry by entry; out may be either");
   m.def("combine", [](ThreadPool& pool, double a, In<double> x, double b, In<double> y, Out<double> out) {
     nb::gil_scoped_release release;
     combine(pool, a, view(x), b, view(y), view(out));

@@ -138,32 +138,36 @@ double log_forward_backward(const ChainModel& m, std::size_t T, double* N, Chain
   return Z;
 }
 
-// Potentials of all tokens and forward values. Returns log Z, or NaN where logarithms are needed.
-double scaled_forward(const ChainModel& m, std::size_t T, ChainWorkspace& work, const double* N) {
-  const simd::Loops& loops = simd::loops();
-  const std::size_t L = m.L, Lp = m.Lp;
+// Potentials of all tokens; returns the logarithm they were divided by, or NaN where logarithms are needed.
+double potentials(const ChainModel& m, std::size_t T, ChainWorkspace& work, const double* N) {
   double shift = 0.0, range = 0.0;
   for (std::size_t t = 0; t < T; ++t)
-    shift += loops.chain.potentials(N + t * m.stride, m.row_count(t), L, Lp, work.psi.data() + t * m.stride, &range);
+    shift += simd::loops().chain.potentials(N + t * m.stride, m.row_count(t), m.L, m.Lp,
+                                            work.psi.data() + t * m.stride, &range);
   if (!(range + m.range < kSafeRange)) return std::numeric_limits<double>::quiet_NaN();
-  std::size_t reached = T;
-  if (m.machine == Machine::dense)
-    reached = loops.chain.forward(work.psi.data(), m.E.data(), T, L, Lp, work.alpha.data(), work.scale.data());
-  else if (m.machine == Machine::sparse)
-    reached = sparse_forward(m, work.psi.data(), T, work.alpha.data(), work.scale.data());
-  else
-    reached = loops.chain.pairs_forward(work.psi.data(), m.trigrams ? m.E3.data() : nullptr, T, L, Lp,
-                                        work.alpha.data(), work.scale.data());
-  if (reached < T) throw NoPath{reached};
-  double product = 1.0;  // of scales, whose logarithms are taken together
+  return shift + static_cast<double>(T - 1) * m.highest;
+}
+
+// Forward values; returns the first token that no path reaches, or T.
+std::size_t forward(const ChainModel& m, std::size_t T, ChainWorkspace& work) {
+  const simd::ChainLoops& loops = simd::loops().chain;
+  const double* psi = work.psi.data();
+  double *alpha = work.alpha.data(), *scale = work.scale.data();
+  if (m.machine == Machine::dense) return loops.forward(psi, m.E.data(), T, m.L, m.Lp, alpha, scale);
+  if (m.machine == Machine::sparse) return sparse_forward(m, psi, T, alpha, scale);
+  return loops.pairs_forward(psi, m.trigrams ? m.E3.data() : nullptr, T, m.L, m.Lp, alpha, scale);
+}
+
+// Sum of the logarithms of the scales, most of which are taken together.
+double log_scales(const ChainWorkspace& work, std::size_t T) {
+  double sum = 0.0, product = 1.0;
   for (std::size_t t = 0; t < T; ++t) {
     const double scale = work.scale[t];
-    if (scale < 1e-100) shift += std::log(scale);
+    if (scale < 1e-100) sum += std::log(scale);
     else product *= scale;
-    if (product < 1e-150 || product > 1e150) shift += std::log(product), product = 1.0;
+    if (product < 1e-150 || product > 1e150) sum += std::log(product), product = 1.0;
   }
-  shift += std::log(product);
-  return shift + static_cast<double>(T - 1) * m.highest;
+  return sum + std::log(product);
 }
 
 }  // namespace
@@ -212,36 +216,43 @@ double Lattice::total(const std::vector<double>& alpha) const {
 }
 
 double log_normaliser(const ChainModel& m, std::size_t T, ChainWorkspace& work, const double* N) {
-  const double Z = scaled_forward(m, T, work, N);
-  if (!std::isnan(Z)) return Z;
-  const Lattice lattice(m, T, N);
-  return lattice.total(lattice.forward());
+  const double shift = potentials(m, T, work, N);
+  if (std::isnan(shift)) {
+    const Lattice lattice(m, T, N);
+    return lattice.total(lattice.forward());
+  }
+  const std::size_t reached = forward(m, T, work);
+  if (reached < T) throw NoPath{reached};
+  return shift + log_scales(work, T);
 }
 
 double forward_backward(const ChainModel& m, std::size_t T, ChainWorkspace& work, double* N, ChainGradient* g,
                         int sign) {
-  const simd::Loops& loops = simd::loops();
-  const double Z = scaled_forward(m, T, work, N);
-  if (std::isnan(Z)) return log_forward_backward(m, T, N, g, sign);
+  const simd::ChainLoops& loops = simd::loops().chain;
+  const double shift = potentials(m, T, work, N);
+  if (std::isnan(shift)) return log_forward_backward(m, T, N, g, sign);
+  double *psi = work.psi.data(), *alpha = work.alpha.data(), *scale = work.scale.data(), *beta = work.beta.data();
+  const std::size_t reached = m.machine == Machine::dense
+                                  ? loops.both(psi, m.E.data(), m.Et.data(), T, m.L, m.Lp, alpha, N, scale, beta)
+                                  : forward(m, T, work);
+  if (reached < T) throw NoPath{reached};
   double* outer = nullptr;
   if (g) {
     std::vector<double>& to = sign > 0 ? g->outer : g->negative;
     if (to.empty()) to.assign(m.outer_size(), 0.0);
     outer = to.data();
   }
-  double *psi = work.psi.data(), *alpha = work.alpha.data(), *scale = work.scale.data(), *beta = work.beta.data();
   if (m.machine == Machine::dense) {
-    loops.chain.backward(psi, m.Et.data(), T, m.L, m.Lp, alpha, scale, beta, N);
-    if (outer) loops.chain.outer(alpha, psi, T, m.L, m.Lp, outer);
+    if (outer) loops.outer(alpha, psi, T, m.L, m.Lp, outer);
   } else if (m.machine == Machine::sparse) {
     sparse_backward(m, psi, T, alpha, scale, beta, N, outer);
   } else if (m.trigrams) {
     std::vector<double> unwanted(outer ? 0 : m.outer_size());
-    loops.chain.pairs_backward(psi, m.E3.data(), T, m.L, m.Lp, alpha, scale, beta, N, outer ? outer : unwanted.data());
+    loops.pairs_backward(psi, m.E3.data(), T, m.L, m.Lp, alpha, scale, beta, N, outer ? outer : unwanted.data());
   } else {
-    loops.chain.pairs_backward(psi, nullptr, T, m.L, m.Lp, alpha, scale, beta, N, nullptr);
+    loops.pairs_backward(psi, nullptr, T, m.L, m.Lp, alpha, scale, beta, N, nullptr);
   }
-  return Z;
+  return shift + log_scales(work, T);
 }
 
 double path_score(const ChainModel& m, std::size_t T, const double* N, const std::int32_t* y) {

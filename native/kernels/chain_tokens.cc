@@ -8,7 +8,7 @@
 namespace loglinear {
 namespace {
 
-constexpr std::size_t kBatch = 64, kAhead = 32;
+constexpr std::size_t kBatch = 64;
 
 template <class T>
 std::size_t at(const std::vector<T>& pointers, std::size_t i) {
@@ -55,8 +55,9 @@ ResolvedWeights::ResolvedWeights(ThreadPool& pool, const WeightRows& weights, co
 
 void ResolvedWeights::add(std::size_t token, const double* weights, const double* expanded, std::size_t size,
                           double* scores) const {
-  const std::size_t end = at(item_ptr, token + 1), ahead = std::min(end + kAhead, places.size());
-  for (std::size_t i = end; i < ahead; ++i) __builtin_prefetch(weights + places[i]);
+  const std::size_t end = at(item_ptr, token + 1);
+  if (token + 3 < item_ptr.size())  // weights of the token after the next
+    for (std::size_t i = at(item_ptr, token + 2); i < at(item_ptr, token + 3); ++i) __builtin_prefetch(weights + places[i]);
   if (item_values.empty())
     for (std::size_t i = at(item_ptr, token); i < end; ++i) scores[offsets[i]] += weights[places[i]];
   else
@@ -72,8 +73,10 @@ void ResolvedWeights::add(std::size_t token, const double* weights, const double
 
 void ResolvedWeights::scatter(std::size_t token, const double* residuals, std::size_t size, double* weights,
                               double* expanded) const {
-  const std::size_t end = at(item_ptr, token + 1), ahead = std::min(end + kAhead, places.size());
-  for (std::size_t i = end; i < ahead; ++i) __builtin_prefetch(weights + places[i], 1);
+  const std::size_t end = at(item_ptr, token + 1);
+  if (token + 3 < item_ptr.size())
+    for (std::size_t i = at(item_ptr, token + 2); i < at(item_ptr, token + 3); ++i)
+      __builtin_prefetch(weights + places[i], 1);
   if (item_values.empty())
     for (std::size_t i = at(item_ptr, token); i < end; ++i) weights[places[i]] += residuals[offsets[i]];
   else

@@ -24,6 +24,13 @@ double max_abs(ThreadPool& pool, std::span<const double> a) {
   return top;
 }
 
+void multiply(ThreadPool& pool, std::span<const double> x, std::span<const double> y, std::span<double> out) {
+  require(x.size() == y.size() && out.size() == x.size(), "multiply: vectors differ in length");
+  parallel_for(pool, out.size(), kVectorChunk, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) out[i] = x[i] * y[i];
+  });
+}
+
 void combine(ThreadPool& pool, double a, std::span<const double> x, double b, std::span<const double> y,
              std::span<double> out) {
   require(x.size() == y.size() && out.size() == x.size(), "combine: vectors differ in length");

@@ -15,6 +15,9 @@ namespace loglinear {
 double dot(ThreadPool& pool, std::span<const double> a, std::span<const double> b);
 double max_abs(ThreadPool& pool, std::span<const double> a);
 
+// out = x * y, entry by entry; out may be either.
+void multiply(ThreadPool& pool, std::span<const double> x, std::span<const double> y, std::span<double> out);
+
 // out = a x + b y; out may be x or y.
 void combine(ThreadPool& pool, double a, std::span<const double> x, double b, std::span<const double> y,
              std::span<double> out);

@@ -31,8 +31,8 @@ struct ChainLoops {
                        double* range);
   std::size_t (*forward)(const double* psi, const double* E, std::size_t T, std::size_t L, std::size_t Lp,
                          double* alpha, double* scale);
-  void (*backward)(double* psi, const double* Et, std::size_t T, std::size_t L, std::size_t Lp, const double* alpha,
-                   const double* scale, double* beta, double* marginals);
+  std::size_t (*both)(double* psi, const double* E, const double* Et, std::size_t T, std::size_t L, std::size_t Lp,
+                      double* alpha, double* beta, double* scale, double* work);
   void (*outer)(const double* alpha, const double* B, std::size_t T, std::size_t L, std::size_t Lp, double* counts);
   void (*max)(const double* nodes, const double* M, std::size_t T, std::size_t L, std::size_t Lp, double* delta);
   std::size_t (*pairs_forward)(const double* psi, const double* E, std::size_t T, std::size_t L, std::size_t Lp,

@@ -123,6 +123,9 @@ def dot(pool: ThreadPool, a: Annotated[NDArray[numpy.float64], dict(order='C', d
 
 def max_abs(pool: ThreadPool, a: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
 
+def multiply(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """out = x * y, entry by entry; out may be either"""
+
 def combine(pool: ThreadPool, a: float, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], b: float, y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
     """out = a x + b y; out may be x or y"""
 

@@ -68,8 +68,12 @@ class ChainLoss:
     def curvature_estimate(self, out: FloatArray) -> None:
         """A quarter of the sum of squared values: what p (1 - p) can be at most, as if tokens were independent."""
         data, features = self.data, self.features
-        squares = np.ones(data.rows.indices.size) if data.rows.values is None else data.rows.values**2
-        total = np.bincount(data.rows.indices, weights=squares, minlength=data.n_attributes) / 4
+        total, step = np.zeros(data.n_attributes), 1 << 18  # in pieces: bincount widens what it is given
+        for begin in range(0, data.rows.indices.size, step):
+            piece = slice(begin, begin + step)
+            squares = None if data.rows.values is None else data.rows.values[piece] ** 2
+            total += np.bincount(data.rows.indices[piece], weights=squares, minlength=data.n_attributes)
+        total /= 4
         node, pair, transition, trigram = features.split(out)
         node[:] = np.repeat(total, np.diff(features.node_ptr))
         pair[:] = np.repeat(total, np.diff(features.pair_ptr))

@@ -126,7 +126,7 @@ class TaggerProblem:
         if name == "auto" and isinstance(objective.penalty, Smooth):
             name = "lbfgs"  # evaluations are cheap beside the many that a Newton step of a chain or M-estimate takes
         if name == "lbfgs" and objective.n_weights < 2_000_000:
-            options.setdefault("memory", 12)
+            options.setdefault("memory", 7)  # more would cost more in vectors than it saves in evaluations
         settings = replace(settings, solver=name, solver_options=options)
         return train(objective, settings, start, callback=callback, checkpoint=checkpoint)
 

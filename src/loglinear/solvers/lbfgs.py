@@ -30,6 +30,7 @@ class LbfgsState(State):
     memory: InverseHessian = field(default_factory=lambda: InverseHessian(0, 1))
     direction: FloatArray = field(default_factory=lambda: np.empty(0))
     unit: FloatArray | None = None  # w = unit * v
+    along: FloatArray = field(default_factory=lambda: np.empty(0))  # unit * direction
     pair: tuple[FloatArray, FloatArray] | None = None
     trial: FloatArray = field(default_factory=lambda: np.empty(0))
     trial_gradient: FloatArray = field(default_factory=lambda: np.empty(0))
@@ -64,6 +65,7 @@ class Lbfgs:
             raise IncompatibleError(f"metric must be 'auto', 'none', 'curvature' or 'estimate', not {self.metric!r}")
         if state.unit is not None:
             state.gradient *= state.unit
+            state.along = np.empty_like(w0)
         state.memory = InverseHessian(w0.size, self.memory)
         state.direction, state.trial, state.trial_gradient = (np.empty_like(w0) for _ in range(3))
         return state
@@ -101,15 +103,17 @@ class Lbfgs:
             memory.clear()
             memory.direction(objective, state.gradient, state.direction)
             slope = objective.dot(state.gradient, state.direction)
+        along = state.direction  # of the weights: w moves along unit * direction
         if state.unit is not None:
-            state.direction *= state.unit  # back to weights: w moves along unit * direction
+            along = state.along
+            _core.multiply(pool, state.direction, state.unit, along)
         first = 1.0 if memory.s else 1.0 / max(float(np.sqrt(-slope)), 1e-300)
 
         def phi(t: float) -> Point:
-            _core.combine(pool, 1.0, state.weights, t, state.direction, state.trial)
+            _core.combine(pool, 1.0, state.weights, t, along, state.trial)
             value = objective.value_and_gradient(state.trial, state.trial_gradient)
             state.evaluations += 1
-            return Point(t, value, objective.dot(state.trial_gradient, state.direction))
+            return Point(t, value, objective.dot(state.trial_gradient, along))
 
         accepted = strong_wolfe(phi, Point(0.0, state.value, slope), first)
         if accepted is None:
@@ -121,8 +125,7 @@ class Lbfgs:
         violation = objective.gradient_violation(state.trial_gradient)
         s, y = memory.buffer(), memory.buffer()
         if state.unit is not None:
-            state.trial_gradient *= state.unit
-            np.divide(state.direction, state.unit, out=state.direction)
+            _core.multiply(pool, state.trial_gradient, state.unit, state.trial_gradient)
         _core.combine(pool, accepted.t, state.direction, 0.0, state.direction, s)
         _core.combine(pool, 1.0, state.trial_gradient, -1.0, state.gradient, y)
         state.pair = (s, y)
