@@ -20,8 +20,9 @@ class ChainPredictions:
         classes_: list[str]
         scheme_: str | None
         estimator: str
-        _has_base: bool
 
+        @property
+        def _has_base(self) -> bool: ...
         def _lattices(self, X: Any, constraint: Any = None, allowed: Any = None) -> Lattices: ...
 
     def predict(self, X: Any, *, constraint: Any = None, allowed: Any = None) -> list[list[str]]:
