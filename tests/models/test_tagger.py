@@ -650,3 +650,15 @@ def test_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Tagger().fit(tokens, [["B-X", "I-X"], ["O", "B-X", "I-X"]])
+
+
+@pytest.mark.parametrize("estimator", ["hmm", "m-estimation"])
+@pytest.mark.parametrize("order", [1, 2])
+def test_lengths_and_successions_never_seen_are_still_labelled(estimator, order):
+    X = [[("a",), ("b",), ("c",)], [("a",), ("b",)], [("b",), ("c",), ("a",)]] * 3
+    y = [["A", "B", "C"], ["A", "B"], ["B", "C", "A"]] * 3
+    tagger = Tagger(estimator, "U:%x[0,0]\nB\n", order=order, verbose=0).fit(X, y)
+    assert [len(labels) for labels in tagger.predict([[("c",)], [("c",), ("c",), ("b",)]])] == [1, 3]
+    assert np.all(np.isfinite(tagger.input_log_probability([[("c",)], [("c",), ("c",)]])))
+    explained = tagger.explain([("c",)])
+    assert np.isfinite(explained.tokens[0].score)

@@ -30,7 +30,7 @@ from loglinear.models.sequence_labels import allowed_scores, encode_labels
 from loglinear.models.tagger_explanation import SequenceExplanation, explain
 from loglinear.models.tagger_inputs import TokenInputs, TokenReader
 from loglinear.models.tagger_prediction import ChainPredictions
-from loglinear.models.tagger_problem import BASES, ESTIMATORS, TaggerProblem, fit_base, hmm_base
+from loglinear.models.tagger_problem import BASES, ESTIMATORS, TaggerProblem, chain_of, fit_base, hmm_base
 from loglinear.structure import FloatArray
 from loglinear.training import Settings, Solution
 
@@ -344,8 +344,7 @@ class Tagger(ChainPredictions, BaseEstimator):
         model = self._models.get(key)
         if model is None:
             if self.hmm_ is not None and self._has_base:
-                hmm = self.hmm_
-                base = base.plus(ChainBase(hmm.log_start, hmm.log_stop, hmm.log_transitions, hmm.log_trigrams))
+                base = base.plus(chain_of(self.hmm_))
             model = replace(base, nodes=None).model(self.features_, self.machine)
             model.set(self.weights_)
             self._models[key] = model

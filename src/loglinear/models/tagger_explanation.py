@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear.models.explanation import Push
+from loglinear.models.tagger_problem import chain_of
 from loglinear.structure import FloatArray
 
 
@@ -84,16 +85,17 @@ def _base_scores(tagger: Any, nodes: FloatArray | None, labels: NDArray[np.int32
     T = labels.size
     if nodes is None or not tagger._has_base:
         return np.zeros(T)
-    hmm, L = tagger.hmm_, len(tagger.classes_)
+    base, L = chain_of(tagger.hmm_), len(tagger.classes_)
     scores = nodes[np.arange(T), labels]
-    scores[0] += hmm.log_start[labels[0]]
+    if base.start is not None:
+        scores[0] += base.start[labels[0]]
     before = np.concatenate([[L], labels[:-1]])  # of each token
-    if hmm.order == 1:
-        scores[1:] += hmm.log_transitions[labels[:-1], labels[1:]]
-        scores[-1] += hmm.log_stop[labels[-1]]
-    else:
-        scores[1:] += hmm.log_trigrams[before[:-1], labels[:-1], labels[1:]]
-        scores[-1] += hmm.log_stop[before[-1], labels[-1]]
+    if base.transitions is not None:
+        scores[1:] += base.transitions[labels[:-1], labels[1:]]
+    if base.trigrams is not None:
+        scores[1:] += base.trigrams[before[:-1], labels[:-1], labels[1:]]
+    if base.stop is not None:
+        scores[-1] += base.stop[labels[-1]] if base.stop.ndim == 1 else base.stop[before[-1], labels[-1]]
     return scores
 
 

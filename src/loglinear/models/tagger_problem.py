@@ -46,15 +46,22 @@ def fit_base(name: str, columns: Columns, data: SequenceData, order: int, smooth
     return HMM.fit(*arguments, order=order, smoothing=smoothing)
 
 
+NEVER_SEEN = -50.0
+
+
+def chain_of(hmm: HMM) -> ChainBase:
+    """Scores log q0 of starts, successions and ends.
+
+    Those never seen in training have probability zero under maximum likelihood. They get exp(-50), so that every input
+    has a labelling (a sentence of one word, say, where training had none) and no other probability changes.
+    """
+    parts = (hmm.log_start, hmm.log_stop, hmm.log_transitions, hmm.log_trigrams)
+    return ChainBase(*(None if part is None else np.maximum(part, NEVER_SEEN) for part in parts))
+
+
 def hmm_base(hmm: HMM, columns: Columns) -> ChainBase:
     """Scores log q0 of all tokens."""
-    return ChainBase(
-        start=hmm.log_start,
-        stop=hmm.log_stop,
-        transitions=hmm.log_transitions,
-        trigrams=hmm.log_trigrams,
-        nodes=hmm.emission_scores([np.ascontiguousarray(c) for c in columns.ids]),
-    )
+    return replace(chain_of(hmm), nodes=hmm.emission_scores([np.ascontiguousarray(c) for c in columns.ids]))
 
 
 @dataclass
