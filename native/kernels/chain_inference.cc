@@ -123,7 +123,7 @@ double log_forward_backward(const ChainModel& m, std::size_t T, double* N, Chain
         g->transitions[e] += sign * steps[static_cast<std::size_t>(m.edges[e].from) * m.Lp +
                                           static_cast<std::size_t>(m.edges[e].to)];
     } else {
-      std::vector<double>& out = m.machine == Machine::pairs ? g->trigrams : g->transitions;
+      AlignedDoubles& out = m.machine == Machine::pairs ? g->trigrams : g->transitions;
       for (std::size_t i = 0; i < steps.size(); ++i) out[i] += sign * steps[i];
     }
   }
@@ -238,7 +238,7 @@ double forward_backward(const ChainModel& m, std::size_t T, ChainWorkspace& work
   if (reached < T) throw NoPath{reached};
   double* outer = nullptr;
   if (g) {
-    std::vector<double>& to = sign > 0 ? g->outer : g->negative;
+    AlignedDoubles& to = sign > 0 ? g->outer : g->negative;
     if (to.empty()) to.assign(m.outer_size(), 0.0);
     outer = to.data();
   }
@@ -247,7 +247,7 @@ double forward_backward(const ChainModel& m, std::size_t T, ChainWorkspace& work
   } else if (m.machine == Machine::sparse) {
     sparse_backward(m, psi, T, alpha, scale, beta, N, outer);
   } else if (m.trigrams) {
-    std::vector<double> unwanted(outer ? 0 : m.outer_size());
+    AlignedDoubles unwanted(outer ? 0 : m.outer_size());
     loops.pairs_backward(psi, m.E3.data(), T, m.L, m.Lp, alpha, scale, beta, N, outer ? outer : unwanted.data());
   } else {
     loops.pairs_backward(psi, nullptr, T, m.L, m.Lp, alpha, scale, beta, N, nullptr);

@@ -88,7 +88,7 @@ void ChainModel::layout_sparse() {
 
 // out [n_expanded][size]: the weights of attributes that have a whole row, each at its offset.
 void ChainModel::expand(const WeightRows& rows, std::span<const std::int64_t> ptr, const double* weights,
-                        std::size_t size, std::vector<double>& out) const {
+                        std::size_t size, AlignedDoubles& out) const {
   for (std::size_t e = 0; e < rows.expanded.size(); ++e) {
     const std::size_t a = rows.expanded[e];
     for (std::int64_t k = ptr[a]; k < ptr[a + 1]; ++k) out[e * size + rows.offsets[k]] = weights[k];
@@ -253,7 +253,7 @@ void ChainModel::scores(const Sequences& sequences, const ChainTokens* tokens, s
                         const double* node_base, double* N) const {
   const std::size_t first = sequences.begin(sequence), T = sequences.length(sequence);
   const bool with_pairs = machine == Machine::pairs;
-  std::vector<double> node_store(with_pairs ? Lp : 0);  // scores by label, where N has pairs
+  AlignedDoubles node_store(with_pairs ? Lp : 0);  // scores by label, where N has pairs
   for (std::size_t t = 0; t < T; ++t) {
     double* u = with_pairs ? node_store.data() : N + t * stride;
     std::memset(u, 0, Lp * sizeof(double));
@@ -284,7 +284,7 @@ void ChainModel::scatter(const Sequences& sequences, const ChainTokens& tokens, 
                          ChainGradient& g) const {
   const std::size_t first = sequences.begin(sequence), T = sequences.length(sequence);
   const bool with_pairs = machine == Machine::pairs;
-  std::vector<double> node_store(with_pairs ? Lp : 0);
+  AlignedDoubles node_store(with_pairs ? Lp : 0);
   for (std::size_t t = 0; t < T; ++t) {
     double* P = dN + t * stride;
     const double* u = P;
@@ -329,7 +329,7 @@ void ChainModel::finish(ThreadPool& pool, std::span<const ChainGradient> parts, 
       for (std::size_t k = begin; k < end; ++k) out[k] += parts[p].weights[k];
   });
   const auto gather = [&](const WeightRows& rows, std::span<const std::int64_t> ptr, std::size_t size,
-                          std::vector<double> ChainGradient::*field, double* to) {
+                          AlignedDoubles ChainGradient::*field, double* to) {
     parallel_for(pool, rows.expanded.size(), 256, [&](std::size_t begin, std::size_t end) {
       for (std::size_t e = begin; e < end; ++e)
         for (std::int64_t k = ptr[rows.expanded[e]]; k < ptr[rows.expanded[e] + 1]; ++k) {
@@ -349,7 +349,7 @@ void ChainModel::finish(ThreadPool& pool, std::span<const ChainGradient> parts, 
     }
     return sum;
   };
-  const auto plain = [&](std::vector<double> ChainGradient::*field, std::size_t i) {
+  const auto plain = [&](AlignedDoubles ChainGradient::*field, std::size_t i) {
     double sum = 0.0;
     for (const ChainGradient& part : parts) sum += (part.*field)[i];
     return sum;

@@ -18,6 +18,7 @@
 
 #include "kernels/chain_features.hh"
 #include "kernels/chain_tokens.hh"
+#include "util/aligned.hh"
 
 namespace loglinear {
 
@@ -35,11 +36,11 @@ enum class Machine { dense, sparse, pairs };
 
 // Sums of residuals over some sequences. `outer` awaits multiplication by exp(transition scores); `inner` does not.
 struct ChainGradient {
-  std::vector<double> weights;           // node and pair features reached one by one
-  std::vector<double> rows, pair_rows;   // [n_expanded][Lp], [n_expanded][L Lp]
-  std::vector<double> transitions;       // [L][Lp], or one per listed transition (sparse): final
-  std::vector<double> outer, negative;   // dense [L][Lp], sparse [n_edges], pairs [(L + 1)][L][Lp]: await exp
-  std::vector<double> trigrams;          // [(L + 1)][L][Lp]: final
+  AlignedDoubles weights;           // node and pair features reached one by one
+  AlignedDoubles rows, pair_rows;   // [n_expanded][Lp], [n_expanded][L Lp]
+  AlignedDoubles transitions;       // [L][Lp], or one per listed transition (sparse): final
+  AlignedDoubles outer, negative;   // dense [L][Lp], sparse [n_edges], pairs [(L + 1)][L][Lp]: await exp
+  AlignedDoubles trigrams;          // [(L + 1)][L][Lp]: final
   double value = 0.0;
 };
 
@@ -56,9 +57,9 @@ class ChainModel {
   std::size_t stride;        // doubles of N per token
   bool trigrams = false;     // pairs: whether there are trigram scores
 
-  std::vector<double> M;     // [L][Lp] transition scores; for pairs they are added to N
-  std::vector<double> E, Et; // dense: exp(M - highest), and transposed
-  std::vector<double> G, E3; // pairs with trigrams: [(L + 1)][L][Lp]
+  AlignedDoubles M;     // [L][Lp] transition scores; for pairs they are added to N
+  AlignedDoubles E, Et; // dense: exp(M - highest), and transposed
+  AlignedDoubles G, E3; // pairs with trigrams: [(L + 1)][L][Lp]
   double highest = 0.0;      // shift of the potentials of transitions or trigrams
   double range = 0.0;        // largest difference of two finite ones
   // sparse: transitions listed by their second label
@@ -100,7 +101,7 @@ class ChainModel {
  private:
   void layout_sparse();
   void expand(const WeightRows& rows, std::span<const std::int64_t> ptr, const double* weights, std::size_t size,
-              std::vector<double>& out) const;
+              AlignedDoubles& out) const;
   void prefetch_rows(const Sequences& sequences, std::int64_t end) const;
   void add_nodes(const Sequences& sequences, std::size_t token, double* u) const;
   void add_pairs(const Sequences& sequences, std::size_t token, double* P) const;
@@ -108,7 +109,7 @@ class ChainModel {
   std::span<const double> w_;
   std::vector<double> start_, stop_;        // stop [L] or [(L + 1)][L]
   std::vector<double> base_transitions_, base_trigrams_;
-  std::vector<double> expanded_, expanded_pairs_;  // [n_expanded][Lp], [n_expanded][L Lp]
+  AlignedDoubles expanded_, expanded_pairs_;  // [n_expanded][Lp], [n_expanded][L Lp]
   std::vector<std::int32_t> pair_place_;    // offsets of pair codes in a padded [L][Lp] block
 };
 
