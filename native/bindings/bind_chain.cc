@@ -1,3 +1,5 @@
+#include <mutex>
+
 #include "bindings/arrays.hh"
 #include "kernels/chain_decode.hh"
 #include "kernels/chain_loss.hh"
@@ -38,6 +40,8 @@ struct BoundFeatures {
 // Attributes resolved to weights of these features.
 struct BoundTokens {
   ChainTokens tokens;
+  std::mutex busy;
+  std::vector<ChainGradient> sums;  // work space of the evaluation that holds `busy`; a second one brings its own
   BoundTokens(ThreadPool& pool, const BoundFeatures& features, const BoundSequences& sequences)
       : tokens([&] {
           nb::gil_scoped_release release;
@@ -67,14 +71,16 @@ struct BoundModel {
 };
 
 double loss(ThreadPool& pool, const std::string& kind, BoundModel& model, BoundSequences& sequences,
-            const BoundTokens& tokens, Doubles node_base, In<std::int32_t> labels,
+            BoundTokens& tokens, Doubles node_base, In<std::int32_t> labels,
             std::optional<In<std::uint8_t>> allowed, In<double> w, Out<double> gradient) {
   require(kind == "crf" || kind == "memm" || kind == "pseudolikelihood", "unknown chain loss");
   const ChainLoss which = kind == "crf" ? ChainLoss::crf : kind == "memm" ? ChainLoss::memm : ChainLoss::pseudolikelihood;
   nb::gil_scoped_release release;
   model.model.set(view(w), true);
+  const std::unique_lock alone(tokens.busy, std::try_to_lock);
+  std::vector<ChainGradient> own;
   return chain_loss(pool, which, model.model, sequences.sequences, tokens.tokens, view(node_base), view(labels),
-                    view(allowed), view(gradient));
+                    view(allowed), alone ? tokens.sums : own, view(gradient));
 }
 
 ChainInput input(BoundModel& model, BoundSequences& sequences, const Doubles& node_base, BoundModel* local) {

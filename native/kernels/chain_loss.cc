@@ -156,7 +156,7 @@ void throw_no_path(std::size_t sequence, std::size_t token) {
 
 double chain_loss(ThreadPool& pool, ChainLoss kind, const ChainModel& m, const Sequences& sequences,
                   const ChainTokens& tokens, std::span<const double> node_base, std::span<const std::int32_t> labels,
-                  std::span<const std::uint8_t> allowed, std::span<double> gradient) {
+                  std::span<const std::uint8_t> allowed, std::vector<ChainGradient>& parts, std::span<double> gradient) {
   require(sequences.n_attributes == m.features.n_attributes(), "chain loss: sequences and features differ in attributes");
   require(tokens.features == &m.features, "chain loss: tokens of other features");
   require(tokens.n_tokens() == sequences.n_tokens(), "chain loss: tokens of other sequences");
@@ -168,10 +168,10 @@ double chain_loss(ThreadPool& pool, ChainLoss kind, const ChainModel& m, const S
   const std::size_t n_parts = static_cast<std::size_t>(pool.size());
   const std::vector<std::size_t> cuts = sequences.cut(n_parts);
   const std::size_t longest = sequences.longest();
-  std::vector<ChainGradient> parts(n_parts);
+  parts.resize(n_parts);
   pool.run(n_parts, [&](std::size_t part) {
-    parts[part] = m.gradient();
     ChainGradient& g = parts[part];
+    m.clear(g);
     ChainWorkspace work(m, longest);
     for (std::size_t i = cuts[part]; i < cuts[part + 1]; ++i) {
       const std::size_t first = sequences.begin(i), T = sequences.length(i);

@@ -310,15 +310,15 @@ std::size_t ChainModel::outer_size() const {
   return trigrams ? (L + 1) * L * Lp : 0;
 }
 
-ChainGradient ChainModel::gradient() const {
-  ChainGradient g;
+void ChainModel::clear(ChainGradient& g) const {
   g.weights.assign(features.transition_begin(), 0.0);
   g.rows.assign(expanded_.size(), 0.0);
   g.pair_rows.assign(expanded_pairs_.size(), 0.0);
   g.transitions.assign(machine == Machine::sparse ? edges.size() : L * Lp, 0.0);
   g.outer.assign(outer_size(), 0.0);
-  if (trigrams) g.trigrams.assign((L + 1) * L * Lp, 0.0);
-  return g;
+  g.negative.clear();
+  g.trigrams.assign(trigrams ? (L + 1) * L * Lp : 0, 0.0);
+  g.value = 0.0;
 }
 
 void ChainModel::finish(ThreadPool& pool, std::span<const ChainGradient> parts, std::span<double> out) const {

@@ -86,7 +86,8 @@ class ChainModel {
   void scatter(const Sequences& sequences, const ChainTokens& tokens, std::size_t sequence, double* dN,
                ChainGradient& gradient) const;
 
-  ChainGradient gradient() const;
+  // Makes sums of this model's size, all zero; buffers that are there are used again.
+  void clear(ChainGradient& gradient) const;
   // out [n_weights] = the sum of parts, in order.
   void finish(ThreadPool& pool, std::span<const ChainGradient> parts, std::span<double> out) const;
 

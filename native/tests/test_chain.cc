@@ -15,6 +15,8 @@ using namespace loglinear;
 
 namespace {
 
+std::vector<ChainGradient> sums;  // work space
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Random sequences with labels, and the features that occur in them.
@@ -147,7 +149,7 @@ TEST(chain_gradients_are_differences) {
       std::vector<double> gradient(p.weights.size()), ignored(p.weights.size());
       const auto loss = [&](std::vector<double>& out) {
         model.set(p.weights, true);
-        return chain_loss(pool, kind, model, sequences, tokens, {}, p.labels, {}, out);
+        return chain_loss(pool, kind, model, sequences, tokens, {}, p.labels, {}, sums, out);
       };
       CHECK(std::isfinite(loss(gradient)));
       for (std::size_t j = 0; j < p.weights.size(); j += 5) {
@@ -176,7 +178,7 @@ TEST(chain_machines_agree_on_many_labels) {
       model.set(p.weights, true);
       const ChainTokens tokens(pool, features, sequences);
       gradients.emplace_back(p.weights.size()), labels.emplace_back(p.labels.size());
-      losses.push_back(chain_loss(pool, ChainLoss::crf, model, sequences, tokens, {}, p.labels, {}, gradients.back()));
+      losses.push_back(chain_loss(pool, ChainLoss::crf, model, sequences, tokens, {}, p.labels, {}, sums, gradients.back()));
       chain_viterbi(pool, {model, sequences, {}, nullptr}, labels.back());
     }
   for (std::size_t r = 1; r < losses.size(); ++r) {
@@ -196,18 +198,18 @@ TEST(chain_partial_labels_and_constraints) {
   ChainModel model(features, {}, "auto");
   model.set(p.weights, true);
   std::vector<std::uint8_t> allowed(p.labels.size() * 3, 1);
-  const double whole = chain_loss(pool, ChainLoss::crf, model, sequences, tokens, {}, p.labels, allowed, gradient);
+  const double whole = chain_loss(pool, ChainLoss::crf, model, sequences, tokens, {}, p.labels, allowed, sums, gradient);
   std::vector<std::int32_t> partly = p.labels;
   partly[1] = partly[5] = -1;
   allowed[1 * 3 + static_cast<std::size_t>((p.labels[1] + 1) % 3)] = 0;
-  const double less = chain_loss(pool, ChainLoss::crf, model, sequences, tokens, {}, partly, allowed, gradient);
+  const double less = chain_loss(pool, ChainLoss::crf, model, sequences, tokens, {}, partly, allowed, sums, gradient);
   CHECK(less > 0.0 && less < whole);
   for (const double g : gradient) CHECK(std::isfinite(g));
   partly.assign(partly.size(), -1);
   allowed.assign(allowed.size(), 1);
-  CHECK(std::abs(chain_loss(pool, ChainLoss::crf, model, sequences, tokens, {}, partly, allowed, gradient)) < 1e-9);
+  CHECK(std::abs(chain_loss(pool, ChainLoss::crf, model, sequences, tokens, {}, partly, allowed, sums, gradient)) < 1e-9);
   std::fill_n(allowed.begin() + 6, 3, std::uint8_t{0});
-  CHECK_THROWS(chain_loss(pool, ChainLoss::crf, model, sequences, tokens, {}, partly, allowed, gradient), InvalidInput);
+  CHECK_THROWS(chain_loss(pool, ChainLoss::crf, model, sequences, tokens, {}, partly, allowed, sums, gradient), InvalidInput);
 
   // A label that nothing may follow, and a MEMM that must not put its trust elsewhere because of it.
   for (std::size_t y = 0; y < 3; ++y) steps[0 * 3 + y] = kForbidden;
@@ -321,13 +323,13 @@ TEST(chain_arrays_are_checked) {
   std::vector<double> out(p.weights.size()), wrong(p.weights.size() + 1), bad(9, kInfinity);
   CHECK_THROWS(model.set(wrong, true), InvalidInput);
   model.set(p.weights, true);
-  CHECK_THROWS(chain_loss(pool, ChainLoss::crf, model, s, tokens, {}, p.labels, {}, wrong), InvalidInput);
-  CHECK_THROWS(chain_loss(pool, ChainLoss::crf, model, s, tokens, bad, p.labels, {}, out), InvalidInput);
-  CHECK_THROWS(chain_loss(pool, ChainLoss::crf, model, s, tokens, {}, std::vector<std::int32_t>(7, 3), {}, out), InvalidInput);
+  CHECK_THROWS(chain_loss(pool, ChainLoss::crf, model, s, tokens, {}, p.labels, {}, sums, wrong), InvalidInput);
+  CHECK_THROWS(chain_loss(pool, ChainLoss::crf, model, s, tokens, bad, p.labels, {}, sums, out), InvalidInput);
+  CHECK_THROWS(chain_loss(pool, ChainLoss::crf, model, s, tokens, {}, std::vector<std::int32_t>(7, 3), {}, sums, out), InvalidInput);
   const Problem shorter(3, {4, 2}, false, false, 23);
   const Sequences s2 = shorter.sequences();
   const ChainTokens foreign(pool, f, s2);
-  CHECK_THROWS(chain_loss(pool, ChainLoss::crf, model, s, foreign, {}, p.labels, {}, out), InvalidInput);
+  CHECK_THROWS(chain_loss(pool, ChainLoss::crf, model, s, foreign, {}, p.labels, {}, sums, out), InvalidInput);
   CHECK_THROWS(ChainModel(f, {{}, {}, bad, {}}, "auto"), InvalidInput);
   CHECK_THROWS(ChainModel(f, {std::span(bad).first(2), {}, {}, {}}, "auto"), InvalidInput);
   CHECK_THROWS(ChainModel(f, {}, "steam"), InvalidInput);
@@ -340,7 +342,7 @@ TEST(chain_arrays_are_checked) {
   ChainModel other(others, {}, "auto");
   CHECK_THROWS(chain_viterbi(pool, {model, s, {}, &other}, labels), InvalidInput);
   const ChainTokens resolved(pool, others, s);
-  CHECK_THROWS(chain_loss(pool, ChainLoss::crf, model, s, resolved, {}, p.labels, {}, out), InvalidInput);
+  CHECK_THROWS(chain_loss(pool, ChainLoss::crf, model, s, resolved, {}, p.labels, {}, sums, out), InvalidInput);
 }
 
 TEST(chain_model_is_shared_by_threads) {
