@@ -34,7 +34,8 @@ struct ChainBase {
 
 enum class Machine { dense, sparse, pairs };
 
-// Sums of residuals over some sequences. `outer` awaits multiplication by exp(transition scores); `inner` does not.
+// Sums of residuals over some sequences. `outer` and `negative` (to be taken off) await
+// multiplication by exp(transition scores); the others are final.
 struct ChainGradient {
   AlignedDoubles weights;           // node and pair features reached one by one
   AlignedDoubles rows, pair_rows;   // [n_expanded][Lp], [n_expanded][L Lp]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,3 +143,42 @@ def require(path: Any, archive: Archive, name: str, dtype: str, ndim: int) -> np
     if array is None or array.dtype != np.dtype(dtype) or array.ndim != ndim:
         raise ModelFileError(f"{path}: the model lacks its array {name!r} ({dtype}, {ndim} dimensions)")
     return array
+
+
+LEARNT = ("solver", "solver_reason", "n_iter", "objective", "violation", "converged", "status", "strength")
+
+
+def as_json(value: Any) -> Any:
+    """Settings as JSON: paths become text, numpy scalars numbers."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dict):
+        return {str(k): as_json(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, range, np.ndarray)):
+        return [as_json(v) for v in value]
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def training_summary(model: Any, *more: str) -> dict[str, Any]:
+    """What training learnt of itself, for the file; numbers that JSON lacks become text."""
+    summary: dict[str, Any] = {}
+    for name in (*LEARNT, "fit_seconds", *more):
+        if hasattr(model, name + "_"):
+            value = as_json(getattr(model, name + "_"))
+            summary[name] = value if not isinstance(value, float) or math.isfinite(value) else str(value)
+    if hasattr(model, "tuning_"):
+        summary["tuning"] = as_json(model.tuning_)
+    return summary
+
+
+def restore_summary(model: Any, summary: dict[str, Any]) -> None:
+    """Give a loaded model what training had learnt of itself."""
+    for name in LEARNT:
+        if name in summary:
+            setattr(model, name + "_", summary[name])
+
+
+def check_n_threads(n_threads: Any) -> None:
+    """A file must not make a process start any number of threads."""
+    if n_threads is not None and (type(n_threads) is not int or not (n_threads == -1 or 1 <= n_threads <= 1024)):
+        raise ValueError(f"n_threads is {n_threads!r}")

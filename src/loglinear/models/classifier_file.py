@@ -7,7 +7,6 @@ numbered. Probabilities do not change.
 from __future__ import annotations
 
 import itertools
-import math
 from typing import Any
 
 import numpy as np
@@ -15,27 +14,9 @@ import numpy as np
 from loglinear.errors import ModelFileError
 from loglinear.features import FEATURISERS
 from loglinear.models import archive as files
-from loglinear.models.archive import Archive, require
+from loglinear.models.archive import Archive, as_json, check_n_threads, require, restore_summary, training_summary
 
 KIND = "maxent-classifier"
-_LEARNT = ("solver", "solver_reason", "n_iter", "objective", "violation", "converged", "status", "strength")
-
-
-def as_json(value: Any) -> Any:
-    """Settings as JSON: paths become text, numpy scalars numbers."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, dict):
-        return {str(k): as_json(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple, range, np.ndarray)):
-        return [as_json(v) for v in value]
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
-
-
-def check_n_threads(n_threads: Any) -> None:
-    """A file must not make a process start any number of threads."""
-    if n_threads is not None and (type(n_threads) is not int or not (n_threads == -1 or 1 <= n_threads <= 1024)):
-        raise ValueError(f"n_threads is {n_threads!r}")
 
 
 def _label_arrays(classes: np.ndarray) -> tuple[str, dict[str, np.ndarray]]:
@@ -92,12 +73,7 @@ def save(model: Any, path: Any) -> None:
     arrays["weights"] = np.ascontiguousarray(weights)
     arrays["intercept"] = np.ascontiguousarray(model.intercept_)
     summary: dict[str, Any] = {"nonzero_weights": int(np.count_nonzero(weights)), "classes": len(model.classes_)}
-    for name in (*_LEARNT, "fit_seconds"):
-        if hasattr(model, name + "_"):
-            value = as_json(getattr(model, name + "_"))
-            summary[name] = value if not isinstance(value, float) or math.isfinite(value) else str(value)
-    if hasattr(model, "tuning_"):
-        summary["tuning"] = as_json(model.tuning_)
+    summary |= training_summary(model)
     files.save(path, Archive(KIND, settings, summary, arrays))
 
 
@@ -131,9 +107,7 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     model.n_features_in_ = n_features
     if "feature_names" in settings:
         model.feature_names_in_ = np.array(settings["feature_names"], dtype=object)
-    for name, value in archive.summary.items():
-        if name in _LEARNT:
-            setattr(model, name + "_", value)
+    restore_summary(model, archive.summary)
     return model
 
 

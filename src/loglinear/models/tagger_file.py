@@ -5,7 +5,6 @@ Zero weights are left out, and attributes without any other; probabilities do no
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,7 @@ from loglinear.features.token_featuriser import TokenFeaturiser
 from loglinear.features.vocabulary import Vocabulary, pack_strings
 from loglinear.formats.crfsuite import read_crfsuite_dump
 from loglinear.models import archive as files
-from loglinear.models.archive import Archive, require
-from loglinear.models.classifier_file import as_json, check_n_threads
+from loglinear.models.archive import Archive, as_json, check_n_threads, require, restore_summary, training_summary
 from loglinear.models.constraints import as_constraint, constraint_base
 from loglinear.models.tagger_inputs import TokenReader
 
@@ -36,7 +34,6 @@ _LISTS = {
     "transition_code": "<i4",
     "trigram_code": "<i4",
 }
-_LEARNT = ("solver", "solver_reason", "n_iter", "objective", "violation", "converged", "status", "strength")
 
 
 def save(model: Any, path: Any) -> None:
@@ -67,12 +64,7 @@ def save(model: Any, path: Any) -> None:
         arrays.update({f"hmm.{key}": array for key, array in model.hmm_.to_arrays().items()})
     summary: dict[str, Any] = {"nonzero_weights": int(weights.size), "labels": len(model.classes_)}
     summary["attributes"] = features.n_attributes
-    for name in (*_LEARNT, "fit_seconds", "dev_score"):
-        if hasattr(model, name + "_"):
-            value = as_json(getattr(model, name + "_"))
-            summary[name] = value if not isinstance(value, float) or math.isfinite(value) else str(value)
-    if hasattr(model, "tuning_"):
-        summary["tuning"] = as_json(model.tuning_)
+    summary |= training_summary(model, "dev_score")
     files.save(path, Archive(KIND, settings, summary, arrays))
 
 
@@ -117,9 +109,7 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         model._learn(features, weights)
     except (TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's features are damaged ({error})") from None
-    for name, value in archive.summary.items():
-        if name in _LEARNT:
-            setattr(model, name + "_", value)
+    restore_summary(model, archive.summary)
     return model
 
 
