@@ -70,5 +70,12 @@ void bind_conll(nb::module_& m);
 void bind_templates(nb::module_& m);
 void bind_hmm(nb::module_& m);
 void bind_chain(nb::module_& m);
+void bind_mix(nb::module_& m);
+void bind_arpa(nb::module_& m);
+void bind_query(nb::module_& m);
+void bind_kneser_ney(nb::module_& m);
+void bind_ngram_maxent(nb::module_& m);
+void bind_trie(nb::module_& m);
+void bind_corpus(nb::module_& m);
 
 }  // namespace loglinear

@@ -31,4 +31,11 @@ NB_MODULE(_core, m) {
   bind_templates(m);
   bind_hmm(m);
   bind_chain(m);
+  bind_mix(m);
+  bind_arpa(m);
+  bind_query(m);
+  bind_kneser_ney(m);
+  bind_ngram_maxent(m);
+  bind_trie(m);
+  bind_corpus(m);
 }

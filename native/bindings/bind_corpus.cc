@@ -1,0 +1,7 @@
+#include "bindings/arrays.hh"
+
+namespace loglinear {
+
+void bind_corpus(nb::module_&) {}
+
+}  // namespace loglinear

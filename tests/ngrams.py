@@ -1,0 +1,51 @@
+"""The trie of ``loglinear.data.ngram`` from dictionaries: slow, plain, the twin that the native builder must equal."""
+
+from collections import Counter
+
+import numpy as np
+
+from loglinear.data.ngram import NONE, NgramTrie
+
+
+def reference_trie(sentences, order, n_words):
+    """``sentences``: lists of word numbers below ``n_words``; 0 is ``</s>`` and ``n_words`` is ``<s>``."""
+    totals, counts = Counter(), Counter()  # contexts and (context, word); a context is a tuple, most recent word first
+    for sentence in sentences:
+        history = (n_words,)
+        for word in [*sentence, 0]:
+            for k in range(min(order, len(history) + 1)):
+                totals[history[:k]] += 1
+                counts[history[:k], word] += 1
+            history = (word, *history)
+    for word in range(n_words):
+        counts[(), word] += 0
+    totals[()] += 0
+    contexts = sorted(totals, key=lambda h: (len(h), h))
+    place = {h: i for i, h in enumerate(contexts)}
+    entries = sorted(counts, key=lambda e: (place[e[0]], e[1]))
+    number = {e: i for i, e in enumerate(entries)}
+    lengths = [len(h) for h in contexts]
+    context_start = np.searchsorted(lengths, np.arange(order + 1))
+    entry_start = np.searchsorted([len(h) for h, _ in entries], np.arange(order + 1))
+    n_children, n_own = np.zeros(len(contexts), int), np.zeros(len(contexts), int)
+    for h in contexts[1:]:
+        n_children[place[h[:-1]]] += 1
+    for h, _ in entries:
+        n_own[place[h]] += 1
+
+    def u32(values):
+        return np.array(values, dtype=np.uint32)
+
+    return NgramTrie(
+        order,
+        n_words,
+        context_start.astype(np.int64),
+        entry_start.astype(np.int64),
+        u32([h[-1] if h else NONE for h in contexts]),
+        u32(np.append(1, 1 + np.cumsum(n_children))),
+        u32(np.append(0, np.cumsum(n_own))),
+        u32([totals[h] for h in contexts]),
+        u32([w for _, w in entries]),
+        u32([number[h[:-1], w] if h else NONE for h, w in entries]),
+        u32([counts[e] for e in entries]),
+    )
