@@ -1,5 +1,6 @@
 #include "bindings/arrays.hh"
 #include "kernels/ngram_maxent.hh"
+#include "kernels/trie_recount.hh"
 
 namespace loglinear {
 namespace {
@@ -49,7 +50,13 @@ void bind_ngram_maxent(nb::module_& m) {
         nb::gil_scoped_release release;
         return direct_value_and_gradient(m.model.trie(), view(w), view(gradient), {}, {});
       }, nb::arg("w").noconvert(), nb::arg("gradient").noconvert(),
-           "The same by summation over the vocabulary, in logarithms.");
+           "The same by summation over the vocabulary, in logarithms.")
+      .def("recount", [](const M& m, In<std::uint32_t> words, In<std::int64_t> sentence_ptr,
+                         Out<std::uint32_t> context_count, Out<std::uint32_t> entry_count) {
+        nb::gil_scoped_release release;
+        recount(m.model.trie(), view(words), view(sentence_ptr), view(context_count), view(entry_count));
+      }, nb::arg("words").noconvert(), nb::arg("sentence_ptr").noconvert(), nb::arg("context_count").noconvert(),
+           nb::arg("entry_count").noconvert(), "The counts of another text on this trie.");
 }
 
 }  // namespace loglinear

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from ngrams import reference_trie
 
 from loglinear import _core
+from loglinear.data.sentences import Sentences
 from loglinear.losses.ngram_maxent import NgramMaxentLoss, native_maxent
 from loglinear.protocols import Curvature, Loss
 from loglinear.testing import check_loss
@@ -134,6 +135,49 @@ def test_the_same_bits_on_any_number_of_threads():
         loss.hessian(w).diagonal(diagonal)
         results.append((value, gradient.tobytes(), diagonal.tobytes()))
     assert results[0] == results[1] == results[2]
+
+
+def test_other_text_is_scored_by_the_same_weights():
+    trie, sentences = random_trie(11, order=4)
+    loss, w = NgramMaxentLoss(trie), np.random.default_rng(5).normal(size=trie.n_entries)
+
+    def sentences_of(lists):
+        lengths = np.cumsum([0, *map(len, lists)])
+        return Sentences(trie.n_words, np.array(sum(lists, []), np.uint32), lengths.astype(np.int64))
+
+    same = loss.on(sentences_of(sentences))
+    np.testing.assert_array_equal(same.trie.entry_count, trie.entry_count)
+    np.testing.assert_array_equal(same.trie.context_count, trie.context_count)
+    other = random_sentences(np.random.default_rng(77))
+    log_p, log_r = loss.log_probabilities(w)
+    place = {h: c for c, h in enumerate(contexts_of(trie))}
+
+    def log_probability(history, word):
+        if history not in place:
+            return log_probability(history[:-1], word)
+        c = place[history]
+        for e in range(trie.context_entry[c], trie.context_entry[c + 1]):
+            if trie.entry_word[e] == word:
+                return log_p[e]
+        return log_probability(history[:-1], word) - log_r[c]
+
+    total = 0.0
+    for sentence in other:
+        history = (trie.n_words,)
+        for word in [*sentence, 0]:
+            total += log_probability(history[:3], word)
+            history = (word, *history)
+    assert loss.on(sentences_of(other)).value_and_gradient(w, np.empty_like(w)) == pytest.approx(-total, rel=1e-12)
+    with pytest.raises(ValueError, match="vocabulary"):
+        loss.on(sentences_of([[99]]))
+
+
+def contexts_of(trie):
+    """The words of each context, most recent first."""
+    contexts = [()]
+    for c in range(trie.n_contexts):
+        contexts += [(*contexts[c], int(trie.context_word[k])) for k in range(*trie.context_child[c : c + 2])]
+    return contexts
 
 
 def test_an_offset_moves_the_weights():

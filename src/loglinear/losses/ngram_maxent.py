@@ -7,10 +7,13 @@ One weight per entry of the trie. The equations are in native/kernels/ngram_maxe
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from loglinear import _core
 from loglinear.data.ngram import NgramTrie
+from loglinear.data.sentences import Sentences
 from loglinear.structure import FloatArray
 from loglinear.threads import pool
 
@@ -45,6 +48,15 @@ class NgramMaxentLoss:
         log_p, log_r = np.empty(self.trie.n_entries), np.empty(self.trie.n_contexts)
         self._native.log_probabilities(pool(self.n_threads), self._weights(w), log_p, log_r)
         return log_p, log_r
+
+
+    def on(self, sentences: Sentences) -> NgramMaxentLoss:
+        """The loss of other text as a function of the same weights: validation."""
+        context_count = np.empty(self.trie.n_contexts, np.uint32)
+        entry_count = np.empty(self.trie.n_entries, np.uint32)
+        self._native.recount(sentences.words, sentences.sentence_ptr, context_count, entry_count)
+        trie = replace(self.trie, context_count=context_count, entry_count=entry_count)
+        return NgramMaxentLoss(trie, offset=self.offset, n_threads=self.n_threads)
 
 
 class NgramHessian:
