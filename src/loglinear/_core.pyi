@@ -321,3 +321,11 @@ def chain_marginals(pool: ThreadPool, model: ChainModel, sequences: Sequences, n
 def chain_scores(pool: ThreadPool, model: ChainModel, sequences: Sequences, node_base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, local: ChainModel | None, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
 def chain_sample(pool: ThreadPool, model: ChainModel, sequences: Sequences, node_base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, local: ChainModel | None, seed: int, n_samples: int, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')]) -> None: ...
+
+def tokenise_corpus(pool: ThreadPool, texts: Sequence[Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]], unit: str, keep_empty: bool, skip_boundaries: bool, chunk_size: int = 0) -> tuple:
+    """
+    (tokens, sentence_ptr, n_lines of each text, unit blob, unit offsets, counts, first_text, first_line)
+    """
+
+def renumber_tokens(pool: ThreadPool, tokens: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')], numbers: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None:
+    """tokens[i] = numbers[tokens[i]], in place"""
