@@ -322,10 +322,65 @@ def chain_scores(pool: ThreadPool, model: ChainModel, sequences: Sequences, node
 
 def chain_sample(pool: ThreadPool, model: ChainModel, sequences: Sequences, node_base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, local: ChainModel | None, seed: int, n_samples: int, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')]) -> None: ...
 
-def tokenise_corpus(pool: ThreadPool, texts: Sequence[Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]], unit: str, keep_empty: bool, skip_boundaries: bool, chunk_size: int = 0) -> tuple:
+class SmoothingTrie:
+    """The arrays of an n-gram trie, checked."""
+
+    def __init__(self, pool: ThreadPool, order: int, n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_parent: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+def adjusted_counts(pool: ThreadPool, trie: SmoothingTrie, out: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None:
     """
-    (tokens, sentence_ptr, n_lines of each text, unit blob, unit offsets, counts, first_text, first_line)
+    out[e] = how many different words came before the n-gram e, for orders below the highest.
     """
 
-def renumber_tokens(pool: ThreadPool, tokens: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')], numbers: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None:
-    """tokens[i] = numbers[tokens[i]], in place"""
+def counts_of_counts(pool: ThreadPool, trie: SmoothingTrie, adjusted: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> list[list[int]]:
+    """Per order, how many n-grams have an adjusted count of 1, 2, 3 and 4."""
+
+def smooth(pool: ThreadPool, trie: SmoothingTrie, adjusted: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)] | None, discounts: Sequence[Sequence[float]], per_type: Sequence[float], constant: Sequence[float], cut: Sequence[int], interpolate: bool, log_probability: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], log_backoff: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """Log-probabilities of all n-grams and back-off weights of all contexts."""
+
+class PrunableModel:
+    """The arrays of a back-off model, checked."""
+
+    def __init__(self, pool: ThreadPool, order: int, n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], log_backoff: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], log_probability: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+def unseen_mass(pool: ThreadPool, model: PrunableModel, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """out[c] = probability of the words without an entry after context c."""
+
+def entropy_cut(pool: ThreadPool, model: PrunableModel, unseen: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], threshold: float, keep: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu')]) -> None:
+    """keep[e] = 0 for entries that relative entropy does not miss."""
+
+def add_cut_mass(pool: ThreadPool, model: PrunableModel, keep: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], unseen: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """
+    unseen[c] += probabilities of the entries of context c that are not kept.
+    """
+
+def backoff_of_unseen(pool: ThreadPool, model: PrunableModel, unseen: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_backoff: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """
+    Back-off weights with which a model of these unseen masses sums to one.
+    """
+
+class NgramMaxent:
+    """
+    The loss of a maximum-entropy n-gram model by two sweeps over its trie.
+    """
+
+    def __init__(self, n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], arrays: Sequence[Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]], unit: int = 8192) -> None: ...
+
+    def value_and_gradient(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float: ...
+
+    def curvature_diagonal(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def hessian_vector(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def log_probabilities(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_p: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], log_r: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def direct_value_and_gradient(self, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float:
+        """The same by summation over the vocabulary, in logarithms."""
+
+    def recount(self, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')], entry_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None:
+        """The counts of another text on this trie."""
+
+def build_trie(pool: ThreadPool, n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], order: int) -> tuple:
+    """
+    (context_start, entry_start, context_word, context_child, context_entry, context_count, entry_word, entry_parent, entry_count)
+    """
