@@ -322,6 +322,38 @@ def chain_scores(pool: ThreadPool, model: ChainModel, sequences: Sequences, node
 
 def chain_sample(pool: ThreadPool, model: ChainModel, sequences: Sequences, node_base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, local: ChainModel | None, seed: int, n_samples: int, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')]) -> None: ...
 
+class NgramHistories:
+    """The contexts of an n-gram trie that are histories of tokens."""
+
+    def __init__(self, n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], arrays: Sequence[Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]]) -> None: ...
+
+    def terms(self) -> tuple:
+        """
+        (histories, terms of naive summation, of unigram caching, of hierarchical training).
+        """
+
+    def histories(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]:
+        """Numbers of the contexts that are the longest of some token."""
+
+    def naive(self, pool: ThreadPool, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], contexts: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], log_z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], expectations: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None) -> int:
+        """
+        Normalisers of these contexts by summing over all words; adds to expectations; the number of terms.
+        """
+
+    def unigram_caching(self, pool: ThreadPool, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], expectations: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None, work: int = 4194304) -> int:
+        """
+        Normalisers of all histories by unigram caching, and expectations; the number of terms.
+        """
+
+    def log_loss(self, pool: ThreadPool, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float:
+        """Minus the log-likelihood of the corpus."""
+
+    def expectations_by_total(self, pool: ThreadPool, log_p: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_r: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """Expectations by the number of active entries: [order, n_entries]."""
+
+def scaling_step(pool: ThreadPool, expectations: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], multiplicity: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], limit: float, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """The step of iterative scaling, one equation per weight."""
+
 class NgramMaxent:
     """
     The loss of a maximum-entropy n-gram model by two sweeps over its trie.
