@@ -12,6 +12,8 @@ from loglinear.protocols import Curvature, Orthant, Restrict, Smooth
 from loglinear.registry import Registry
 from loglinear.solvers.clustered import Clustered
 from loglinear.solvers.fista import Fista
+from loglinear.solvers.gis import Gis
+from loglinear.solvers.iis import Iis
 from loglinear.solvers.lbfgs import Lbfgs
 from loglinear.solvers.newton import Newton
 from loglinear.solvers.owlqn import Owlqn
@@ -28,6 +30,8 @@ SOLVERS: Registry[Solver] = Registry(
         "newton": Newton,
         "stochastic": StochasticProximal,
         "clustered": Clustered,
+        "gis": Gis,
+        "iis": Iis,
     },
 )
 
@@ -62,6 +66,8 @@ __all__ = [
     "SOLVERS",
     "Clustered",
     "Fista",
+    "Gis",
+    "Iis",
     "Lbfgs",
     "Newton",
     "Owlqn",
