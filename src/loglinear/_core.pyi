@@ -138,11 +138,27 @@ def weighted_sum(pool: ThreadPool, coefficients: Annotated[NDArray[numpy.float64
 class Separable:
     """sum_j a_j |w_j| + b_j w_j^2 / 2 over the first n_penalised weights."""
 
+    @overload
     def __init__(self, l1: float, l2: float, l1_scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, l2_scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_penalised: int, nonnegative: bool) -> None: ...
+
+    @overload
+    def __init__(self, pool: ThreadPool, classes: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], l1: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], l2: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], nonnegative: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]) -> None:
+        """By class; the tables are copied."""
+
+    @overload
+    def __init__(self, pool: ThreadPool, classes: Annotated[NDArray[numpy.uint16], dict(order='C', device='cpu', writable=False)], l1: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], l2: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], nonnegative: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]) -> None: ...
 
     def value(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
 
     def add_smooth(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float: ...
+
+    def add_curvature(self, pool: ThreadPool, diagonal: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def max_strength(self, pool: ThreadPool, gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
+
+    def hold(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def class_sums(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], squared: bool, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
     def prox(self, pool: ThreadPool, z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
@@ -374,3 +390,16 @@ class NgramMaxent:
 
     def recount(self, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')], entry_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None:
         """The counts of another text on this trie."""
+
+def build_trie(pool: ThreadPool, n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], order: int) -> tuple:
+    """
+    (context_start, entry_start, context_word, context_child, context_entry, context_count, entry_word, entry_parent, entry_count)
+    """
+
+def tokenise_corpus(pool: ThreadPool, texts: Sequence[Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]], unit: str, keep_empty: bool, skip_boundaries: bool, chunk_size: int = 0) -> tuple:
+    """
+    (tokens, sentence_ptr, n_lines of each text, unit blob, unit offsets, counts, first_text, first_line)
+    """
+
+def renumber_tokens(pool: ThreadPool, tokens: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')], numbers: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None:
+    """tokens[i] = numbers[tokens[i]], in place"""

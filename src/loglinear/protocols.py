@@ -205,3 +205,21 @@ class Separable(Protocol):
 
     def restrict(self, kept: NDArray[np.intp]) -> Penalty:
         """The penalty of these weights alone."""
+
+
+@runtime_checkable
+class Tunable(Protocol):
+    """Power of a penalty: a sum of parts, each times a strength of its own that can be tuned (tuning.py)."""
+
+    @property
+    def strengths(self) -> FloatArray: ...  # noqa: D102
+    @property
+    def strength_names(self) -> Sequence[str]: ...  # noqa: D102
+    def with_strengths(self, strengths: FloatArray) -> Penalty:
+        """The same penalty with other strengths; one that was zero must stay so."""
+
+    def hold(self, w: FloatArray, v: FloatArray) -> None:
+        """Zero the entries of ``v`` whose weights rest in a corner, where small changes of strength leave them."""
+
+    def strength_sums(self, w: FloatArray, v: FloatArray, *, squared: bool = False) -> FloatArray:
+        """For every strength, sum_j v_j d_j or sum_j v_j d_j^2 with d_j the derivative of its part by w_j."""
