@@ -23,7 +23,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from loglinear import _core
+
+from ..threads import pool
+from .sentences import Sentences
+
 NONE = 0xFFFFFFFF  # no word, no parent
+MAX_ORDER = 64
 
 IndexArray = NDArray[np.uint32]
 
@@ -62,3 +68,20 @@ class NgramTrie:
     def order_of_entries(self) -> NDArray[np.uint8]:
         """The order of each entry: [n_entries]."""
         return np.repeat(np.arange(1, self.order + 1, dtype=np.uint8), np.diff(self.entry_start))
+
+
+def build_trie(sentences: Sentences, order: int, *, n_threads: int | None = None) -> NgramTrie:
+    """Every n-gram of the sentences up to ``order`` words; the same for any number of threads.
+
+    Peak memory: 12 bytes per entry and 16 per context, which is the result, and about 20 per token.
+    """
+    _check_order(order)
+    words = np.ascontiguousarray(sentences.words, dtype=np.uint32)
+    sentence_ptr = np.ascontiguousarray(sentences.sentence_ptr, dtype=np.int64)
+    arrays = _core.build_trie(pool(n_threads), sentences.n_words, words, sentence_ptr, order)
+    return NgramTrie(order, sentences.n_words, *arrays)
+
+
+def _check_order(order: int) -> None:
+    if not isinstance(order, int) or isinstance(order, bool) or not 1 <= order <= MAX_ORDER:
+        raise ValueError(f"the order is {order!r}; it must be a whole number between 1 and {MAX_ORDER}")
