@@ -168,7 +168,8 @@ def _file_bytes(file: Source, options: TextOptions) -> NDArray[np.uint8]:
     if options.units == "bytes":
         return data
     if not _is_utf8(options.encoding):
-        data = np.frombuffer(decode(data.tobytes(), name_of(file), options.encoding).encode(), dtype=np.uint8)
+        text = decode(data.tobytes(), name_of(file), options.encoding)
+        data = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)  # surrogates are refused later
     return data[len(_MARK) :] if data[: len(_MARK)].tobytes() == _MARK else data
 
 
@@ -187,8 +188,12 @@ def _recoded(blocks: Iterator[bytes], name: str, options: TextOptions) -> Iterat
 
 def _decoded(blocks: Iterator[bytes], name: str, encoding: str) -> Iterator[bytes]:
     """Lines end where decoded text has a line end, which need not be where the bytes seem to have one."""
-    decode(b"", name, encoding)  # refuses an unknown encoding
-    decoder, rest, n_lines = codecs.getincrementaldecoder(encoding)(), "", 0
+    try:
+        " ".encode(encoding)  # refuses a codec that is not one of text
+        decoder = codecs.getincrementaldecoder(encoding)()
+    except LookupError as error:
+        raise FormatError(f"unknown encoding {encoding!r}", name) from error
+    rest, n_lines = "", 0
     for block in blocks:
         try:
             text = rest + decoder.decode(block)
@@ -199,12 +204,12 @@ def _decoded(blocks: Iterator[bytes], name: str, encoding: str) -> Iterator[byte
         end = text.rfind("\n") + 1
         n_lines += text.count("\n")
         if end:
-            yield text[:end].encode()
+            yield text[:end].encode("utf-8", "surrogatepass")
         rest = text[end:]
     if decoder.getstate()[0]:
         raise FormatError(f"the file ends inside a character of {encoding}; it is cut off", name, n_lines + 1)
     if rest:
-        yield rest.encode()
+        yield rest.encode("utf-8", "surrogatepass")
 
 
 def _sentence_blocks(
