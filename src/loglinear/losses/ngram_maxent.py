@@ -1,6 +1,7 @@
 """The loss of a maximum-entropy n-gram model: exact, one sweep over the distinct n-grams.
 
-    loss(theta) = - sum over tokens of log p(w | h),    p(w | h) ~ exp(sum of theta over the entries of w in h's suffixes)
+    loss(theta) = - sum over tokens of log p(w | h)
+    p(w | h) = exp(sum of theta over the entries of w in h and its suffixes) / Z(h)
 
 One weight per entry of the trie. The equations are in native/kernels/ngram_maxent.hh.
 """
@@ -21,7 +22,10 @@ from loglinear.threads import pool
 
 
 class NgramMaxentLoss:
-    """Powers: Curvature, SplitExpectations. ``offset`` is added to the weights: a base model's, so that only the difference is learnt."""
+    """Powers: Curvature, SplitExpectations.
+
+    ``offset`` is added to the weights: those of a base model, so that only the difference is learnt.
+    """
 
     def __init__(self, trie: NgramTrie, *, offset: FloatArray | None = None, n_threads: int | None = None) -> None:
         self.trie, self.n_threads = trie, n_threads
