@@ -33,9 +33,9 @@ nb::tuple build(ThreadPool& pool, std::size_t n_words, In<std::uint32_t> words, 
 using Indices = In<std::uint32_t>;
 using Starts = In<std::int64_t>;
 
-nb::tuple cut(std::size_t n_words, Starts context_start, Starts entry_start, Indices context_word,
-              Indices context_child, Indices context_entry, Indices context_count, Indices entry_word,
-              Indices entry_parent, Indices entry_count, const std::vector<std::uint64_t>& min_counts) {
+nb::tuple cut(const std::vector<std::uint64_t>& min_counts, std::size_t n_words, Starts context_start,
+              Starts entry_start, Indices context_word, Indices context_child, Indices context_entry,
+              Indices context_count, Indices entry_word, Indices entry_parent, Indices entry_count) {
   require(context_start.size() > 1, "trie: context_start needs order + 1 numbers");
   const TrieView trie{context_start.size() - 1, n_words, view(context_start), view(entry_start), view(context_word),
                       view(context_child), view(context_entry), view(context_count), view(entry_word),
@@ -48,11 +48,11 @@ nb::tuple cut(std::size_t n_words, Starts context_start, Starts entry_start, Ind
   return arrays_tuple(std::move(result));
 }
 
-nb::tuple extend(std::size_t n_words, Starts context_start, Starts entry_start, Indices context_word,
-                 Indices context_child, Indices context_entry, Indices context_count, Indices entry_word,
-                 Indices entry_parent, Indices entry_count, std::size_t model_words, Starts model_context_start,
-                 Starts model_entry_start, Indices model_context_word, Indices model_context_child,
-                 Indices model_context_entry, Indices model_entry_word) {
+nb::tuple extend(std::size_t model_words, Starts model_context_start, Starts model_entry_start,
+                 Indices model_context_word, Indices model_context_child, Indices model_context_entry,
+                 Indices model_entry_word, std::size_t n_words, Starts context_start, Starts entry_start,
+                 Indices context_word, Indices context_child, Indices context_entry, Indices context_count,
+                 Indices entry_word, Indices entry_parent, Indices entry_count) {
   require(context_start.size() > 1 && model_context_start.size() > 1, "trie: context_start needs order + 1 numbers");
   const TrieView trie{context_start.size() - 1, n_words, view(context_start), view(entry_start), view(context_word),
                       view(context_child), view(context_entry), view(context_count), view(entry_word),
@@ -75,18 +75,18 @@ void bind_trie(nb::module_& m) {
         nb::arg("sentence_ptr").noconvert(), nb::arg("order"),
         "(context_start, entry_start, context_word, context_child, context_entry, context_count, entry_word, "
         "entry_parent, entry_count)");
-  m.def("cut_trie", &cut, nb::arg("n_words"), nb::arg("context_start").noconvert(), nb::arg("entry_start").noconvert(),
-        nb::arg("context_word").noconvert(), nb::arg("context_child").noconvert(),
-        nb::arg("context_entry").noconvert(), nb::arg("context_count").noconvert(),
-        nb::arg("entry_word").noconvert(), nb::arg("entry_parent").noconvert(), nb::arg("entry_count").noconvert(),
-        nb::arg("min_counts"), "the arrays of the trie without rare n-grams");
-  m.def("extend_trie", &extend, nb::arg("n_words"), nb::arg("context_start").noconvert(),
+  m.def("cut_trie", &cut, nb::arg("min_counts"), nb::arg("n_words"), nb::arg("context_start").noconvert(),
         nb::arg("entry_start").noconvert(), nb::arg("context_word").noconvert(), nb::arg("context_child").noconvert(),
         nb::arg("context_entry").noconvert(), nb::arg("context_count").noconvert(),
         nb::arg("entry_word").noconvert(), nb::arg("entry_parent").noconvert(), nb::arg("entry_count").noconvert(),
-        nb::arg("model_words"), nb::arg("model_context_start").noconvert(), nb::arg("model_entry_start").noconvert(),
-        nb::arg("model_context_word").noconvert(), nb::arg("model_context_child").noconvert(),
-        nb::arg("model_context_entry").noconvert(), nb::arg("model_entry_word").noconvert(),
+        "the arrays of the trie without rare n-grams");
+  m.def("extend_trie", &extend, nb::arg("model_words"), nb::arg("model_context_start").noconvert(),
+        nb::arg("model_entry_start").noconvert(), nb::arg("model_context_word").noconvert(),
+        nb::arg("model_context_child").noconvert(), nb::arg("model_context_entry").noconvert(),
+        nb::arg("model_entry_word").noconvert(), nb::arg("n_words"), nb::arg("context_start").noconvert(),
+        nb::arg("entry_start").noconvert(), nb::arg("context_word").noconvert(), nb::arg("context_child").noconvert(),
+        nb::arg("context_entry").noconvert(), nb::arg("context_count").noconvert(),
+        nb::arg("entry_word").noconvert(), nb::arg("entry_parent").noconvert(), nb::arg("entry_count").noconvert(),
         "the arrays of the trie with the n-grams of a model");
 }
 

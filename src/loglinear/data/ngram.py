@@ -94,54 +94,79 @@ def cut(trie: NgramTrie, min_counts: Sequence[int]) -> NgramTrie:
     """The trie without rare n-grams: those of order n >= 2 that occur less than ``min_counts[n - 1]`` times.
 
     Unigrams are kept, and ``min_counts[0]`` says nothing but where the cut-offs begin; the last is that of all higher
-    orders. They must not decrease with the order, so that the shorter n-grams of every n-gram that is kept are kept too.
+    orders. They must not decrease with the order, so that the shorter n-grams of every one that is kept are kept too.
     Contexts without entries are dropped; the counts of the others still tell all tokens.
     """
     if len(min_counts) == 0 or len(min_counts) > trie.order:
-        raise ValueError(f"{len(min_counts)} cut-offs for a trie of order {trie.order}: give between 1 and {trie.order}")
+        raise ValueError(f"{len(min_counts)} cut-offs for a trie of order {trie.order}: give 1 to {trie.order}")
     limits = [int(c) for c in min_counts]
     if limits != list(min_counts) or min(limits) < 0:
         raise ValueError(f"cut-offs are whole numbers from 0, not {list(min_counts)}")
     limits += limits[-1:] * (trie.order - len(limits))
-    return NgramTrie(trie.order, trie.n_words, *_core.cut_trie(trie.n_words, *_arrays(trie), limits))
+    return NgramTrie(trie.order, trie.n_words, *_core.cut_trie(limits, trie.n_words, *_arrays(trie)))
 
 
 class NgramSet(Protocol):
     """The n-grams of a back-off model (``loglinear.base_models.backoff``), laid out as those of a trie."""
 
     @property
-    def vocabulary(self) -> WordVocabulary: ...
+    def vocabulary(self) -> WordVocabulary:
+        """The words, numbered."""
+        ...
+
     @property
-    def order(self) -> int: ...
+    def order(self) -> int:
+        """The largest."""
+        ...
+
     @property
-    def context_start(self) -> NDArray[np.int64]: ...
+    def context_start(self) -> NDArray[np.int64]:
+        """[order + 1]."""
+        ...
+
     @property
-    def entry_start(self) -> NDArray[np.int64]: ...
+    def entry_start(self) -> NDArray[np.int64]:
+        """[order + 1]."""
+        ...
+
     @property
-    def context_word(self) -> IndexArray: ...
+    def context_word(self) -> IndexArray:
+        """[n_contexts]."""
+        ...
+
     @property
-    def context_child(self) -> IndexArray: ...
+    def context_child(self) -> IndexArray:
+        """[n_contexts + 1]."""
+        ...
+
     @property
-    def context_entry(self) -> IndexArray: ...
+    def context_entry(self) -> IndexArray:
+        """[n_contexts + 1]."""
+        ...
+
     @property
-    def entry_word(self) -> IndexArray: ...
+    def entry_word(self) -> IndexArray:
+        """[n_entries]."""
+        ...
 
 
 def extend_trie(trie: NgramTrie, model: NgramSet) -> NgramTrie:
     """The trie with the n-grams of a back-off model over the same vocabulary, counted 0 where the trie has them not.
 
-    So are the shorter n-grams of the model's n-grams, which a trie must have. Contexts of the model without entries, and
-    none below them, are left out: they change no probability. The order is the higher of the two.
+    So are the shorter n-grams of the model's n-grams, which a trie must have. Contexts of the model that have no entries
+    are left out unless such an n-gram falls to them. The order is the higher of the two.
     """
-    shape = (
+    arrays = _core.extend_trie(
+        model.vocabulary.n_words,
         model.context_start,
         model.entry_start,
         model.context_word,
         model.context_child,
         model.context_entry,
         model.entry_word,
+        trie.n_words,
+        *_arrays(trie),
     )
-    arrays = _core.extend_trie(trie.n_words, *_arrays(trie), model.vocabulary.n_words, *shape)
     return NgramTrie(max(trie.order, model.order), trie.n_words, *arrays)
 
 
