@@ -1,13 +1,17 @@
-"""The trie of a corpus equals its plain twin, on any number of threads."""
+"""The trie of a corpus, cut or extended, equals its plain twin, on any number of threads."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ngrams import reference_trie
+from ngrams import contexts_of, reference_trie, trie_of
 
-from loglinear.data.ngram import build_trie
+from loglinear.base_models.backoff import BackoffModel
+from loglinear.data.ngram import build_trie, cut, extend_trie
 from loglinear.data.sentences import Sentences
+from loglinear.features.word_vocabulary import WordVocabulary
 
 
 def encode(sentences, n_words):
@@ -108,3 +112,114 @@ def test_refuses_malformed_sentences():
         build_trie(Sentences(3, np.zeros(2, np.uint32), np.array([0, 2, 1, 2])), 2)
     with pytest.raises(ValueError, match="n_words must be between 1"):
         build_trie(Sentences(0, np.zeros(0, np.uint32), np.array([0])), 2)
+
+
+def cut_twin(trie, min_counts):
+    """From dictionaries."""
+    contexts = contexts_of(trie)
+    totals = dict(zip(contexts, trie.context_count.tolist()))
+    counts = {}
+    for c, h in enumerate(contexts):
+        for e in range(trie.context_entry[c], trie.context_entry[c + 1]):
+            if not h or trie.entry_count[e] >= min_counts[len(h)]:
+                counts[h, int(trie.entry_word[e])] = int(trie.entry_count[e])
+    kept = {h for h, _ in counts}
+    return trie_of({h: n for h, n in totals.items() if h in kept}, counts, trie.order, trie.n_words)
+
+
+@settings(max_examples=100, deadline=None)
+@given(corpora, st.integers(1, 5), st.lists(st.integers(0, 2), min_size=5, max_size=5))
+def test_cut_equals_the_twin(corpus, order, steps):
+    n_words, sentences = corpus
+    trie = build_trie(encode(sentences, n_words), order)
+    min_counts = np.cumsum(steps)[:order].tolist()
+    assert_equal(cut(trie, min_counts), cut_twin(trie, min_counts))
+
+
+def test_the_last_cut_off_is_that_of_all_higher_orders():
+    sentences = random_corpus(np.random.default_rng(1), 200, 20)
+    trie = build_trie(encode(sentences, 20), 5)
+    assert_equal(cut(trie, [1]), trie)
+    assert_equal(cut(trie, [1, 1, 2]), cut(trie, [1, 1, 2, 2, 2]))
+    assert cut(trie, [10**9]).n_entries == 20
+
+
+def test_refuses_cut_offs():
+    trie = build_trie(encode([[1, 2]], 3), 3)
+    with pytest.raises(ValueError, match="must not decrease with the order, but order 3 has 1 after 2: an"):
+        cut(trie, [1, 2, 1])
+    with pytest.raises(ValueError, match="4 cut-offs for a trie of order 3"):
+        cut(trie, [1, 1, 1, 1])
+    with pytest.raises(ValueError, match="whole numbers"):
+        cut(trie, [1, 1.5])
+    with pytest.raises(ValueError, match="counted more often than its shorter"):
+        cut(replace(trie, entry_count=np.arange(trie.n_entries, dtype=np.uint32)), [1, 4, 4])
+
+
+def model_of(trie, n_words, keep=None):
+    """A back-off model with the n-grams of a trie, or only with those of the numbers to keep."""
+    vocabulary = WordVocabulary.from_words([f"w{i}" for i in range(n_words - 1)], is_open=False)
+    keep = np.ones(trie.n_entries, bool) if keep is None else keep
+    before = np.append(0, np.cumsum(keep))
+    return BackoffModel(
+        vocabulary,
+        trie.order,
+        trie.context_start,
+        before[trie.entry_start],
+        trie.context_word,
+        trie.context_child,
+        before[trie.context_entry].astype(np.uint32),
+        np.zeros(trie.n_contexts),
+        trie.entry_word[keep],
+        np.zeros(int(keep.sum())),
+    )
+
+
+def union_twin(trie, model, order, n_words):
+    """From dictionaries."""
+    contexts = contexts_of(trie)
+    totals = dict(zip(contexts, trie.context_count.tolist()))
+    counts = {}
+    for c, h in enumerate(contexts):
+        for e in range(trie.context_entry[c], trie.context_entry[c + 1]):
+            counts[h, int(trie.entry_word[e])] = int(trie.entry_count[e])
+    for c, h in enumerate(contexts_of(model)):
+        for word in model.entry_word[model.context_entry[c] : model.context_entry[c + 1]].tolist():
+            for k in range(len(h) + 1):
+                totals.setdefault(h[:k], 0)
+                counts.setdefault((h[:k], word), 0)
+    return trie_of(totals, counts, order, n_words)
+
+
+@settings(max_examples=100, deadline=None)
+@given(corpora, st.integers(1, 5), st.integers(1, 5), st.randoms(use_true_random=False))
+def test_extended_trie_equals_the_twin(corpus, order, model_order, random):
+    n_words, sentences = corpus
+    half = len(sentences) // 2
+    trie = build_trie(encode(sentences[:half], n_words), order)
+    others = build_trie(encode(sentences[half:], n_words), model_order)
+    model = model_of(others, n_words, np.array([random.random() < 0.6 for _ in range(others.n_entries)]))
+    expected = union_twin(trie, model, max(order, model_order), n_words)
+    assert_equal(extend_trie(trie, model), expected)
+
+
+def test_extending_by_itself_changes_nothing():
+    trie = build_trie(encode(random_corpus(np.random.default_rng(2), 300, 30), 30), 4)
+    assert_equal(extend_trie(trie, model_of(trie, 30)), trie)
+
+
+def test_refuses_to_extend():
+    trie = build_trie(encode([[1, 2]], 3), 3)
+    with pytest.raises(ValueError, match="3 words and the model 4: they need the same vocabulary"):
+        extend_trie(trie, model_of(build_trie(encode([[1, 2]], 4), 3), 4))
+    model = model_of(trie, 3)
+    for name, wrong in [
+        ("entry_word", np.full(model.n_entries, 3, np.uint32)),
+        ("context_word", np.full(model.n_contexts, 4, np.uint32)),
+        ("context_child", np.full(model.n_contexts + 1, 10**6, np.uint32)),
+        ("context_entry", model.context_entry[::-1].copy()),
+        ("entry_start", np.array([0, 3])),
+        ("context_start", np.array([0, 10**6, -5, 7])),
+    ]:
+        with pytest.raises(ValueError, match="trie: "):
+            extend_trie(trie, replace(model, **{name: wrong}))
