@@ -21,7 +21,10 @@ from loglinear.threads import pool
 
 
 class NgramMaxentLoss:
-    """Powers: Curvature, SplitExpectations. ``offset`` is added to the weights: a base model's, so that only the difference is learnt."""
+    """Powers: Curvature, SplitExpectations.
+
+    ``offset`` is added to the weights: a base model's, so that only the difference is learnt.
+    """
 
     def __init__(self, trie: NgramTrie, *, offset: FloatArray | None = None, n_threads: int | None = None) -> None:
         self.trie, self.n_threads = trie, n_threads
