@@ -24,11 +24,7 @@ from loglinear.threads import pool
 class NgramMaxentLoss:
     """Powers: Curvature, SplitExpectations.
 
-<<<<<<< HEAD
     ``offset`` is added to the weights: those of a base model, so that only the difference is learnt.
-=======
-    ``offset`` is added to the weights: a base model's, so that only the difference is learnt.
->>>>>>> 55f786ce69a7663b6a4ccd0f42c44aa54762dada
     """
 
     def __init__(self, trie: NgramTrie, *, offset: FloatArray | None = None, n_threads: int | None = None) -> None:
