@@ -18,12 +18,21 @@ Memory: 12 bytes per entry and 16 per context.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from loglinear import _core
+
+from ..features.word_vocabulary import WordVocabulary
+from ..threads import pool
+from .sentences import Sentences
+
 NONE = 0xFFFFFFFF  # no word, no parent
+MAX_ORDER = 64
 
 IndexArray = NDArray[np.uint32]
 
@@ -62,3 +71,105 @@ class NgramTrie:
     def order_of_entries(self) -> NDArray[np.uint8]:
         """The order of each entry: [n_entries]."""
         return np.repeat(np.arange(1, self.order + 1, dtype=np.uint8), np.diff(self.entry_start))
+
+
+def build_trie(sentences: Sentences, order: int, *, n_threads: int | None = None) -> NgramTrie:
+    """Every n-gram of the sentences up to ``order`` words; the same for any number of threads.
+
+    Peak memory: 12 bytes per entry and 16 per context, which is the result, and about 20 per token.
+    """
+    _check_order(order)
+    words = np.ascontiguousarray(sentences.words, dtype=np.uint32)
+    sentence_ptr = np.ascontiguousarray(sentences.sentence_ptr, dtype=np.int64)
+    arrays = _core.build_trie(pool(n_threads), sentences.n_words, words, sentence_ptr, order)
+    return NgramTrie(order, sentences.n_words, *arrays)
+
+
+def _check_order(order: int) -> None:
+    if not isinstance(order, int) or isinstance(order, bool) or not 1 <= order <= MAX_ORDER:
+        raise ValueError(f"the order is {order!r}; it must be a whole number between 1 and {MAX_ORDER}")
+
+
+def cut(trie: NgramTrie, min_counts: Sequence[int]) -> NgramTrie:
+    """The trie without rare n-grams: those of order n >= 2 that occur less than ``min_counts[n - 1]`` times.
+
+    Unigrams are kept, and ``min_counts[0]`` says nothing but where the cut-offs begin; the last is that of all higher
+    orders. They must not decrease with the order, so that the shorter n-grams of every one that is kept are kept too.
+    Contexts without entries are dropped; the counts of the others still tell all tokens.
+    """
+    if len(min_counts) == 0 or len(min_counts) > trie.order:
+        raise ValueError(f"{len(min_counts)} cut-offs for a trie of order {trie.order}: give 1 to {trie.order}")
+    limits = [int(c) for c in min_counts]
+    if limits != list(min_counts) or min(limits) < 0:
+        raise ValueError(f"cut-offs are whole numbers from 0, not {list(min_counts)}")
+    limits += limits[-1:] * (trie.order - len(limits))
+    return NgramTrie(trie.order, trie.n_words, *_core.cut_trie(limits, trie.n_words, *_arrays(trie)))
+
+
+class NgramSet(Protocol):
+    """The n-grams of a back-off model (``loglinear.base_models.backoff``), laid out as those of a trie."""
+
+    @property
+    def vocabulary(self) -> WordVocabulary:
+        """The words, numbered."""
+        ...
+
+    @property
+    def order(self) -> int:
+        """The largest."""
+        ...
+
+    @property
+    def context_start(self) -> NDArray[np.int64]:
+        """[order + 1]."""
+        ...
+
+    @property
+    def entry_start(self) -> NDArray[np.int64]:
+        """[order + 1]."""
+        ...
+
+    @property
+    def context_word(self) -> IndexArray:
+        """[n_contexts]."""
+        ...
+
+    @property
+    def context_child(self) -> IndexArray:
+        """[n_contexts + 1]."""
+        ...
+
+    @property
+    def context_entry(self) -> IndexArray:
+        """[n_contexts + 1]."""
+        ...
+
+    @property
+    def entry_word(self) -> IndexArray:
+        """[n_entries]."""
+        ...
+
+
+def extend_trie(trie: NgramTrie, model: NgramSet) -> NgramTrie:
+    """The trie with the n-grams of a back-off model over the same vocabulary, counted 0 where the trie has them not.
+
+    So are the shorter n-grams of the model's n-grams, which a trie must have. Contexts of the model that have no entries
+    are left out unless such an n-gram falls to them. The order is the higher of the two.
+    """
+    arrays = _core.extend_trie(
+        model.vocabulary.n_words,
+        model.context_start,
+        model.entry_start,
+        model.context_word,
+        model.context_child,
+        model.context_entry,
+        model.entry_word,
+        trie.n_words,
+        *_arrays(trie),
+    )
+    return NgramTrie(max(trie.order, model.order), trie.n_words, *arrays)
+
+
+def _arrays(trie: NgramTrie) -> tuple[NDArray[Any], ...]:
+    """In the order of the fields."""
+    return tuple(getattr(trie, field.name) for field in fields(trie) if field.name not in ("order", "n_words"))
