@@ -356,7 +356,7 @@ class NgramHistories:
         Normalisers of these contexts by summing over all words; adds to expectations; the number of terms.
         """
 
-    def unigram_caching(self, pool: ThreadPool, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], expectations: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None, shared: bool = False, work: int = 4194304) -> int:
+    def unigram_caching(self, pool: ThreadPool, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], expectations: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None, work: int = 4194304) -> int:
         """
         Normalisers of all histories by unigram caching, and expectations; the number of terms.
         """
@@ -369,6 +369,50 @@ class NgramHistories:
 
 def scaling_step(pool: ThreadPool, expectations: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], multiplicity: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], limit: float, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
     """The step of iterative scaling, one equation per weight."""
+
+class NgramShape:
+    """contexts and entries of a trie or a back-off model, checked"""
+
+    def __init__(self, pool: ThreadPool, n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+class BackoffArrays:
+    """a shape with log back-offs and log probabilities, checked"""
+
+    def __init__(self, pool: ThreadPool, shape: NgramShape, log_backoff: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_probability: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+def log_probabilities_of(pool: ThreadPool, model: BackoffArrays, shape: NgramShape, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """log p(w | h) under a model for every entry of a shape"""
+
+def loglinear_weights(pool: ThreadPool, model: BackoffArrays, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """weights of the maximum-entropy model that a back-off model is"""
+
+def normalising_backoffs(pool: ThreadPool, shape: NgramShape, log_probability: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_backoff: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """back-offs with which every context sums to one"""
+
+def unite_shapes(a: NgramShape, b: NgramShape) -> tuple:
+    """
+    (context_start, entry_start, context_word, context_child, context_entry, entry_word) of both together
+    """
+
+class ArpaText:
+    """the lines of an ARPA file, block by block"""
+
+    def __init__(self, pool: ThreadPool, model: BackoffArrays, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+    def n_lines(self, order: int) -> int: ...
+
+    def lines(self, pool: ThreadPool, order: int, begin: int, end: int, digits: int) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]:
+        """lines [begin, end) of an order"""
+
+def parse_arpa(pool: ThreadPool, text: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], chunk_size: int = 262144) -> tuple:
+    """
+    (blob, offsets of the words, arrays of the shape, log_backoff, log_probability)
+    """
+
+def place_ngrams(pool: ThreadPool, n_words: int, words: Sequence[Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]], kinds: Sequence[Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]]) -> tuple:
+    """
+    from n-grams of each order, words [n][order] in the order of a text and kinds [n] (1 an entry, 2 a context, or both): (arrays of the shape, [(entry numbers, context numbers) of each order])
+    """
 
 class SmoothingTrie:
     """The arrays of an n-gram trie, checked."""
