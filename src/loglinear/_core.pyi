@@ -353,3 +353,21 @@ def cut_trie(min_counts: Sequence[int], n_words: int, context_start: Annotated[N
 
 def extend_trie(model_words: int, model_context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], model_entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], model_context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], model_context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], model_context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], model_entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_parent: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> tuple:
     """the arrays of the trie with the n-grams of a model"""
+
+class TrieRuns:
+    """a trie built in files: pieces of the corpus are sorted, then merged"""
+
+    def __init__(self, folder: str, n_words: int, order: int) -> None: ...
+
+    def add(self, pool: ThreadPool, n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], piece_tokens: int) -> None: ...
+
+    def finish(self, buffer_bytes: int) -> tuple:
+        """
+        writes the other arrays to files of their names; (context_start, entry_start)
+        """
+
+    @property
+    def n_runs(self) -> int: ...
+
+    @property
+    def n_tokens(self) -> int: ...
