@@ -359,6 +359,11 @@ def backoff_of_unseen(pool: ThreadPool, model: PrunableModel, unseen: Annotated[
     Back-off weights with which a model of these unseen masses sums to one.
     """
 
+def select_entries(model: PrunableModel, keep: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], contexts: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu')]) -> tuple:
+    """
+    The arrays of the model with the entries kept, and contexts[c] = 1 where context c stays.
+    """
+
 class NgramMaxent:
     """
     The loss of a maximum-entropy n-gram model by two sweeps over its trie.
