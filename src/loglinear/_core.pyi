@@ -159,27 +159,11 @@ def weighted_sum(pool: ThreadPool, coefficients: Annotated[NDArray[numpy.float64
 class Separable:
     """sum_j a_j |w_j| + b_j w_j^2 / 2 over the first n_penalised weights."""
 
-    @overload
     def __init__(self, l1: float, l2: float, l1_scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, l2_scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_penalised: int, nonnegative: bool) -> None: ...
-
-    @overload
-    def __init__(self, pool: ThreadPool, classes: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], l1: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], l2: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], nonnegative: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]) -> None:
-        """By class; the tables are copied."""
-
-    @overload
-    def __init__(self, pool: ThreadPool, classes: Annotated[NDArray[numpy.uint16], dict(order='C', device='cpu', writable=False)], l1: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], l2: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], nonnegative: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]) -> None: ...
 
     def value(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
 
     def add_smooth(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float: ...
-
-    def add_curvature(self, pool: ThreadPool, diagonal: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
-
-    def max_strength(self, pool: ThreadPool, gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
-
-    def hold(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
-
-    def class_sums(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], squared: bool, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
     def prox(self, pool: ThreadPool, z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
@@ -358,3 +342,71 @@ def chain_marginals(pool: ThreadPool, model: ChainModel, sequences: Sequences, n
 def chain_scores(pool: ThreadPool, model: ChainModel, sequences: Sequences, node_base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, local: ChainModel | None, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
 def chain_sample(pool: ThreadPool, model: ChainModel, sequences: Sequences, node_base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, local: ChainModel | None, seed: int, n_samples: int, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')]) -> None: ...
+
+class SmoothingTrie:
+    """The arrays of an n-gram trie, checked."""
+
+    def __init__(self, pool: ThreadPool, order: int, n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_parent: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+def adjusted_counts(pool: ThreadPool, trie: SmoothingTrie, out: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None:
+    """
+    out[e] = how many different words came before the n-gram e, for orders below the highest.
+    """
+
+def counts_of_counts(pool: ThreadPool, trie: SmoothingTrie, adjusted: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> list[list[int]]:
+    """Per order, how many n-grams have an adjusted count of 1, 2, 3 and 4."""
+
+def smooth(pool: ThreadPool, trie: SmoothingTrie, adjusted: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)] | None, discounts: Sequence[Sequence[float]], per_type: Sequence[float], constant: Sequence[float], cut: Sequence[int], interpolate: bool, log_probability: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], log_backoff: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """Log-probabilities of all n-grams and back-off weights of all contexts."""
+
+class PrunableModel:
+    """The arrays of a back-off model, checked."""
+
+    def __init__(self, pool: ThreadPool, order: int, n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], log_backoff: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], log_probability: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+def unseen_mass(pool: ThreadPool, model: PrunableModel, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """out[c] = probability of the words without an entry after context c."""
+
+def entropy_cut(pool: ThreadPool, model: PrunableModel, unseen: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], threshold: float, keep: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu')]) -> None:
+    """keep[e] = 0 for entries that relative entropy does not miss."""
+
+def add_cut_mass(pool: ThreadPool, model: PrunableModel, keep: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], unseen: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """
+    unseen[c] += probabilities of the entries of context c that are not kept.
+    """
+
+def backoff_of_unseen(pool: ThreadPool, model: PrunableModel, unseen: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_backoff: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """
+    Back-off weights with which a model of these unseen masses sums to one.
+    """
+
+def select_entries(model: PrunableModel, keep: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], contexts: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu')]) -> tuple:
+    """
+    The arrays of the model with the entries kept, and contexts[c] = 1 where context c stays.
+    """
+
+class NgramMaxent:
+    """
+    The loss of a maximum-entropy n-gram model by two sweeps over its trie.
+    """
+
+    def __init__(self, n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], arrays: Sequence[Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]], unit: int = 8192) -> None: ...
+
+    def value_and_gradient(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float: ...
+
+    def curvature_diagonal(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def hessian_vector(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def log_probabilities(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_p: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], log_r: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def direct_value_and_gradient(self, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float:
+        """The same by summation over the vocabulary, in logarithms."""
+
+    def recount(self, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')], entry_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None:
+        """The counts of another text on this trie."""
+
+def build_trie(pool: ThreadPool, n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], order: int) -> tuple:
+    """
+    (context_start, entry_start, context_word, context_child, context_entry, context_count, entry_word, entry_parent, entry_count)
+    """

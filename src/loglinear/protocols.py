@@ -110,6 +110,32 @@ class Restrict(Protocol):
         """(the smaller loss, the numbers of its weights); it may keep more weights than asked."""
 
 
+@runtime_checkable
+class Expectations(Protocol):
+    """Power of a loss that is minus a log-likelihood with features of 0 and 1: their totals, observed and expected.
+
+    The gradient is expected - observed.
+    """
+
+    @property
+    def features_per_event(self) -> int:
+        """The largest number of features that are active in one event."""
+
+    def empirical(self, out: FloatArray) -> None:
+        """Write how often each feature was observed: [n_weights]."""
+
+    def expectations(self, w: FloatArray, out: FloatArray) -> float:
+        """Return the value at ``w`` and write how often each feature is expected: [n_weights]."""
+
+
+@runtime_checkable
+class SplitExpectations(Expectations, Protocol):
+    """Power of a loss: expectations by the number of features that are active in the event."""
+
+    def expectations_by_total(self, w: FloatArray, out: FloatArray) -> float:
+        """Return the value; out[m - 1] [features_per_event, n_weights] gets the share of events with m features."""
+
+
 # ---- penalties ------------------------------------------------------------------------------------------------------
 @runtime_checkable
 class Penalty(Protocol):

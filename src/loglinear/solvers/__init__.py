@@ -14,6 +14,8 @@ from loglinear.protocols import Curvature, Orthant, Restrict, Smooth
 from loglinear.registry import Registry
 from loglinear.solvers.clustered import Clustered
 from loglinear.solvers.fista import Fista
+from loglinear.solvers.gis import Gis
+from loglinear.solvers.iis import Iis
 from loglinear.solvers.lbfgs import Lbfgs
 from loglinear.solvers.newton import Newton
 from loglinear.solvers.owlqn import Owlqn
@@ -30,6 +32,8 @@ SOLVERS: Registry[Solver] = Registry(
         "newton": Newton,
         "stochastic": StochasticProximal,
         "clustered": Clustered,
+        "gis": Gis,
+        "iis": Iis,
     },
 )
 
@@ -64,6 +68,8 @@ __all__ = [
     "SOLVERS",
     "Clustered",
     "Fista",
+    "Gis",
+    "Iis",
     "Lbfgs",
     "Newton",
     "Owlqn",

@@ -1,0 +1,130 @@
+"""The loss of a maximum-entropy n-gram model: exact, one sweep over the distinct n-grams.
+
+    loss(theta) = - sum over tokens of log p(w | h)
+    p(w | h) = exp(sum of theta over the entries of w in h and its suffixes) / Z(h)
+
+One weight per entry of the trie. The equations are in native/kernels/ngram_maxent.hh.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loglinear import _core
+from loglinear.data.ngram import NgramTrie
+from loglinear.data.sentences import Sentences
+from loglinear.structure import FloatArray
+from loglinear.threads import pool
+
+
+class NgramMaxentLoss:
+    """Powers: Curvature, SplitExpectations.
+
+    ``offset`` is added to the weights: those of a base model, so that only the difference is learnt.
+    """
+
+    def __init__(self, trie: NgramTrie, *, offset: FloatArray | None = None, n_threads: int | None = None) -> None:
+        self.trie, self.n_threads = trie, n_threads
+        self.n_weights = trie.n_entries
+        if offset is not None and offset.shape != (trie.n_entries,):
+            raise ValueError(f"{offset.size} offsets for {trie.n_entries} n-grams")
+        self.offset = offset
+        self._native = native_maxent(trie)
+
+    def _weights(self, w: FloatArray) -> FloatArray:
+        return w if self.offset is None else w + self.offset
+
+    # Loss
+    def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
+        """Down the trie for the probabilities, up for the expectations; gradient = expected - observed count."""
+        return self._native.value_and_gradient(pool(self.n_threads), self._weights(w), out)
+
+    # Curvature
+    def hessian(self, w: FloatArray) -> NgramHessian:
+        """Second derivatives at ``w``."""
+        return NgramHessian(self._native, np.array(self._weights(w)), self.n_threads)
+
+    # the distribution
+    def log_probabilities(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(log p(w | h) of each entry, log Z(h) / Z(parent h) of each context)."""
+        log_p, log_r = np.empty(self.trie.n_entries), np.empty(self.trie.n_contexts)
+        self._native.log_probabilities(pool(self.n_threads), self._weights(w), log_p, log_r)
+        return log_p, log_r
+
+    def on(self, sentences: Sentences) -> NgramMaxentLoss:
+        """The loss of other text as a function of the same weights: validation."""
+        context_count = np.empty(self.trie.n_contexts, np.uint32)
+        entry_count = np.empty(self.trie.n_entries, np.uint32)
+        self._native.recount(sentences.words, sentences.sentence_ptr, context_count, entry_count)
+        trie = replace(self.trie, context_count=context_count, entry_count=entry_count)
+        return NgramMaxentLoss(trie, offset=self.offset, n_threads=self.n_threads)
+
+    # Expectations
+    @property
+    def features_per_event(self) -> int:
+        """The order: an event has one entry of each length up to its longest."""
+        return self.trie.order
+
+    def empirical(self, out: FloatArray) -> None:
+        """The counts of the entries."""
+        out[:] = self.trie.entry_count
+
+    def expectations(self, w: FloatArray, out: FloatArray) -> float:
+        """The gradient with the counts put back."""
+        value = self.value_and_gradient(w, out)
+        out += self.trie.entry_count
+        return value
+
+    # SplitExpectations
+    def expectations_by_total(self, w: FloatArray, out: FloatArray) -> float:
+        """By the order of the longest entry of the event."""
+        w, threads = self._weights(w), pool(self.n_threads)
+        log_p, log_r = np.empty(self.trie.n_entries), np.empty(self.trie.n_contexts)
+        self._native.log_probabilities(threads, w, log_p, log_r)
+        self._histories.expectations_by_total(threads, log_p, log_r, out)
+        return float(self.trie.context_count @ log_r - self.trie.entry_count @ w)
+
+    @cached_property
+    def _histories(self) -> _core.NgramHistories:
+        return native_histories(self.trie)
+
+
+class NgramHessian:
+    """Products cost about two gradients; nothing is stored but the weights."""
+
+    def __init__(self, native: _core.NgramMaxent, w: FloatArray, n_threads: int | None) -> None:
+        self._native, self._w, self.n_threads = native, w, n_threads
+
+    def diagonal(self, out: FloatArray) -> None:
+        """sum over histories of tokens times p (1 - p)."""
+        self._native.curvature_diagonal(pool(self.n_threads), self._w, out)
+
+    def product(self, v: FloatArray, out: FloatArray) -> None:
+        """The derivative of the expectations along ``v``."""
+        self._native.hessian_vector(pool(self.n_threads), self._w, v, out)
+
+
+def native_maxent(trie: NgramTrie, unit: int = 8192) -> _core.NgramMaxent:
+    """The native form of a trie; it keeps the arrays alive."""
+    return _core.NgramMaxent(trie.n_words, trie.context_start, trie.entry_start, _arrays(trie), unit)
+
+
+def native_histories(trie: NgramTrie) -> _core.NgramHistories:
+    """The histories of a trie in native form; it keeps the arrays alive."""
+    return _core.NgramHistories(trie.n_words, trie.context_start, trie.entry_start, _arrays(trie))
+
+
+def _arrays(trie: NgramTrie) -> list[NDArray[np.uint32]]:
+    return [
+        trie.context_word,
+        trie.context_child,
+        trie.context_entry,
+        trie.context_count,
+        trie.entry_word,
+        trie.entry_parent,
+        trie.entry_count,
+    ]
