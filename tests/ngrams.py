@@ -20,6 +20,20 @@ def reference_trie(sentences, order, n_words):
     for word in range(n_words):
         counts[(), word] += 0
     totals[()] += 0
+    return trie_of(totals, counts, order, n_words)
+
+
+def contexts_of(trie):
+    """The words of every context, most recent first: what is laid out like a trie will do."""
+    contexts = [()] * len(trie.context_word)
+    for c in range(len(contexts)):
+        for child in range(trie.context_child[c], trie.context_child[c + 1]):
+            contexts[child] = (*contexts[c], int(trie.context_word[child]))
+    return contexts
+
+
+def trie_of(totals, counts, order, n_words):
+    """From the counts of contexts and of (context, word), closed."""
     contexts = sorted(totals, key=lambda h: (len(h), h))
     place = {h: i for i, h in enumerate(contexts)}
     entries = sorted(counts, key=lambda e: (place[e[0]], e[1]))

@@ -121,19 +121,40 @@ def log_loss_curvature(pool: ThreadPool, P: Annotated[NDArray[numpy.float64], di
 
 def dot(pool: ThreadPool, a: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
 
+def dot_difference(pool: ThreadPool, g: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float:
+    """g . (x - y)"""
+
 def max_abs(pool: ThreadPool, a: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
 
-def multiply(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+@overload
+def multiply(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+@overload
+def multiply(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
     """out = x * y, entry by entry; out may be either"""
 
-def combine(pool: ThreadPool, a: float, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], b: float, y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+@overload
+def combine(pool: ThreadPool, a: float, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], b: float, y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+@overload
+def combine(pool: ThreadPool, a: float, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], b: float, y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')]) -> None:
     """out = a x + b y; out may be x or y"""
 
-def dots(pool: ThreadPool, rows: Sequence[Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]], targets: Sequence[Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
-    """out[i, j] = rows[i] . targets[j]"""
+@overload
+def scaled_difference(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], unit: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, divide: bool, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
-def weighted_sum(pool: ThreadPool, coefficients: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], rows: Sequence[Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
-    """out = sum_i coefficients[i] rows[i]"""
+@overload
+def scaled_difference(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], unit: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, divide: bool, out: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')]) -> None: ...
+
+@overload
+def scaled_difference(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], unit: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)] | None, divide: bool, out: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')]) -> None:
+    """out = (x - y) * unit, or (x - y) / unit; None is one"""
+
+def dots(pool: ThreadPool, rows: Sequence[Annotated[NDArray, dict(order='C', device='cpu', writable=False)]], targets: Sequence[Annotated[NDArray, dict(order='C', device='cpu', writable=False)]], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """out[i, j] = rows[i] . targets[j]; vectors may be float64 or float32"""
+
+def weighted_sum(pool: ThreadPool, coefficients: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], rows: Sequence[Annotated[NDArray, dict(order='C', device='cpu', writable=False)]], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """out = sum_i coefficients[i] rows[i]; rows may be float64 or float32"""
 
 class Separable:
     """sum_j a_j |w_j| + b_j w_j^2 / 2 over the first n_penalised weights."""
