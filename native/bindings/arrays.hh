@@ -70,6 +70,7 @@ void bind_conll(nb::module_& m);
 void bind_templates(nb::module_& m);
 void bind_hmm(nb::module_& m);
 void bind_chain(nb::module_& m);
+void bind_normalisers(nb::module_& m);
 void bind_mix(nb::module_& m);
 void bind_arpa(nb::module_& m);
 void bind_query(nb::module_& m);

@@ -6,13 +6,46 @@ namespace loglinear {
 namespace {
 
 struct BoundSeparable {
-  std::optional<In<double>> l1_scale, l2_scale;  // kept alive
+  std::optional<In<double>> l1_scale, l2_scale;  // these four are kept alive
+  std::optional<In<std::uint8_t>> classes8;
+  std::optional<In<std::uint16_t>> classes16;
+  std::optional<ClassTables> tables;
   Separable penalty;
 
   BoundSeparable(double l1, double l2, std::optional<In<double>> a, std::optional<In<double>> b,
                  std::size_t n_penalised, bool nonnegative)
       : l1_scale(std::move(a)), l2_scale(std::move(b)),
-        penalty{l1, l2, view(l1_scale), view(l2_scale), n_penalised, nonnegative} {}
+        penalty{.l1 = l1, .l2 = l2, .l1_scale = view(l1_scale), .l2_scale = view(l2_scale),
+                .n_penalised = n_penalised, .nonnegative = nonnegative} {}
+
+  BoundSeparable(ThreadPool& pool, In<std::uint8_t> classes, In<double> l1, In<double> l2, In<std::uint8_t> nonnegative)
+      : classes8(std::move(classes)), tables(make_tables(pool, view(*classes8), l1, l2, nonnegative)) {
+    fill(classes8->size(), l1.size());
+    penalty.classes8 = view(*classes8);
+  }
+  BoundSeparable(ThreadPool& pool, In<std::uint16_t> classes, In<double> l1, In<double> l2,
+                 In<std::uint8_t> nonnegative)
+      : classes16(std::move(classes)), tables(make_tables(pool, view(*classes16), l1, l2, nonnegative)) {
+    fill(classes16->size(), l1.size());
+    penalty.classes16 = view(*classes16);
+  }
+  BoundSeparable(const BoundSeparable&) = delete;  // the penalty points into the tables
+  BoundSeparable& operator=(const BoundSeparable&) = delete;
+
+ private:
+  template <class Class>
+  static ClassTables make_tables(ThreadPool& pool, std::span<const Class> classes, const In<double>& l1,
+                                 const In<double>& l2, const In<std::uint8_t>& nonnegative) {
+    nb::gil_scoped_release release;
+    return ClassTables(pool, classes, view(l1), view(l2), view(nonnegative));
+  }
+  void fill(std::size_t n_penalised, std::size_t n_classes) {
+    penalty.n_penalised = n_penalised;
+    penalty.n_classes = n_classes;
+    penalty.class_l1 = tables->l1;
+    penalty.class_l2 = tables->l2;
+    penalty.class_nonnegative = tables->nonnegative;
+  }
 };
 
 }  // namespace
@@ -23,6 +56,12 @@ void bind_separable(nb::module_& m) {
       .def(nb::init<double, double, std::optional<In<double>>, std::optional<In<double>>, std::size_t, bool>(),
            nb::arg("l1"), nb::arg("l2"), nb::arg("l1_scale").none().noconvert(),
            nb::arg("l2_scale").none().noconvert(), nb::arg("n_penalised"), nb::arg("nonnegative"))
+      .def(nb::init<ThreadPool&, In<std::uint8_t>, In<double>, In<double>, In<std::uint8_t>>(), nb::arg("pool"),
+           nb::arg("classes").noconvert(), nb::arg("l1").noconvert(), nb::arg("l2").noconvert(),
+           nb::arg("nonnegative").noconvert(), "By class; the tables are copied.")
+      .def(nb::init<ThreadPool&, In<std::uint16_t>, In<double>, In<double>, In<std::uint8_t>>(), nb::arg("pool"),
+           nb::arg("classes").noconvert(), nb::arg("l1").noconvert(), nb::arg("l2").noconvert(),
+           nb::arg("nonnegative").noconvert())
       .def("value", [](const P& p, ThreadPool& pool, In<double> w) {
         nb::gil_scoped_release release;
         return separable_value(pool, p.penalty, view(w));
@@ -31,6 +70,23 @@ void bind_separable(nb::module_& m) {
         nb::gil_scoped_release release;
         return separable_add_smooth(pool, p.penalty, view(w), view(gradient));
       }, nb::arg("pool"), nb::arg("w").noconvert(), nb::arg("gradient").noconvert())
+      .def("add_curvature", [](const P& p, ThreadPool& pool, Out<double> diagonal) {
+        nb::gil_scoped_release release;
+        separable_add_curvature(pool, p.penalty, view(diagonal));
+      }, nb::arg("pool"), nb::arg("diagonal").noconvert())
+      .def("max_strength", [](const P& p, ThreadPool& pool, In<double> gradient) {
+        nb::gil_scoped_release release;
+        return separable_max_strength(pool, p.penalty, view(gradient));
+      }, nb::arg("pool"), nb::arg("gradient").noconvert())
+      .def("hold", [](const P& p, ThreadPool& pool, In<double> w, Out<double> v) {
+        nb::gil_scoped_release release;
+        separable_hold(pool, p.penalty, view(w), view(v));
+      }, nb::arg("pool"), nb::arg("w").noconvert(), nb::arg("v").noconvert())
+      .def("class_sums", [](const P& p, ThreadPool& pool, In<double> w, In<double> v, bool squared, Out<double> out) {
+        nb::gil_scoped_release release;
+        separable_class_sums(pool, p.penalty, view(w), view(v), squared, view(out));
+      }, nb::arg("pool"), nb::arg("w").noconvert(), nb::arg("v").noconvert(), nb::arg("squared"),
+           nb::arg("out").noconvert())
       .def("prox", [](const P& p, ThreadPool& pool, In<double> z, In<double> steps, Out<double> out) {
         nb::gil_scoped_release release;
         separable_prox(pool, p.penalty, view(z), view(steps), view(out));

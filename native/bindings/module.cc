@@ -31,6 +31,7 @@ NB_MODULE(_core, m) {
   bind_templates(m);
   bind_hmm(m);
   bind_chain(m);
+  bind_normalisers(m);
   bind_mix(m);
   bind_arpa(m);
   bind_query(m);

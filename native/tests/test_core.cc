@@ -169,7 +169,8 @@ TEST(vector_kernels) {
   ThreadPool pool(2);
   const std::size_t n = 70001;
   const auto a = noise(n, 6), b = noise(n, 7);
-  const double* rows[] = {a.data(), b.data()};
+  const std::vector<float> single(b.begin(), b.end());
+  const Row rows[] = {{.wide = a.data()}, {.wide = b.data()}}, mixed[] = {{.wide = a.data()}, {.single = single.data()}};
   std::vector<double> grid(4), out(n);
   dots(pool, rows, rows, n, grid);
   CHECK(near(grid[1], grid[2]) && near(grid[0], dot(pool, a, a)) && near(grid[3], dot(pool, b, b)));
@@ -178,8 +179,54 @@ TEST(vector_kernels) {
   bool ok = true;
   for (std::size_t i = 0; i < n; ++i) ok = ok && near(out[i], 2 * a[i] - 3 * b[i]);
   CHECK(ok);
+  std::vector<double> narrow(4);
+  dots(pool, mixed, mixed, n, narrow);
+  for (int i = 0; i < 4; ++i) CHECK(std::fabs(narrow[i] - grid[i]) < 1e-6 * n);
+  weighted_sum(pool, c, mixed, out);
+  for (std::size_t i = 0; i < n; ++i) ok = ok && near(out[i], 2 * a[i] - 3 * static_cast<double>(single[i]));
+  CHECK(ok);
+  CHECK(near(dot_difference(pool, a, a, b), grid[0] - grid[1]));
+  std::vector<float> less(n);
+  scaled_difference<double, float>(pool, a, b, b, true, less);
+  for (std::size_t i = 0; i < n; ++i) ok = ok && less[i] == static_cast<float>((a[i] - b[i]) / b[i]);
+  CHECK(ok);
+  CHECK_THROWS((scaled_difference<double, float>(pool, a, b, std::span(b).first(5), true, less)), InvalidInput);
   out[17] = NAN;
   CHECK(std::isnan(max_abs(pool, out)));
+}
+
+TEST(penalty_by_class_equals_scales) {
+  ThreadPool pool(2);
+  const std::size_t n = 70001;
+  const std::vector<double> l1{0.5, 0.0, 2.0}, l2{0.0, 1.5, 0.25};
+  const std::vector<std::uint8_t> signs{0, 0, 0};
+  std::vector<std::uint16_t> classes(n);
+  std::vector<double> w(n), v(n), a(n), b(n), first(n), second(n), sums(6), plain_sums(2);
+  for (std::size_t j = 0; j < n; ++j) {
+    classes[j] = j * 7 % 3;
+    w[j] = j % 5 == 0 ? 0.0 : std::sin(static_cast<double>(j));
+    v[j] = std::cos(static_cast<double>(j));
+    a[j] = l1[classes[j]], b[j] = l2[classes[j]];
+  }
+  const ClassTables tables(pool, std::span<const std::uint16_t>(classes), l1, l2, signs);
+  Separable plain, table;
+  plain.l1 = plain.l2 = 1.0, plain.l1_scale = a, plain.l2_scale = b;
+  plain.n_penalised = table.n_penalised = n - 1;
+  table.classes16 = classes, table.class_l1 = tables.l1, table.class_l2 = tables.l2;
+  table.class_nonnegative = tables.nonnegative, table.n_classes = 3;
+  CHECK(separable_value(pool, plain, w) == separable_value(pool, table, w));
+  separable_pseudo_gradient(pool, plain, w, v, first);
+  separable_pseudo_gradient(pool, table, w, v, second);
+  CHECK(first == second);
+  separable_class_sums(pool, table, w, v, false, sums);
+  separable_class_sums(pool, plain, w, v, false, plain_sums);
+  CHECK(std::fabs(sums[0] + sums[1] + sums[2] - plain_sums[0]) < 1e-8);
+  CHECK(std::fabs(sums[3] + sums[4] + sums[5] - plain_sums[1]) < 1e-8);
+  CHECK_THROWS(separable_class_sums(pool, table, w, v, false, plain_sums), InvalidInput);
+  classes[n / 2] = 3;
+  CHECK_THROWS(ClassTables(pool, std::span<const std::uint16_t>(classes), l1, l2, signs), InvalidInput);
+  table.n_penalised = n + 1;
+  CHECK_THROWS(separable_value(pool, table, w), InvalidInput);
 }
 
 TEST(online_pass_learns) {

@@ -110,6 +110,32 @@ class Restrict(Protocol):
         """(the smaller loss, the numbers of its weights); it may keep more weights than asked."""
 
 
+@runtime_checkable
+class Expectations(Protocol):
+    """Power of a loss that is minus a log-likelihood with features of 0 and 1: their totals, observed and expected.
+
+    The gradient is expected - observed.
+    """
+
+    @property
+    def features_per_event(self) -> int:
+        """The largest number of features that are active in one event."""
+
+    def empirical(self, out: FloatArray) -> None:
+        """Write how often each feature was observed: [n_weights]."""
+
+    def expectations(self, w: FloatArray, out: FloatArray) -> float:
+        """Return the value at ``w`` and write how often each feature is expected: [n_weights]."""
+
+
+@runtime_checkable
+class SplitExpectations(Expectations, Protocol):
+    """Power of a loss: expectations by the number of features that are active in the event."""
+
+    def expectations_by_total(self, w: FloatArray, out: FloatArray) -> float:
+        """Return the value; out[m - 1] [features_per_event, n_weights] gets the share of events with m features."""
+
+
 # ---- penalties ------------------------------------------------------------------------------------------------------
 @runtime_checkable
 class Penalty(Protocol):
@@ -179,3 +205,21 @@ class Separable(Protocol):
 
     def restrict(self, kept: NDArray[np.intp]) -> Penalty:
         """The penalty of these weights alone."""
+
+
+@runtime_checkable
+class Tunable(Protocol):
+    """Power of a penalty: a sum of parts, each times a strength of its own that can be tuned (tuning.py)."""
+
+    @property
+    def strengths(self) -> FloatArray: ...  # noqa: D102
+    @property
+    def strength_names(self) -> Sequence[str]: ...  # noqa: D102
+    def with_strengths(self, strengths: FloatArray) -> Penalty:
+        """The same penalty with other strengths; one that was zero must stay so."""
+
+    def hold(self, w: FloatArray, v: FloatArray) -> None:
+        """Zero the entries of ``v`` whose weights rest in a corner, where small changes of strength leave them."""
+
+    def strength_sums(self, w: FloatArray, v: FloatArray, *, squared: bool = False) -> FloatArray:
+        """For every strength, sum_j v_j d_j or sum_j v_j d_j^2 with d_j the derivative of its part by w_j."""

@@ -6,12 +6,15 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+import fuzz_arpa
 import fuzz_conll
 import fuzz_model
 import fuzz_templates
 from fuzzing import run
 
+DRIVERS = [fuzz_arpa, fuzz_conll, fuzz_model, fuzz_templates]
 
-@pytest.mark.parametrize("driver", [fuzz_conll, fuzz_model, fuzz_templates], ids=lambda driver: driver.__name__)
+
+@pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.__name__)
 def test_a_second_of_fuzzing(driver):
     assert run(driver.check, 1.0, seed=1) > 10

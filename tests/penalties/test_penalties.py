@@ -20,7 +20,25 @@ CASES = [
     {"name": "l1", "strength": 0.5, "scale": np.array([1, 0.5, 2, 0, 1]), "n_free": 1},
     {"name": "l2", "strength": 0.5, "scale": np.array([1, 0.5, 2, 0, 1]), "n_free": 1},
     {"name": "elastic_net", "strength": 0.5, "scale": np.array([1, 0.5, 2, 0, 1.0, 3.0])},
+    {"name": "l1", "strength": [0.7, 0.2], "classes": [0, 1, 1, 0, 0, 1]},
+    {"name": "l2", "strength": [0.7, 0.2, 0.0], "classes": [0, 1, 1, 2, 0], "n_free": 1},
+    {"name": "none", "nonnegative": [False, True], "classes": [0, 1, 1, 0, 0, 1]},
+    {
+        "name": "elastic_net",
+        "strength": [0.9, 1.5, 0.4],
+        "l1_ratio": [0.0, 0.3, 1.0],
+        "nonnegative": [False, True, True],
+        "classes": [0, 1, 1, 2, 2],
+        "n_free": 1,
+    },
 ]
+
+
+def constrained(penalty, j, n=6):
+    """Whether weight j of n must not be negative."""
+    if j >= n - penalty.n_free:
+        return False
+    return penalty.nonnegative[penalty.classes[j]] if isinstance(penalty, penalties.ByClass) else penalty.nonnegative
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -41,12 +59,12 @@ def test_prox_against_grid(case):
         costs = []
         for value in grid[:: 1 if j == 0 else 40]:
             w[j] = value
-            feasible = value >= 0 or not (penalty.nonnegative and j < 6 - penalty.n_free)
+            feasible = value >= 0 or not constrained(penalty, j)
             costs.append((value - z[j]) ** 2 / 1.6 + penalty.value(w) if feasible else np.inf)
         assert x[j] == pytest.approx(grid[:: 1 if j == 0 else 40][int(np.argmin(costs))], abs=1e-3 if j == 0 else 0.021)
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if "scale" not in c], ids=str)
+@pytest.mark.parametrize("case", [c for c in CASES if "scale" not in c and "classes" not in c], ids=str)
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=7, max_size=7), st.lists(st.floats(-3, 3), min_size=4, max_size=4))
 def test_tied_is_exact(case, groups, u):

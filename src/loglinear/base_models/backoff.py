@@ -4,8 +4,8 @@
     p(w | h) = exp(log_backoff[h]) * p(w | h without its oldest word)   otherwise
 
 Contexts and entries are laid out as in ``loglinear.data.ngram``; here a context may have no entries and an entry no
-parent. A maximum-entropy model with nested n-gram features is of this form exactly, with backoff Z(parent h) / Z(h); and
-any model of this form is a maximum-entropy model with weights
+parent. A maximum-entropy model with nested n-gram features is of this form exactly, with backoff Z(parent h) / Z(h);
+and any model of this form is a maximum-entropy model with weights
 theta(h, w) = log p(w | h) - log p(w | parent h) - log backoff(h).
 """
 

@@ -16,6 +16,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..errors import FormatError
 
 Source = str | os.PathLike[str]
@@ -48,6 +51,20 @@ def read_bytes(source: Source) -> bytes:
     return data
 
 
+def map_bytes(source: Source) -> NDArray[np.uint8]:
+    """All bytes as :func:`read_bytes` gives them, but without a copy where a plain file can be mapped: [n] uint8."""
+    try:
+        path = None if os.fspath(source) == "-" else Path(source)
+        if path is not None and path.is_file() and path.stat().st_size > 0:
+            with path.open("rb") as file:
+                magic = file.read(len(_XZ))
+            if not magic.startswith((_GZIP, _XZ)):
+                return np.memmap(path, dtype=np.uint8, mode="r").view(np.ndarray)
+    except OSError as error:
+        raise FormatError(_reason(error), name_of(source)) from error
+    return np.frombuffer(read_bytes(source), dtype=np.uint8)
+
+
 def read_head(source: Source, size: int) -> bytes:
     """The first bytes of a file, uncompressed, without reading the rest."""
     name = name_of(source)
@@ -68,27 +85,54 @@ def read_blocks(source: Source, size: int) -> Iterator[bytes]:
 
     A piece without a blank line is read on; the last ends where the file ends.
     """
-    name, magic, rest = name_of(source), b"", b""
+    rest = b""
+    with _uncompressed(source) as file:
+        while data := file.read(size):
+            data = rest + data
+            end = max(data.rfind(blank) + len(blank) if blank in data else 0 for blank in _BLANK_LINES)
+            if end:
+                yield data[:end]
+            rest = data[end:]
+    if rest:
+        yield rest
+
+
+def read_line_blocks(source: Source, size: int) -> Iterator[bytes]:
+    """The bytes of a file, or of standard input for ``-``, in pieces of about ``size`` that end with a line.
+
+    A line longer than that is one piece. Standard input is not waited for: a piece is given as soon as it has a line.
+    """
+    rest: list[bytes] = []
+    with _uncompressed(source) as file:
+        read = file.read1 if os.fspath(source) == "-" else file.read
+        while data := read(size):
+            end = data.rfind(b"\n") + 1
+            if end:
+                yield b"".join([*rest, data[:end]])
+                rest.clear()
+            if end < len(data):
+                rest.append(data[end:])
+    if rest:
+        yield b"".join(rest)
+
+
+@contextmanager
+def _uncompressed(source: Source) -> Iterator[Any]:
+    """A file to read plain bytes from; whatever goes wrong with it while it is open is a FormatError."""
+    name, magic = name_of(source), b""
     try:
         with _opened(source) as file:
             magic = file.peek(len(_XZ))[: len(_XZ)]
-            plain: Any = file
             if magic.startswith(_GZIP):
-                plain = gzip.GzipFile(fileobj=file)
+                yield gzip.GzipFile(fileobj=file)
             elif magic == _XZ:
-                plain = lzma.LZMAFile(file)  # noqa: SIM115
-            while data := plain.read(size):
-                data = rest + data
-                end = max(data.rfind(blank) + len(blank) if blank in data else 0 for blank in _BLANK_LINES)
-                if end:
-                    yield data[:end]
-                rest = data[end:]
+                yield lzma.LZMAFile(file)  # noqa: SIM115
+            else:
+                yield file
     except _DAMAGE as error:
         raise FormatError(_damage(magic), name) from error
     except OSError as error:
         raise FormatError(_reason(error), name) from error
-    if rest:
-        yield rest
 
 
 @contextmanager

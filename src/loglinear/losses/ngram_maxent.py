@@ -1,6 +1,7 @@
 """The loss of a maximum-entropy n-gram model: exact, one sweep over the distinct n-grams.
 
-    loss(theta) = - sum over tokens of log p(w | h),    p(w | h) ~ exp(sum of theta over the entries of w in h's suffixes)
+    loss(theta) = - sum over tokens of log p(w | h)
+    p(w | h) = exp(sum of theta over the entries of w in h and its suffixes) / Z(h)
 
 One weight per entry of the trie. The equations are in native/kernels/ngram_maxent.hh.
 """
@@ -8,8 +9,10 @@ One weight per entry of the trie. The equations are in native/kernels/ngram_maxe
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear.data.ngram import NgramTrie
@@ -19,7 +22,10 @@ from loglinear.threads import pool
 
 
 class NgramMaxentLoss:
-    """Powers: Curvature. ``offset`` is added to the weights: a base model's, so that only the difference is learnt."""
+    """Powers: Curvature, SplitExpectations.
+
+    ``offset`` is added to the weights: those of a base model, so that only the difference is learnt.
+    """
 
     def __init__(self, trie: NgramTrie, *, offset: FloatArray | None = None, n_threads: int | None = None) -> None:
         self.trie, self.n_threads = trie, n_threads
@@ -49,7 +55,6 @@ class NgramMaxentLoss:
         self._native.log_probabilities(pool(self.n_threads), self._weights(w), log_p, log_r)
         return log_p, log_r
 
-
     def on(self, sentences: Sentences) -> NgramMaxentLoss:
         """The loss of other text as a function of the same weights: validation."""
         context_count = np.empty(self.trie.n_contexts, np.uint32)
@@ -57,6 +62,35 @@ class NgramMaxentLoss:
         self._native.recount(sentences.words, sentences.sentence_ptr, context_count, entry_count)
         trie = replace(self.trie, context_count=context_count, entry_count=entry_count)
         return NgramMaxentLoss(trie, offset=self.offset, n_threads=self.n_threads)
+
+    # Expectations
+    @property
+    def features_per_event(self) -> int:
+        """The order: an event has one entry of each length up to its longest."""
+        return self.trie.order
+
+    def empirical(self, out: FloatArray) -> None:
+        """The counts of the entries."""
+        out[:] = self.trie.entry_count
+
+    def expectations(self, w: FloatArray, out: FloatArray) -> float:
+        """The gradient with the counts put back."""
+        value = self.value_and_gradient(w, out)
+        out += self.trie.entry_count
+        return value
+
+    # SplitExpectations
+    def expectations_by_total(self, w: FloatArray, out: FloatArray) -> float:
+        """By the order of the longest entry of the event."""
+        w, threads = self._weights(w), pool(self.n_threads)
+        log_p, log_r = np.empty(self.trie.n_entries), np.empty(self.trie.n_contexts)
+        self._native.log_probabilities(threads, w, log_p, log_r)
+        self._histories.expectations_by_total(threads, log_p, log_r, out)
+        return float(self.trie.context_count @ log_r - self.trie.entry_count @ w)
+
+    @cached_property
+    def _histories(self) -> _core.NgramHistories:
+        return native_histories(self.trie)
 
 
 class NgramHessian:
@@ -76,7 +110,16 @@ class NgramHessian:
 
 def native_maxent(trie: NgramTrie, unit: int = 8192) -> _core.NgramMaxent:
     """The native form of a trie; it keeps the arrays alive."""
-    arrays = [
+    return _core.NgramMaxent(trie.n_words, trie.context_start, trie.entry_start, _arrays(trie), unit)
+
+
+def native_histories(trie: NgramTrie) -> _core.NgramHistories:
+    """The histories of a trie in native form; it keeps the arrays alive."""
+    return _core.NgramHistories(trie.n_words, trie.context_start, trie.entry_start, _arrays(trie))
+
+
+def _arrays(trie: NgramTrie) -> list[NDArray[np.uint32]]:
+    return [
         trie.context_word,
         trie.context_child,
         trie.context_entry,
@@ -85,4 +128,3 @@ def native_maxent(trie: NgramTrie, unit: int = 8192) -> _core.NgramMaxent:
         trie.entry_parent,
         trie.entry_count,
     ]
-    return _core.NgramMaxent(trie.n_words, trie.context_start, trie.entry_start, arrays, unit)

@@ -7,6 +7,7 @@ strength. The loops are native (native/kernels/separable.hh).
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -25,46 +26,36 @@ def _check_scale(scale: Any, name: str) -> FloatArray | None:
     return array
 
 
-class SeparablePenalty:
-    """a_j = l1 * l1_scale[j], b_j = l2 * l2_scale[j]; the base of none, l1, l2 and elastic_net."""
+def check_same_zeros(old: FloatArray, new: FloatArray) -> None:
+    """A strength of zero has no logarithm to move along, and a corner that comes or goes changes the powers."""
+    if np.shape(new) != old.shape or np.any((np.asarray(new) == 0) != (old == 0)):
+        raise ValueError(f"{old.size} strengths are needed, zero where they were zero; got {np.array(new).tolist()}")
 
-    def __init__(
-        self,
-        l1: float = 0.0,
-        l2: float = 0.0,
-        *,
-        l1_scale: Any = None,
-        l2_scale: Any = None,
-        nonnegative: bool = False,
-        n_free: int = 0,
-        n_threads: int | None = None,
-    ) -> None:
-        for name, strength in (("l1", l1), ("l2", l2)):
-            if not (math.isfinite(strength) and strength >= 0):
-                raise ValueError(f"the strength of a penalty must be finite and not negative; {name} is {strength!r}")
+
+class SeparableBase(ABC):
+    """What all sums over weights share; subclasses say what the strengths are (``_make_native``)."""
+
+    def __init__(self, n_free: int, n_threads: int | None) -> None:
         if n_free < 0:
             raise ValueError(f"n_free must not be negative, not {n_free}")
-        self.l1, self.l2 = float(l1), float(l2)
-        self.l1_scale = _check_scale(l1_scale, "l1_scale") if l1 else None
-        self.l2_scale = _check_scale(l2_scale, "l2_scale") if l2 else None
-        self.nonnegative, self.n_free, self.n_threads = nonnegative, n_free, n_threads
+        self.n_free, self.n_threads = n_free, n_threads
         self._native: dict[int, _core.Separable] = {}
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(l1={self.l1:g}, l2={self.l2:g}, nonnegative={self.nonnegative})"
+    @abstractmethod
+    def _make_native(self, n_penalised: int) -> _core.Separable:
+        """The native form for this many penalised weights."""
+
+    @property
+    @abstractmethod
+    def strengths(self) -> FloatArray:
+        """[l1 of every class, l2 of every class]; a penalty without classes has one of each."""
 
     def native(self, n_weights: int) -> _core.Separable:
         """The native form for this many weights."""
         if n_weights not in self._native:
-            n_penalised = n_weights - self.n_free
-            for scale in (self.l1_scale, self.l2_scale):
-                if scale is not None and scale.size != n_penalised:
-                    raise ValueError(f"the penalty has {scale.size} strengths for {n_penalised} penalised weights")
-            if n_penalised < 0:
+            if n_weights < self.n_free:
                 raise ValueError(f"{self.n_free} weights are free of penalty but there are only {n_weights} weights")
-            self._native[n_weights] = _core.Separable(
-                self.l1, self.l2, self.l1_scale, self.l2_scale, n_penalised, self.nonnegative
-            )
+            self._native[n_weights] = self._make_native(n_weights - self.n_free)
         return self._native[n_weights]
 
     # Penalty
@@ -83,20 +74,14 @@ class SeparablePenalty:
 
     def max_strength(self, gradient_at_zero: FloatArray) -> float:
         """Largest |gradient| / a_j: at that multiple of this penalty its weights are all zero; infinity without l1."""
-        if self.l1 == 0.0:
+        if not np.any(self.strengths[: self.strengths.size // 2]):
             return math.inf
-        g = gradient_at_zero[: gradient_at_zero.size - self.n_free]
-        g = np.maximum(-g, 0.0) if self.nonnegative else np.abs(g)
-        a = self.l1 if self.l1_scale is None else self.l1 * self.l1_scale
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(g > 0, g / a, 0.0)
-        return float(ratio.max(initial=0.0))
+        return self.native(gradient_at_zero.size).max_strength(pool(self.n_threads), gradient_at_zero)
 
     # Metric
     def add_curvature_diagonal(self, w: FloatArray, out: FloatArray) -> None:
         """Add b."""
-        if self.l2:
-            out[: out.size - self.n_free] += self.l2 if self.l2_scale is None else self.l2 * self.l2_scale
+        self.native(out.size).add_curvature(pool(self.n_threads), out)
 
     # Orthant
     def add_smooth_gradient(self, w: FloatArray, gradient: FloatArray) -> float:
@@ -115,14 +100,90 @@ class SeparablePenalty:
         """Zero what left the orthant."""
         self.native(w.size).project(pool(self.n_threads), start, pseudo, w)
 
-    # Separable
-    def tied(self, tying: Tying) -> SeparablePenalty:
-        """The same penalty on shared weights: exact, since group g of m members holds u_g / sqrt(m) in each."""
+    # Tunable
+    def hold(self, w: FloatArray, v: FloatArray) -> None:
+        """Zero the entries of ``v`` whose weights rest in a corner."""
+        self.native(w.size).hold(pool(self.n_threads), w, v)
+
+    def strength_sums(self, w: FloatArray, v: FloatArray, *, squared: bool = False) -> FloatArray:
+        """For every strength the sum of v_j times its part's derivative at w_j (or the square of it)."""
+        out = np.empty(self.strengths.size)
+        self.native(w.size).class_sums(pool(self.n_threads), w, v, squared, out)
+        return out
+
+    def _check_free_stay_apart(self, tying: Tying) -> None:
         if self.n_free:
             own = np.arange(tying.n_groups - self.n_free, tying.n_groups)
             inside, tail = np.split(tying.groups, [tying.n_weights - self.n_free])
             if not np.array_equal(tail, own) or np.any(inside >= own[0]):
                 raise ValueError("weights free of penalty must stay untied, at the end")
+
+
+class SeparablePenalty(SeparableBase):
+    """a_j = l1 * l1_scale[j], b_j = l2 * l2_scale[j]; the base of none, l1, l2 and elastic_net."""
+
+    def __init__(
+        self,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        *,
+        l1_scale: Any = None,
+        l2_scale: Any = None,
+        nonnegative: bool = False,
+        n_free: int = 0,
+        n_threads: int | None = None,
+    ) -> None:
+        for name, strength in (("l1", l1), ("l2", l2)):
+            if not (math.isfinite(strength) and strength >= 0):
+                raise ValueError(f"the strength of a penalty must be finite and not negative; {name} is {strength!r}")
+        super().__init__(n_free, n_threads)
+        self.l1, self.l2 = float(l1), float(l2)
+        self.l1_scale = _check_scale(l1_scale, "l1_scale") if l1 else None
+        self.l2_scale = _check_scale(l2_scale, "l2_scale") if l2 else None
+        self.nonnegative = nonnegative
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(l1={self.l1:g}, l2={self.l2:g}, nonnegative={self.nonnegative})"
+
+    def _make_native(self, n_penalised: int) -> _core.Separable:
+        for scale in (self.l1_scale, self.l2_scale):
+            if scale is not None and scale.size != n_penalised:
+                raise ValueError(f"the penalty has {scale.size} strengths for {n_penalised} penalised weights")
+        return _core.Separable(self.l1, self.l2, self.l1_scale, self.l2_scale, n_penalised, self.nonnegative)
+
+    def _like(self, l1: float, l2: float, l1_scale: FloatArray | None, l2_scale: FloatArray | None) -> SeparablePenalty:
+        base = SmoothSeparable if isinstance(self, SmoothSeparable) else SeparablePenalty
+        return base(
+            l1,
+            l2,
+            l1_scale=l1_scale,
+            l2_scale=l2_scale,
+            nonnegative=self.nonnegative,
+            n_free=self.n_free,
+            n_threads=self.n_threads,
+        )
+
+    # Tunable
+    @property
+    def strengths(self) -> FloatArray:
+        """[l1, l2]."""
+        return np.array([self.l1, self.l2])
+
+    @property
+    def strength_names(self) -> list[str]:
+        """What the strengths are called in reports."""
+        return ["l1", "l2"]
+
+    def with_strengths(self, strengths: FloatArray) -> SeparablePenalty:
+        """The same penalty with other strengths; one that was zero must stay so."""
+        check_same_zeros(self.strengths, strengths)
+        l1, l2 = (float(s) for s in strengths)
+        return self._like(l1, l2, self.l1_scale, self.l2_scale)
+
+    # Separable
+    def tied(self, tying: Tying) -> SeparablePenalty:
+        """The same penalty on shared weights: exact, since group g of m members holds u_g / sqrt(m) in each."""
+        self._check_free_stay_apart(tying)
         n_penalised = tying.n_groups - self.n_free
 
         def grouped(strength: float, scale: FloatArray | None, power: float) -> FloatArray | None:
@@ -135,30 +196,16 @@ class SeparablePenalty:
             out = (sums / np.maximum(tying.counts, 1) ** power)[:n_penalised]
             return None if np.all(out == 1.0) else out
 
-        base = SmoothSeparable if isinstance(self, SmoothSeparable) else SeparablePenalty
-        return base(
-            self.l1,
-            self.l2,
-            l1_scale=grouped(self.l1, self.l1_scale, 0.5),
-            l2_scale=grouped(self.l2, self.l2_scale, 1.0),
-            nonnegative=self.nonnegative,
-            n_free=self.n_free,
-            n_threads=self.n_threads,
+        return self._like(
+            self.l1, self.l2, grouped(self.l1, self.l1_scale, 0.5), grouped(self.l2, self.l2_scale, 1.0)
         )
 
     def restrict(self, kept: Any) -> SeparablePenalty:
         """The same penalty on the weights with these numbers, those free of penalty (the last ones) included."""
-        base = SmoothSeparable if isinstance(self, SmoothSeparable) else SeparablePenalty
         inside = kept[: len(kept) - self.n_free]
-        return base(
-            self.l1,
-            self.l2,
-            l1_scale=None if self.l1_scale is None else self.l1_scale[inside],
-            l2_scale=None if self.l2_scale is None else self.l2_scale[inside],
-            nonnegative=self.nonnegative,
-            n_free=self.n_free,
-            n_threads=self.n_threads,
-        )
+        l1_scale = None if self.l1_scale is None else self.l1_scale[inside]
+        l2_scale = None if self.l2_scale is None else self.l2_scale[inside]
+        return self._like(self.l1, self.l2, l1_scale, l2_scale)
 
 
 class SmoothSeparable(SeparablePenalty):

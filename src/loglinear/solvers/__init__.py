@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
+
 from loglinear.errors import IncompatibleError
 from loglinear.minimise import Solver
 from loglinear.objective import Objective
@@ -12,6 +14,8 @@ from loglinear.protocols import Curvature, Orthant, Restrict, Smooth
 from loglinear.registry import Registry
 from loglinear.solvers.clustered import Clustered
 from loglinear.solvers.fista import Fista
+from loglinear.solvers.gis import Gis
+from loglinear.solvers.iis import Iis
 from loglinear.solvers.lbfgs import Lbfgs
 from loglinear.solvers.newton import Newton
 from loglinear.solvers.owlqn import Owlqn
@@ -28,6 +32,8 @@ SOLVERS: Registry[Solver] = Registry(
         "newton": Newton,
         "stochastic": StochasticProximal,
         "clustered": Clustered,
+        "gis": Gis,
+        "iis": Iis,
     },
 )
 
@@ -51,7 +57,7 @@ def choose(objective: Objective) -> tuple[str, str]:
             return "newton", "smooth penalty and the loss has second derivatives"
         return "lbfgs", "smooth penalty"
     if isinstance(objective.penalty, Orthant):
-        sparse = getattr(objective.penalty, "l1", 0.0) > 0.0
+        sparse = bool(np.any(np.asarray(getattr(objective.penalty, "l1", 0.0)) > 0.0))  # of any class of weights
         if sparse and isinstance(objective.loss, Restrict) and objective.n_weights > 5000:
             return "working_set", "l1 zeroes most of many weights"
         return "owlqn", "the penalty has corners but is smooth within orthants"
@@ -62,6 +68,8 @@ __all__ = [
     "SOLVERS",
     "Clustered",
     "Fista",
+    "Gis",
+    "Iis",
     "Lbfgs",
     "Newton",
     "Owlqn",

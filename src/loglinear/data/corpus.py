@@ -1,0 +1,192 @@
+"""Text to numbers: which words are in the vocabulary, and the sentences in its numbers.
+
+A vocabulary made from text is numbered by falling frequency, ties by first occurrence, after the reserved symbols.
+Words outside an open vocabulary become ``<unk>``; a closed one refuses them. ``<unk>`` in a text is the unknown word
+itself; ``<s>`` and ``</s>`` are no words, since sentences have them in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core, threads
+from ..errors import FormatError
+from ..features.vocabulary import Vocabulary, pack_strings
+from ..features.word_list import read_vocabulary
+from ..features.word_vocabulary import BEGIN, END, UNKNOWN, WordVocabulary
+from ..formats.running_text import RunningText, TextOptions, TextSource, Units, iterate_text, read_text
+from ..formats.text import Source
+from .sentences import Sentences, UnknownWords
+
+UnknownPolicy: TypeAlias = Literal["token", "error"]
+ReservedPolicy: TypeAlias = Literal["error", "skip"]
+
+BLOCK = 1 << 22  # bytes; numbering them takes about ten times as much memory
+_N_EXAMPLES = 5
+_BOUNDARIES = (BEGIN, END)
+
+
+@dataclass(frozen=True, eq=False)
+class CorpusBlock:
+    """Whole lines of a source."""
+
+    sentences: Sentences
+    n_lines: int
+    first_line: int  # from 1
+    source: str
+    text: bytes  # the lines as they were read
+
+
+def read_corpus(
+    source: TextSource,
+    *,
+    vocabulary: WordVocabulary | None = None,
+    min_count: int = 1,
+    max_words: int | None = None,
+    vocabulary_file: Source | None = None,
+    units: Units = "words",
+    unknown: UnknownPolicy = "token",
+    reserved: ReservedPolicy = "error",
+    encoding: str = "utf-8",
+    n_threads: int | None = None,
+) -> tuple[Sentences, WordVocabulary]:
+    """Read text whole: a file (plain, gzip, xz, or ``-``), a list of files, or an iterable of sentences.
+
+    A sentence is a line; lines without words are skipped. One in memory is a string to split or a list of words. The
+    vocabulary is ``vocabulary``, or the words of ``vocabulary_file`` (one a line), or those of the text that are there
+    at least ``min_count`` times, of which the ``max_words`` most frequent are kept. ``unknown="error"`` closes it:
+    a word outside it is refused, as by a closed ``vocabulary``. ``reserved="skip"`` leaves out the words ``<s>`` and
+    ``</s>``, which are otherwise refused. ``sentences.unknown`` tells what became ``<unk>``.
+    """
+    _check_policies(unknown, reserved)
+    _check_choice(vocabulary, vocabulary_file, min_count, max_words)
+    text = read_text(source, TextOptions(units, encoding, False, reserved == "skip", n_threads))
+    if text.tokens.size == 0:
+        raise FormatError(f"there are no {units}; give text with at least one", ", ".join(text.sources))
+    marks = _marks(text)
+    if vocabulary is None:
+        is_open = unknown == "token"
+        if vocabulary_file is None:
+            vocabulary = _frequent_words(text, marks, min_count, max_words, is_open)
+        else:
+            vocabulary = _by_frequency(text, read_vocabulary(vocabulary_file, is_open=is_open, encoding=encoding))
+    return _numbered(text, marks, vocabulary, unknown, n_threads), vocabulary
+
+
+def iter_corpus(
+    source: TextSource,
+    vocabulary: WordVocabulary,
+    block_bytes: int = BLOCK,
+    *,
+    units: Units = "words",
+    unknown: UnknownPolicy = "token",
+    reserved: ReservedPolicy = "error",
+    keep_empty: bool = True,
+    encoding: str = "utf-8",
+    n_threads: int | None = None,
+) -> Iterator[CorpusBlock]:
+    """Read text in blocks of about ``block_bytes``, in bounded memory; see :func:`read_corpus`.
+
+    With ``keep_empty`` every line is a sentence, so that what is said of sentences can stand beside the lines. A line
+    is never cut. Standard input is given on as it comes.
+    """
+    _check_policies(unknown, reserved)
+    options = TextOptions(units, encoding, keep_empty, reserved == "skip", n_threads)
+    for block in iterate_text(source, block_bytes, options):
+        sentences = _numbered(block.text, _marks(block.text), vocabulary, unknown, n_threads)
+        yield CorpusBlock(sentences, block.text.n_lines, block.first_line, block.source, block.data)
+
+
+def _check_policies(unknown: str, reserved: str) -> None:
+    if unknown not in ("token", "error"):
+        raise ValueError(f"unknown must be 'token' or 'error', not {unknown!r}")
+    if reserved not in ("error", "skip"):
+        raise ValueError(f"reserved must be 'error' or 'skip', not {reserved!r}")
+
+
+def _check_choice(
+    vocabulary: WordVocabulary | None, vocabulary_file: Source | None, min_count: int, max_words: int | None
+) -> None:
+    if min_count < 1:
+        raise ValueError(f"min_count must be at least 1, not {min_count!r}")
+    if max_words is not None and max_words < 1:
+        raise ValueError(f"max_words must be at least 1 or None, not {max_words!r}")
+    by_count = min_count > 1 or max_words is not None
+    if (vocabulary is not None) + (vocabulary_file is not None) + by_count > 1:
+        raise ValueError("choose words in one way: by vocabulary, by vocabulary_file, or by min_count and max_words")
+
+
+def _marks(text: RunningText) -> NDArray[np.int32]:
+    """0 for ``<unk>`` and -1 for all other units: [n_units]. Refuses boundary symbols."""
+    marks = np.empty(text.counts.size, dtype=np.int32)
+    Vocabulary.from_strings([UNKNOWN, *_BOUNDARIES]).index().find(text.blob, text.offsets, marks)
+    wrong = np.flatnonzero(marks > 0)
+    if wrong.size:
+        message = (
+            f"{text.unit(int(wrong[0]))!r} is reserved for the ends of sentences and is no word; remove it, or skip "
+            "these symbols (reserved='skip')"
+        )
+        raise FormatError(message, *text.place(int(wrong[0])))
+    return marks
+
+
+def _frequent_words(
+    text: RunningText, marks: NDArray[np.int32], min_count: int, max_words: int | None, is_open: bool
+) -> WordVocabulary:
+    candidates = np.flatnonzero((marks < 0) & (text.counts >= min_count))
+    order = candidates[np.argsort(-text.counts[candidates], kind="stable")][:max_words]
+    return _with_symbols(Vocabulary(text.blob, text.offsets).take(order), is_open)
+
+
+def _by_frequency(text: RunningText, listed: WordVocabulary) -> WordVocabulary:
+    """The same words, the frequent ones first; those that the text has equally often stay in order."""
+    counts = np.zeros(len(listed), dtype=np.int64)
+    numbers = _look_up(text, listed)
+    counts[numbers[numbers >= 0]] = text.counts[numbers >= 0]
+    n_symbols = 2 if listed.is_open else 1
+    order = n_symbols + np.argsort(-counts[n_symbols:], kind="stable")
+    return WordVocabulary(listed.words.take(np.concatenate([np.arange(n_symbols), order])))
+
+
+def _with_symbols(words: Vocabulary, is_open: bool) -> WordVocabulary:
+    blob, offsets = pack_strings([END, UNKNOWN] if is_open else [END])
+    joined = np.concatenate([offsets, offsets[-1] + words.offsets[1:]])
+    return WordVocabulary(Vocabulary(np.concatenate([blob, words.blob]), joined))
+
+
+def _look_up(text: RunningText, vocabulary: WordVocabulary) -> NDArray[np.int32]:
+    numbers = np.empty(text.counts.size, dtype=np.int32)
+    vocabulary.words.index().find(text.blob, text.offsets, numbers)
+    return numbers
+
+
+def _numbered(
+    text: RunningText,
+    marks: NDArray[np.int32],
+    vocabulary: WordVocabulary,
+    unknown: UnknownPolicy,
+    n_threads: int | None,
+) -> Sentences:
+    """The text in the numbers of the vocabulary. Its tokens are overwritten: a corpus is in memory once."""
+    numbers = _look_up(text, vocabulary)
+    outside = np.flatnonzero(numbers < 0)
+    if outside.size and (unknown == "error" or not vocabulary.is_open):
+        message = (
+            f"the word {text.unit(int(outside[0]))!r} is not in the vocabulary, which is closed; add it there, or "
+            "train with a word for unknown ones (unknown='token')"
+        )
+        raise FormatError(message, *text.place(int(outside[0])))
+    numbers[outside] = 1
+    _core.renumber_tokens(threads.pool(n_threads), text.tokens, numbers.astype(np.uint32))
+    report = UnknownWords(
+        n_tokens=int(text.counts[outside].sum()),
+        n_types=outside.size,
+        n_literal=int(text.counts[marks == 0].sum()),
+        examples=tuple((text.unit(int(i)), *text.place(int(i))) for i in outside[:_N_EXAMPLES]),
+    )
+    return Sentences(vocabulary.n_words, text.tokens, text.sentence_ptr, report)

@@ -1,0 +1,39 @@
+"""Vocabularies as text: one word a line."""
+
+from __future__ import annotations
+
+import re
+
+from ..errors import FormatError
+from ..formats.text import Source, atomic_write, decode, name_of, read_bytes, split_lines
+from .word_vocabulary import RESERVED, WordVocabulary
+
+_BLANKS = " \t\r\v\f"
+_INNER_BLANK = re.compile(r"[ \t\r\v\f]")
+
+
+def read_vocabulary(source: Source, *, is_open: bool = True, encoding: str = "utf-8") -> WordVocabulary:
+    """The words of a file (plain, gzip, xz, or ``-``), numbered in its order after the reserved symbols.
+
+    Blank lines are skipped, and so are the reserved symbols, which a vocabulary has in any case.
+    """
+    name = name_of(source)
+    lines: dict[str, int] = {}
+    for number, line in enumerate(split_lines(decode(read_bytes(source), name, encoding)), 1):
+        word = line.strip(_BLANKS)
+        if not word or word in RESERVED:
+            continue
+        if _INNER_BLANK.search(word) or "\0" in word:
+            raise FormatError(f"{word[:40]!r} holds a blank or a NUL; write one word a line", name, number)
+        if word in lines:
+            raise FormatError(f"{word[:40]!r} is also in line {lines[word]}; write each word once", name, number)
+        lines[word] = number
+    if not lines:
+        raise FormatError("there are no words; write one word a line", name)
+    return WordVocabulary.from_words(lines, is_open=is_open)
+
+
+def write_vocabulary(path: Source, vocabulary: WordVocabulary) -> None:
+    """Write a file from which :func:`read_vocabulary` reads the same numbers, whole or not at all."""
+    with atomic_write(path) as file:
+        file.write("".join(f"{word}\n" for word in vocabulary).encode())

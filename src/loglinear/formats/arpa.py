@@ -1,0 +1,117 @@
+r"""ARPA files of n-gram models: text to arrays and back. Parsed and written natively, in parallel.
+
+Read: what SRILM, KenLM and others write: tabs or blanks between fields, ``\n`` or ``\r\n``, anything before ``\data\``
+and after ``\end\``, ``-inf``; ``<UNK>`` is ``<unk>`` where that is absent. ``<s>`` is never predicted, so its
+probability is not read, and n-grams with ``<s>`` after another word, which no history has, are left out. A probability
+above one by no more than rounding (1e-4 in log10) is one.
+Written: log10, 7 significant digits or all 17; -99 for a probability of zero and for ``<s>``; no back-off where its
+logarithm is 0.
+"""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core, threads
+from ..errors import FormatError
+from .text import Source, atomic_write, name_of, read_bytes
+
+_MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
+_COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ\x00")
+_PACKERS: dict[str, Callable[[Any], bytes]] = {
+    ".gz": partial(gzip.compress, compresslevel=6, mtime=0),
+    ".xz": partial(lzma.compress, preset=3),
+}
+_BLOCK = 1 << 19  # lines
+_SHORT, _FULL = 7, 17  # significant digits
+
+
+@dataclass(frozen=True, eq=False)
+class ArpaArrays:
+    """The words, ``</s>`` first, then ``<unk>`` if there, and the arrays of a back-off model in natural logarithms."""
+
+    blob: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    shape: tuple[NDArray[Any], ...]  # context_start, entry_start, context_word, _child, _entry, entry_word
+    log_backoff: NDArray[np.float64]
+    log_probability: NDArray[np.float64]
+
+
+def read_arpa_arrays(source: Source, *, n_threads: int | None = None) -> ArpaArrays:
+    """Read a file (plain, gzip, xz, or ``-``); plain files are mapped, not copied."""
+    return parse_arpa(_mapped(source), name_of(source), n_threads=n_threads)
+
+
+def parse_arpa(
+    data: bytes | NDArray[np.uint8], source: str = "<bytes>", *, n_threads: int | None = None
+) -> ArpaArrays:
+    """Parse bytes; FormatError with the line of what is wrong."""
+    text = np.frombuffer(data, dtype=np.uint8) if isinstance(data, bytes) else data
+    if text[: len(_MARK)].tobytes() == _MARK:
+        text = text[len(_MARK) :]
+    try:
+        return ArpaArrays(*_core.parse_arpa(threads.pool(n_threads), text))
+    except _core.ParseError as error:
+        message, line, _ = error.args
+        raise FormatError(message, source, line) from None
+
+
+def write_arpa_text(
+    path: Source, text: _core.ArpaText, order: int, *, full_precision: bool = False, n_threads: int | None = None
+) -> None:
+    """Write a file, whole or not at all; compressed where the name ends in .gz or .xz. ``-`` is standard output."""
+    blocks = _blocks(text, order, _FULL if full_precision else _SHORT, n_threads)
+    pack = _PACKERS.get(Path(path).suffix.lower())
+    if os.fspath(path) == "-":
+        for block in blocks:
+            sys.stdout.buffer.write(block)
+        sys.stdout.buffer.flush()
+        return
+    with atomic_write(path) as file:
+        for block in blocks if pack is None else _packed(blocks, pack, n_threads or threads.available_cores()):
+            file.write(block)
+
+
+def _blocks(text: _core.ArpaText, order: int, digits: int, n_threads: int | None) -> Iterator[bytes | memoryview]:
+    counts = [text.n_lines(n) for n in range(1, order + 1)]
+    yield ("\\data\\\n" + "".join(f"ngram {n}={count}\n" for n, count in enumerate(counts, 1))).encode()
+    for n, count in enumerate(counts, 1):
+        yield f"\n\\{n}-grams:\n".encode()
+        for begin in range(0, count, _BLOCK):
+            yield text.lines(threads.pool(n_threads), n, begin, min(begin + _BLOCK, count), digits).data
+    yield b"\n\\end\\\n"
+
+
+def _packed(blocks: Iterable[Any], pack: Callable[[Any], bytes], n_threads: int) -> Iterator[bytes]:
+    """Compressed blocks, in order: both formats allow one member after another. A few at a time are in memory."""
+    with ThreadPoolExecutor(max(n_threads, 1)) as executor:
+        waiting: deque[Future[bytes]] = deque()
+        for block in blocks:
+            waiting.append(executor.submit(pack, block))
+            if len(waiting) > n_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _mapped(source: Source) -> NDArray[np.uint8]:
+    if os.fspath(source) != "-" and Path(source).is_file():
+        with suppress(OSError, ValueError):  # an empty file cannot be mapped, nor one of some file systems
+            data = np.memmap(source, dtype=np.uint8, mode="r")
+            if not data[:6].tobytes().startswith(_COMPRESSED):
+                return data
+    return np.frombuffer(read_bytes(source), dtype=np.uint8)

@@ -1,0 +1,285 @@
+"""Running text: one sentence a line, its units numbered by first occurrence. Read natively in parallel.
+
+Units are *words* (what is between spaces, tabs and the other ASCII blanks), *characters* (a blank is the visible
+U+2581; a carriage return that ends a line is dropped) or *bytes* (printable ASCII stands for itself, every other byte,
+the space included, is written like ``<0x20>``). Text is a file, several files, or sentences in memory.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core, threads
+from ..errors import FormatError
+from .text import Source, decode, map_bytes, name_of, read_line_blocks
+
+Units: TypeAlias = Literal["words", "characters", "bytes"]
+Sentence: TypeAlias = str | Sequence[str]
+TextSource: TypeAlias = Source | Iterable[Source] | Iterable[Sentence]
+
+SENTENCES = "<sentences>"  # their name in messages; the line is then the number of the sentence
+VISIBLE_BLANK = "\u2581"
+_MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
+_BLANK = re.compile(r"[ \t\n\r\v\f]")
+_OTHER_BLANK = re.compile(r"[\t\n\r\v\f]")
+_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+_LOOK_AT = 64  # strings of a list among which a file is looked for
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How text is read."""
+
+    units: Units = "words"
+    encoding: str = "utf-8"  # of words and characters
+    keep_empty: bool = False  # a sentence for every line, not only for those with units
+    skip_boundaries: bool = False  # words <s> and </s> are left out
+    n_threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.units not in ("words", "characters", "bytes"):
+            raise ValueError(f"units must be 'words', 'characters' or 'bytes', not {self.units!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class RunningText:
+    """Sentence i is the tokens [sentence_ptr[i], sentence_ptr[i + 1]), numbers of the distinct units."""
+
+    tokens: NDArray[np.uint32]  # [n_tokens]
+    sentence_ptr: NDArray[np.int64]  # [n_sentences + 1]
+    n_lines: int
+    blob: NDArray[np.uint8]  # the distinct units, by first occurrence: bytes, and
+    offsets: NDArray[np.int64]  # [n_units + 1] where each begins
+    counts: NDArray[np.int64]  # [n_units]
+    first_text: NDArray[np.int32]  # [n_units] where each is first: which of the sources,
+    first_line: NDArray[np.int64]  # [n_units] and the line there, from 1
+    sources: list[str]
+
+    def unit(self, number: int) -> str:
+        """The unit of a number."""
+        return self.blob[self.offsets[number] : self.offsets[number + 1]].tobytes().decode()
+
+    def place(self, number: int) -> tuple[str, int]:
+        """Source and line of the first occurrence."""
+        return self.sources[self.first_text[number]], int(self.first_line[number])
+
+
+@dataclass(frozen=True, eq=False)
+class TextBlock:
+    """Whole lines of a source: as read, and numbered."""
+
+    text: RunningText
+    data: bytes  # in UTF-8, but for units of bytes
+    source: str
+    first_line: int  # from 1
+
+
+def read_text(source: TextSource, options: TextOptions) -> RunningText:
+    """Read all of a source: see :func:`files_of` for what it may be. Plain files are mapped, not copied."""
+    files = files_of(source)
+    if files is None:
+        packed, options = next(_sentence_blocks(source, options, None), (b"", options))
+        return _tokenise([np.frombuffer(packed, dtype=np.uint8)], [SENTENCES], options)
+    return _tokenise([_file_bytes(file, options) for file in files], [name_of(file) for file in files], options)
+
+
+def iterate_text(source: TextSource, size: int, options: TextOptions) -> Iterator[TextBlock]:
+    """Read a source in blocks of whole lines of about ``size`` bytes, so that no more of it is in memory."""
+    if size < 1:
+        raise ValueError(f"the size of a block must be positive, not {size!r}")
+    files = files_of(source)
+    if files is None:
+        yield from _numbered_blocks(_sentence_blocks(source, options, size), SENTENCES)
+        return
+    for file in files:
+        blocks = _recoded(read_line_blocks(file, size), name_of(file), options)
+        yield from _numbered_blocks(((block, options) for block in blocks), name_of(file))
+
+
+def files_of(source: TextSource) -> list[Source] | None:
+    """The files that a source names; None where it is an iterable of sentences.
+
+    A string or path is a file, ``-`` is standard input. A list is one of files if it holds paths, or if one of its
+    first strings names a file; strings are sentences otherwise, as lists of words and whatever is iterated are.
+    """
+    if isinstance(source, str | os.PathLike):
+        return [source]
+    if not isinstance(source, Iterable):
+        raise TypeError(f"text is a file, a list of files or an iterable of sentences, not {type(source).__name__}")
+    if not isinstance(source, list | tuple):
+        return None
+    if list(source) == ["-"]:
+        return ["-"]
+    found = next((str(item) for item in source[:_LOOK_AT] if _is_file(item)), None)
+    if found is None:
+        return None
+    for item in source:
+        if not isinstance(item, str | os.PathLike):
+            raise TypeError(f"{found!r} is a file, and another item is {type(item).__name__}, not a path")
+        if item != "-" and not _is_file(item):
+            message = f"no such file, though {found!r} is one; give files as pathlib.Path, or sentences as an iterator"
+            raise FormatError(message, os.fspath(item))
+    return list(source)
+
+
+def split_units(text: str, units: Units = "words") -> list[str]:
+    """The units of one sentence, as they are read from a file."""
+    if units == "words":
+        return [word for word in _BLANK.split(text) if word]
+    if units == "characters":
+        return [VISIBLE_BLANK if _BLANK.match(c) else c for c in text]
+    return [chr(b) if 0x20 < b < 0x7F else f"<0x{b:02X}>" for b in text.encode("utf-8", "surrogatepass")]
+
+
+def join_units(tokens: Iterable[str], units: Units = "words") -> str:
+    """The text of units; bytes that are no UTF-8 become U+FFFD."""
+    if units == "words":
+        return " ".join(tokens)
+    if units == "characters":
+        return "".join(tokens).replace(VISIBLE_BLANK, " ")
+    pieces = (bytes([int(m[1], 16)]) if (m := _BYTE.fullmatch(token)) else token.encode() for token in tokens)
+    return b"".join(pieces).decode("utf-8", "replace")
+
+
+def _is_file(item: object) -> bool:
+    if isinstance(item, os.PathLike):
+        return True
+    try:
+        return isinstance(item, str) and Path(item).exists() and not Path(item).is_dir()
+    except (OSError, ValueError):  # too long for a name, or with a NUL
+        return False
+
+
+def _is_utf8(encoding: str) -> bool:
+    return encoding.lower().replace("_", "-") in ("utf-8", "utf8", "ascii")
+
+
+def _file_bytes(file: Source, options: TextOptions) -> NDArray[np.uint8]:
+    data = map_bytes(file)
+    if options.units == "bytes":
+        return data
+    if not _is_utf8(options.encoding):
+        text = decode(data.tobytes(), name_of(file), options.encoding)
+        data = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)  # surrogates are refused later
+    return data[len(_MARK) :] if data[: len(_MARK)].tobytes() == _MARK else data
+
+
+def _recoded(blocks: Iterator[bytes], name: str, options: TextOptions) -> Iterator[bytes]:
+    """Blocks of whole lines in UTF-8, without a byte order mark."""
+    if options.units == "bytes":
+        yield from blocks
+        return
+    if not _is_utf8(options.encoding):
+        blocks = _decoded(blocks, name, options.encoding)
+    for i, block in enumerate(blocks):
+        block = block.removeprefix(_MARK) if i == 0 else block
+        if block:
+            yield block
+
+
+def _decoded(blocks: Iterator[bytes], name: str, encoding: str) -> Iterator[bytes]:
+    """Lines end where decoded text has a line end, which need not be where the bytes seem to have one."""
+    try:
+        " ".encode(encoding)  # refuses a codec that is not one of text
+        decoder = codecs.getincrementaldecoder(encoding)()
+    except LookupError as error:
+        raise FormatError(f"unknown encoding {encoding!r}", name) from error
+    rest, n_lines = "", 0
+    for block in blocks:
+        try:
+            text = rest + decoder.decode(block)
+        except UnicodeDecodeError as error:
+            line = n_lines + error.object.count(b"\n", 0, error.start) + 1
+            message = f"{error.reason}: not valid {encoding}; name the right encoding with --encoding"
+            raise FormatError(message, name, line) from error
+        end = text.rfind("\n") + 1
+        n_lines += text.count("\n")
+        if end:
+            yield text[:end].encode("utf-8", "surrogatepass")
+        rest = text[end:]
+    if decoder.getstate()[0]:
+        raise FormatError(f"the file ends inside a character of {encoding}; it is cut off", name, n_lines + 1)
+    if rest:
+        yield rest.encode("utf-8", "surrogatepass")
+
+
+def _sentence_blocks(
+    source: Any, options: TextOptions, size: int | None
+) -> Iterator[tuple[bytes, TextOptions]]:
+    """Lines of the sentences, about ``size`` bytes at a time; words are words whatever the units asked for."""
+    block, of_words = bytearray(), None
+    for number, sentence in enumerate(source, 1):
+        line = _line_of(sentence, number, options.units)
+        if of_words is not None and of_words != (not isinstance(sentence, str)) and options.units != "words":
+            raise TypeError(f"sentence {number} is {type(sentence).__name__}, and the one before is not")
+        of_words = not isinstance(sentence, str)
+        try:
+            block += line.encode() + b"\n"
+        except UnicodeEncodeError as error:
+            message = f"{line[error.start]!r} is half of a surrogate pair, no character; repair or remove it"
+            raise FormatError(message, SENTENCES, number) from None
+        if size is not None and len(block) >= size:
+            yield bytes(block), _options_of(options, of_words)
+            block.clear()
+    if block:
+        yield bytes(block), _options_of(options, bool(of_words))
+
+
+def _options_of(options: TextOptions, of_words: bool) -> TextOptions:
+    if not of_words or options.units == "words":
+        return options
+    return TextOptions("words", options.encoding, options.keep_empty, options.skip_boundaries, options.n_threads)
+
+
+def _line_of(sentence: object, number: int, units: Units) -> str:
+    if isinstance(sentence, str):
+        if "\n" not in sentence:
+            return sentence
+        if units == "words":
+            return sentence.replace("\n", " ")
+        raise FormatError("a line end inside the sentence; split it there", SENTENCES, number)
+    if not isinstance(sentence, list | tuple) or not all(isinstance(word, str) for word in sentence):
+        kind = type(sentence).__name__
+        raise TypeError(f"sentence {number} must be a string or a list of strings, not {kind}")
+    line = " ".join(sentence)
+    pieces = line.split(" ") if sentence else []
+    if len(pieces) != len(sentence) or "" in pieces or _OTHER_BLANK.search(line):
+        wrong = next(word for word in sentence if not word or _BLANK.search(word))
+        message = f"the word {wrong!r} is empty or holds a blank; leave it out, or put '_' in place of the blank"
+        raise FormatError(message, SENTENCES, number)
+    return line
+
+
+def _numbered_blocks(blocks: Iterable[tuple[bytes, TextOptions]], source: str) -> Iterator[TextBlock]:
+    n_lines = 0
+    for data, options in blocks:
+        text = _tokenise([np.frombuffer(data, dtype=np.uint8)], [source], options, n_lines)
+        yield TextBlock(text, data, source, n_lines + 1)
+        n_lines += text.n_lines
+
+
+def _tokenise(
+    texts: list[NDArray[np.uint8]], sources: list[str], options: TextOptions, lines_before: int = 0
+) -> RunningText:
+    try:
+        found = _core.tokenise_corpus(
+            threads.pool(options.n_threads), texts, options.units, options.keep_empty, options.skip_boundaries
+        )
+    except _core.ParseError as error:
+        message, line, offset = error.args
+        which = int(np.searchsorted(np.cumsum([text.size for text in texts]), offset, side="right"))
+        raise FormatError(message, sources[which], lines_before + line) from None
+    tokens, sentence_ptr, n_lines, blob, offsets, counts, first_text, first_line = found
+    first_line += lines_before
+    return RunningText(
+        tokens, sentence_ptr, int(n_lines.sum()), blob, offsets, counts, first_text, first_line, sources
+    )

@@ -1,0 +1,102 @@
+"""Generalised iterative scaling, under a ridge or none.
+
+    E[f_j] exp(C delta_j)  =  count_j - b_j (w_j + delta_j),        C the largest number of features active in an event
+
+With the expectations E at w, delta minimises a bound on the objective that separates the weights, so no step makes it
+worse and none is searched for (Darroch and Ratcliff 1972; without the correction feature, Curran and Clark 2003; with a
+Gaussian prior, Chen and Rosenfeld 1999). Without a penalty delta_j = log(count_j / E[f_j]) / C. The native part is
+native/kernels/iterative_scaling.hh. Slower than the gradient solvers; here to compare with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, cast
+
+import numpy as np
+
+from loglinear import _core
+from loglinear.minimise import State
+from loglinear.objective import Objective
+from loglinear.protocols import Expectations, Separable, Smooth
+from loglinear.structure import FloatArray
+
+_LIMIT = 20.0  # of a step: where a feature never occurs and nothing is penalised, the optimum lies at infinity
+_PATIENCE = 10  # steps without a decrease before the limit of floating point is taken to be reached
+
+
+@dataclass
+class ScalingState(State):
+    """Weights and the expectations there."""
+
+    expectations: FloatArray = field(default_factory=lambda: np.empty(0))  # [n_totals, n_weights]
+    multiplicity: FloatArray = field(default_factory=lambda: np.empty(0))  # [n_totals]
+    counts: FloatArray = field(default_factory=lambda: np.empty(0))
+    ridge: FloatArray = field(default_factory=lambda: np.empty(0))  # b
+    change: FloatArray = field(default_factory=lambda: np.empty(0))
+    stalled: int = 0
+
+
+@dataclass(frozen=True)
+class Gis:
+    """Generalised iterative scaling: all features as if they were active in the fullest event."""
+
+    name: ClassVar[str] = "gis"
+    loss_powers: ClassVar[tuple[type, ...]] = (Expectations,)
+    penalty_powers: ClassVar[tuple[type, ...]] = (Smooth, Separable)
+    monotone: ClassVar[bool] = True
+
+    def _totals(self, loss: Expectations) -> FloatArray:
+        """The numbers of active features that expectations are kept for."""
+        return np.array([float(loss.features_per_event)])
+
+    def _evaluate(self, loss: Expectations, w: FloatArray, out: FloatArray) -> float:
+        return loss.expectations(w, out[0])
+
+    def init(self, objective: Objective, w0: FloatArray) -> ScalingState:
+        """First evaluation, counts and strengths."""
+        loss = cast(Expectations, objective.loss)
+        totals = self._totals(loss)
+        counts, ridge = np.empty_like(w0), np.zeros_like(w0)
+        loss.empirical(counts)
+        cast(Smooth, objective.penalty).add_curvature_diagonal(w0, ridge)
+        state = ScalingState(
+            w0,
+            np.inf,
+            np.inf,
+            expectations=np.empty((totals.size, w0.size)),
+            multiplicity=totals,
+            counts=counts,
+            ridge=ridge,
+            change=np.empty_like(w0),
+        )
+        self._look(objective, state)
+        return state
+
+    def _look(self, objective: Objective, state: ScalingState) -> None:
+        """Value, expectations and violation at the weights."""
+        loss = cast(Expectations, objective.loss)
+        state.value = self._evaluate(loss, state.weights, state.expectations) + objective.penalty.value(state.weights)
+        state.evaluations += 1
+        gradient = state.expectations.sum(axis=0)
+        gradient -= state.counts
+        state.violation = objective.violation(state.weights, gradient)
+
+    def step(self, objective: Objective, state: ScalingState) -> None:
+        """Solve for the change of each weight, then evaluate."""
+        _core.scaling_step(
+            objective.pool,
+            state.expectations,
+            state.multiplicity,
+            state.counts,
+            state.ridge,
+            state.weights,
+            _LIMIT,
+            state.change,
+        )
+        before = state.value
+        _core.combine(objective.pool, 1.0, state.weights, 1.0, state.change, state.weights)
+        self._look(objective, state)
+        state.stalled = 0 if state.value < before else state.stalled + 1
+        if state.stalled >= _PATIENCE:
+            state.finished = "no further decrease in floating point"
