@@ -194,7 +194,7 @@ class LanguageModel(BaseEstimator):
         if self.strength_classes not in SCHEMES:
             raise ValueError(f"strength_classes must be one of {', '.join(SCHEMES)}, not {self.strength_classes!r}")
         if isinstance(self.strength, str) and self.strength != "auto":
-            raise ValueError(f"strength must be a number, one per order above unigrams, or 'auto', not {self.strength!r}")
+            raise ValueError(f"strength must be numbers, one or one per order, or 'auto', not {self.strength!r}")
         if self.estimator != "maxent" and (self.base is not None or self.strength == "auto"):
             raise ValueError(f"base and strength='auto' are of estimator='maxent', not of {self.estimator!r}")
 
