@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.processes import Run, run
+from benchmarks.processes import Failed, Run, run
 
 ORDER = 5
 LIMIT = 600.0  # seconds for one contender
@@ -155,7 +155,11 @@ class Workshop:
         found: dict[str, Any] = {"sentences": n_lines, "tokens": n_lines + n_words}
         out = self.folder / "scores.txt"
         for name, command in commands.items():
-            loading = min(run(command, LIMIT, text=short, out=out).seconds for _ in range(2))
+            try:
+                loading = min(run(command, LIMIT, text=short, out=out).seconds for _ in range(2))
+            except Failed as error:
+                _say(f"left out: {error}")
+                continue
             whole = min(run(command, LIMIT, text=text, out=out).seconds for _ in range(2))
             found[name] = (n_lines + n_words) / (whole - loading)
             found[f"{name}, loading"] = loading
