@@ -55,13 +55,13 @@ void bind_normalisers(nb::module_& m) {
            "Normalisers of these contexts by summing over all words; adds to expectations; the number of terms.")
       .def("unigram_caching",
            [](const BoundHistories& h, ThreadPool& pool, In<double> weights, Out<double> log_z,
-              std::optional<Out<double>> expectations, std::uint64_t work) {
+              std::optional<Out<double>> expectations, bool shared, std::uint64_t work) {
              nb::gil_scoped_release release;
              return caching_normalisers(pool, h.histories, view(weights), view(log_z),
-                                        expectations ? view(*expectations) : std::span<double>{}, work);
+                                        expectations ? view(*expectations) : std::span<double>{}, shared, work);
            },
            nb::arg("pool"), nb::arg("weights").noconvert(), nb::arg("log_z").noconvert(),
-           nb::arg("expectations").none().noconvert(), nb::arg("work") = 1 << 22,
+           nb::arg("expectations").none().noconvert(), nb::arg("shared") = false, nb::arg("work") = 1 << 22,
            "Normalisers of all histories by unigram caching, and expectations; the number of terms.")
       .def("log_loss",
            [](const BoundHistories& h, ThreadPool& pool, In<double> weights, In<double> log_z) {

@@ -11,7 +11,8 @@ namespace loglinear {
 namespace {
 
 constexpr std::size_t kNaivePieces = 64;  // each has expectations of all unigrams of its own
-constexpr double kCancelled = 1e-5, kTiny = 1e-280;
+constexpr double kCancelled = 1e-5, kTiny = 1e-280, kHuge = 1e280;
+constexpr double kLargest = 300.0;  // products of exp(weight) stay in range where no sum of weights is beyond it
 
 // Walks the contexts below c that are wanted, parents before children; enter and leave nest, visit comes between.
 template <class Wanted, class Enter, class Visit, class Leave>
@@ -150,14 +151,15 @@ namespace {
 // What one thread needs to sum over the words of one bigram context: S(x, w) of each, in the context it stands in.
 struct CachingWalker {
   const NgramHistories& h;
-  std::span<const double> S;  // of entries, over a common factor exp(shift)
+  std::span<const double> S;      // of entries, over a common factor exp(shift)
+  std::span<const double> alpha;  // exp(weight) of entries; empty: S is used for all terms
   double shift, unigram_sum;
   std::span<double> log_z, expectations;
   std::vector<std::uint32_t>& unsafe;
   std::uint32_t first = 0, size = 0;                // entries of the bigram context
   std::vector<double> now{}, alone{};               // [size] S(x, w) and S(w)
   std::span<double> bigrams{};                      // [size] expectations, this unit's own
-  std::vector<std::uint32_t> path{};                // longer contexts entered
+  std::vector<std::uint32_t> path{}, cursor{};      // longer contexts entered; where each is read
   double inverse_sum = 0.0;                         // A of this unit
   std::uint64_t terms = 0;
 
@@ -176,20 +178,41 @@ struct CachingWalker {
   }
   void enter(std::uint32_t c) {
     const TrieView& t = h.trie;
-    for (std::uint32_t e = t.context_entry[c]; e < t.context_entry[c + 1]; ++e) now[place(e)] = S[e];
     path.push_back(c);
+    if (!alpha.empty()) return;
+    for (std::uint32_t e = t.context_entry[c]; e < t.context_entry[c + 1]; ++e) now[place(e)] = S[e];
   }
   void leave(std::uint32_t c) {
     const TrieView& t = h.trie;
-    for (std::uint32_t e = t.context_entry[c]; e < t.context_entry[c + 1]; ++e) now[place(e)] = S[t.entry_parent[e]];
     path.pop_back();
+    if (!alpha.empty()) return;
+    for (std::uint32_t e = t.context_entry[c]; e < t.context_entry[c + 1]; ++e) now[place(e)] = S[t.entry_parent[e]];
+  }
+  // sum of (product of the alphas of w - 1) alpha_w; the words of all contexts ascend, so their lists are merged.
+  double sum_of_products() {
+    const TrieView& t = h.trie;
+    cursor.clear();
+    for (std::uint32_t k : path) cursor.push_back(t.context_entry[k]);
+    double sum = 0.0;
+    for (std::uint32_t i = 0; i < size; ++i) {
+      const std::uint32_t w = t.entry_word[first + i];
+      double product = alpha[first + i];
+      for (std::size_t k = 0; k < path.size(); ++k) {  // closed: a word that is not here is not in longer contexts
+        if (cursor[k] == t.context_entry[path[k] + 1] || t.entry_word[cursor[k]] != w) break;
+        product *= alpha[cursor[k]++];
+      }
+      sum += (product - 1.0) * alone[i];
+      now[i] = product * alone[i];
+    }
+    return sum;
   }
   void visit(std::uint32_t c) {
     if (h.own[c] == 0) return;
     const TrieView& t = h.trie;
-    const double z = unigram_sum + sum_of_differences(now.data(), alone.data(), size);
+    const double z =
+        unigram_sum + (alpha.empty() ? sum_of_differences(now.data(), alone.data(), size) : sum_of_products());
     terms += size;
-    if (!(z >= kCancelled * unigram_sum && z >= kTiny)) {
+    if (!(z >= kCancelled * unigram_sum && z >= kTiny && z <= kHuge)) {
       unsafe.push_back(c);
       return;
     }
@@ -240,15 +263,18 @@ void gather(const NgramHistories& h, const NgramHistories::Units& cuts, const st
 }  // namespace
 
 std::uint64_t caching_normalisers(ThreadPool& pool, const NgramHistories& h, std::span<const double> weights,
-                                  std::span<double> log_z, std::span<double> expectations, std::uint64_t work) {
+                                  std::span<double> log_z, std::span<double> expectations, bool shared,
+                                  std::uint64_t work) {
   check_lengths(h, weights, log_z, expectations);
   const TrieView& t = h.trie;
   const std::vector<double> score = chain_scores(pool, t, weights);
-  double shift = -std::numeric_limits<double>::infinity(), unigram_sum = 0.0;
-  for (double s : score) shift = s > shift ? s : shift;
-  std::vector<double> S(score.size());
+  double shift = -std::numeric_limits<double>::infinity(), least = 0.0, unigram_sum = 0.0;
+  for (double s : score) shift = s > shift ? s : shift, least = s < least ? s : least;
+  shared = shared || shift > kLargest || least < -kLargest;
+  std::vector<double> S(score.size()), alpha(shared ? 0 : score.size());
   parallel_for(pool, S.size(), kVectorChunk, [&](std::size_t begin, std::size_t end) {
     for (std::size_t e = begin; e < end; ++e) S[e] = std::exp(score[e] - shift);
+    for (std::size_t e = begin; e < end && !shared; ++e) alpha[e] = std::exp(weights[e]);
   });
   for (std::size_t w = 0; w < t.n_words; ++w) unigram_sum += S[w];
 
@@ -259,7 +285,7 @@ std::uint64_t caching_normalisers(ThreadPool& pool, const NgramHistories& h, std
   std::vector<std::uint64_t> terms(n_pieces, 0);
   std::fill(expectations.begin(), expectations.end(), 0.0);
   pool.run(n_pieces, [&](std::size_t piece) {
-    CachingWalker walker{h, S, shift, unigram_sum, log_z, expectations, unsafe[piece]};
+    CachingWalker walker{h, S, alpha, shift, unigram_sum, log_z, expectations, unsafe[piece]};
     for (std::size_t u = cuts.cuts[piece]; u < cuts.cuts[piece + 1]; ++u) {
       const auto& unit = cuts.units[u];
       const std::uint32_t first = t.context_entry[unit.context], size = t.context_entry[unit.context + 1] - first;

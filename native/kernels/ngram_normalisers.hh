@@ -24,10 +24,12 @@ std::uint64_t naive_normalisers(ThreadPool& pool, const NgramHistories& h, std::
                                 std::span<double> expectations);
 
 // log_z[x] for all histories by unigram caching; `expectations` [n_entries] is overwritten, unless it is empty.
-// Where the sum loses five digits to cancellation the history is done naively. Work is cut into pieces of about `work`
-// terms. Returns the number of terms.
+// Where the sum loses five digits to cancellation the history is done naively. Returns the number of terms.
+// Terms are products of exp(weight) along the chain of entries, made anew for each history as equation 3.8 has them;
+// with `shared`, those of histories that end in the same word are made once, and only the sums are taken anew: already a
+// step towards hierarchical training, and what is done where products would leave the range of double. Work is cut into pieces of about `work` terms.
 std::uint64_t caching_normalisers(ThreadPool& pool, const NgramHistories& h, std::span<const double> weights,
-                                  std::span<double> log_z, std::span<double> expectations,
+                                  std::span<double> log_z, std::span<double> expectations, bool shared = false,
                                   std::uint64_t work = 1 << 22);
 
 // sum over histories of own[x] log_z[x], less weights . counts: minus the log-likelihood of the corpus.

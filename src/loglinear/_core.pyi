@@ -121,19 +121,40 @@ def log_loss_curvature(pool: ThreadPool, P: Annotated[NDArray[numpy.float64], di
 
 def dot(pool: ThreadPool, a: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
 
+def dot_difference(pool: ThreadPool, g: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float:
+    """g . (x - y)"""
+
 def max_abs(pool: ThreadPool, a: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
 
-def multiply(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+@overload
+def multiply(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+@overload
+def multiply(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
     """out = x * y, entry by entry; out may be either"""
 
-def combine(pool: ThreadPool, a: float, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], b: float, y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+@overload
+def combine(pool: ThreadPool, a: float, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], b: float, y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+@overload
+def combine(pool: ThreadPool, a: float, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], b: float, y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')]) -> None:
     """out = a x + b y; out may be x or y"""
 
-def dots(pool: ThreadPool, rows: Sequence[Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]], targets: Sequence[Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
-    """out[i, j] = rows[i] . targets[j]"""
+@overload
+def scaled_difference(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], unit: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, divide: bool, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
-def weighted_sum(pool: ThreadPool, coefficients: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], rows: Sequence[Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
-    """out = sum_i coefficients[i] rows[i]"""
+@overload
+def scaled_difference(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], unit: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, divide: bool, out: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')]) -> None: ...
+
+@overload
+def scaled_difference(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], unit: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)] | None, divide: bool, out: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')]) -> None:
+    """out = (x - y) * unit, or (x - y) / unit; None is one"""
+
+def dots(pool: ThreadPool, rows: Sequence[Annotated[NDArray, dict(order='C', device='cpu', writable=False)]], targets: Sequence[Annotated[NDArray, dict(order='C', device='cpu', writable=False)]], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """out[i, j] = rows[i] . targets[j]; vectors may be float64 or float32"""
+
+def weighted_sum(pool: ThreadPool, coefficients: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], rows: Sequence[Annotated[NDArray, dict(order='C', device='cpu', writable=False)]], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """out = sum_i coefficients[i] rows[i]; rows may be float64 or float32"""
 
 class Separable:
     """sum_j a_j |w_j| + b_j w_j^2 / 2 over the first n_penalised weights."""
@@ -356,7 +377,7 @@ class NgramHistories:
         Normalisers of these contexts by summing over all words; adds to expectations; the number of terms.
         """
 
-    def unigram_caching(self, pool: ThreadPool, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], expectations: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None, work: int = 4194304) -> int:
+    def unigram_caching(self, pool: ThreadPool, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], expectations: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None, shared: bool = False, work: int = 4194304) -> int:
         """
         Normalisers of all histories by unigram caching, and expectations; the number of terms.
         """
@@ -414,6 +435,79 @@ def place_ngrams(pool: ThreadPool, n_words: int, words: Sequence[Annotated[NDArr
     from n-grams of each order, words [n][order] in the order of a text and kinds [n] (1 an entry, 2 a context, or both): (arrays of the shape, [(entry numbers, context numbers) of each order])
     """
 
+class QueryState:
+    """What a model needs of the words so far. Equal states predict alike."""
+
+    def __init__(self) -> None: ...
+
+    def __copy__(self) -> QueryState: ...
+
+    def __deepcopy__(self, memo: object | None = None) -> QueryState: ...
+
+    def __hash__(self) -> int: ...
+
+    def __eq__(self, arg: object, /) -> bool: ...
+
+    def __ne__(self, arg: object, /) -> bool: ...
+
+    def __lt__(self, arg: QueryState, /) -> bool: ...
+
+    def __le__(self, arg: QueryState, /) -> bool: ...
+
+    def __gt__(self, arg: QueryState, /) -> bool: ...
+
+    def __ge__(self, arg: QueryState, /) -> bool: ...
+
+    def __getstate__(self) -> int: ...
+
+    def __setstate__(self, arg: int, /) -> None: ...
+
+def build_automaton(pool: ThreadPool, model: BackoffArrays) -> tuple:
+    """
+    (state after <s>, context_start, contexts [n, 4], entries [m, 3]) of a back-off model
+    """
+
+class BackoffQueries:
+    """An automaton and its words, in arrays which it keeps alive."""
+
+    def __init__(self, pool: ThreadPool, begin: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], contexts: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entries: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], is_open: bool) -> None: ...
+
+    def score(self, sentence: object | None, bos: bool, eos: bool) -> float:
+        """log10 of the probability"""
+
+    def full_scores(self, sentence: object | None, bos: bool, eos: bool) -> list:
+        """
+        [(log10 of the probability, length of the n-gram found, unknown)] of each token
+        """
+
+    def score_batch(self, pool: ThreadPool, sentences: object | None, bos: bool, eos: bool) -> tuple:
+        """(log_probability, unknown_log_probability, n_words, n_unknown, hits)"""
+
+    def score_lines(self, pool: ThreadPool, text: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]) -> tuple:
+        """as score_batch, for every line"""
+
+    def score_sentences(self, pool: ThreadPool, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], tokens: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None = None) -> tuple:
+        """as score_batch; tokens: [n_words + n_sentences]"""
+
+    def begin(self, state: QueryState) -> None: ...
+
+    def empty(self, state: QueryState) -> None: ...
+
+    def step(self, in_state: QueryState, word: object | None, out_state: QueryState) -> tuple:
+        """(log10 of the probability, length of the n-gram found, unknown)"""
+
+    def walk(self, state: QueryState, text: object | None) -> None:
+        """move the state over the words of a text"""
+
+    def next_distribution(self, state: QueryState, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """out[w] = probability of word w: [n_words]"""
+
+    def sample(self, pool: ThreadPool, state: QueryState, n: int, max_length: int, temperature: float, unknown: bool, seed: int) -> tuple:
+        """(words, sentence_ptr)"""
+
+def most_probable(probabilities: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], k: int) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]:
+    """numbers of the k largest, largest first"""
+
 class SmoothingTrie:
     """The arrays of an n-gram trie, checked."""
 
@@ -451,6 +545,11 @@ def backoff_of_unseen(pool: ThreadPool, model: PrunableModel, unseen: Annotated[
     Back-off weights with which a model of these unseen masses sums to one.
     """
 
+def select_entries(model: PrunableModel, keep: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], contexts: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu')]) -> tuple:
+    """
+    The arrays of the model with the entries kept, and contexts[c] = 1 where context c stays.
+    """
+
 class NgramMaxent:
     """
     The loss of a maximum-entropy n-gram model by two sweeps over its trie.
@@ -482,6 +581,24 @@ def cut_trie(min_counts: Sequence[int], n_words: int, context_start: Annotated[N
 
 def extend_trie(model_words: int, model_context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], model_entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], model_context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], model_context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], model_context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], model_entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_parent: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> tuple:
     """the arrays of the trie with the n-grams of a model"""
+
+class TrieRuns:
+    """a trie built in files: pieces of the corpus are sorted, then merged"""
+
+    def __init__(self, folder: str, n_words: int, order: int) -> None: ...
+
+    def add(self, pool: ThreadPool, n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], piece_tokens: int) -> None: ...
+
+    def finish(self, buffer_bytes: int) -> tuple:
+        """
+        writes the other arrays to files of their names; (context_start, entry_start)
+        """
+
+    @property
+    def n_runs(self) -> int: ...
+
+    @property
+    def n_tokens(self) -> int: ...
 
 def tokenise_corpus(pool: ThreadPool, texts: Sequence[Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]], unit: str, keep_empty: bool, skip_boundaries: bool, chunk_size: int = 0) -> tuple:
     """

@@ -1,5 +1,7 @@
 """Naive summation, unigram caching and the sweeps give the same numbers; each costs the terms it says."""
 
+import functools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +15,12 @@ from loglinear.protocols import Expectations, SplitExpectations
 from loglinear.testing import check_loss
 from loglinear.threads import pool
 
-WAYS = {"naive": NaiveNgramLoss, "caching": UnigramCachingLoss, "hierarchical": NgramMaxentLoss}
+WAYS = {
+    "naive": NaiveNgramLoss,
+    "caching": UnigramCachingLoss,
+    "shared": functools.partial(UnigramCachingLoss, shared_products=True),
+    "hierarchical": NgramMaxentLoss,
+}
 
 
 def sentences_of(seed, n_sentences=30, n_words=7, length=8):
@@ -108,14 +115,14 @@ def test_all_ways_agree(trie, seed, scale, n_threads):
     np.testing.assert_allclose(log_r[known], naive[known], rtol=1e-10, atol=1e-10)
 
 
-@given(tries, st.integers(0, 10**6), st.integers(1, 200))
+@given(tries, st.integers(0, 10**6), st.integers(1, 200), st.booleans())
 @settings(deadline=None, max_examples=40)
-def test_pieces_of_any_size_agree(trie, seed, work):
+def test_pieces_of_any_size_agree(trie, seed, work, shared):
     w = np.random.default_rng(seed).normal(size=trie.n_entries)
     loss, log_z = UnigramCachingLoss(trie), np.full(trie.n_contexts, np.nan)
     expected, ours = np.empty(trie.n_entries), np.empty(trie.n_entries)
     loss.expectations(w, expected)
-    assert native_histories(trie).unigram_caching(pool(3), w, log_z, ours, work) == loss.terms
+    assert native_histories(trie).unigram_caching(pool(3), w, log_z, ours, shared, work) == loss.terms
     np.testing.assert_allclose(ours, expected, atol=1e-9)
     np.testing.assert_allclose(log_z, loss.log_normalisers(w), atol=1e-12)
 
@@ -126,8 +133,9 @@ def test_extreme_weights_are_summed_word_by_word(trie, seed, extent):
     w = np.random.default_rng(seed).uniform(-extent, extent, size=trie.n_entries)
     naive, caching = np.empty(trie.n_entries), np.empty(trie.n_entries)
     value = NaiveNgramLoss(trie).value_and_gradient(w, naive)
-    assert UnigramCachingLoss(trie).value_and_gradient(w, caching) == pytest.approx(value, rel=1e-6)
-    np.testing.assert_allclose(caching, naive, atol=1e-6)
+    for way in ("caching", "shared"):
+        assert WAYS[way](trie).value_and_gradient(w, caching) == pytest.approx(value, rel=1e-6)
+        np.testing.assert_allclose(caching, naive, atol=1e-6)
 
 
 @given(tries, st.integers(0, 10**6))
@@ -177,7 +185,7 @@ def test_trigrams_of_a_known_corpus():
     assert count.nominal_speed_up == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize("way", ["naive", "caching"])
+@pytest.mark.parametrize("way", ["naive", "caching", "shared"])
 def test_is_a_loss(way):
     loss = WAYS[way](reference_trie(sentences_of(1), 4, 7))
     assert isinstance(loss, Expectations)
@@ -185,7 +193,7 @@ def test_is_a_loss(way):
     check_loss(loss)
 
 
-@pytest.mark.parametrize("way", ["naive", "caching"])
+@pytest.mark.parametrize("way", ["naive", "caching", "shared"])
 def test_threads_give_the_same_bits(way):
     trie = reference_trie(sentences_of(3, 400, 40, 20), 4, 40)
     w = np.random.default_rng(0).normal(size=trie.n_entries)

@@ -44,9 +44,8 @@ def test_same_optimum_as_lbfgs(name, order):
 def test_no_step_makes_it_worse(name, strength):
     loss = NgramMaxentLoss(trie(1))
     start = np.random.default_rng(0).normal(size=loss.n_weights)
-    result = minimise(
-        Objective(loss, penalties.make("l2" if strength else "none", strength)), SCALING[name], start, tolerance=0.0, max_iterations=200
-    )
+    objective = Objective(loss, penalties.make("l2" if strength else "none", strength))
+    result = minimise(objective, SCALING[name], start, tolerance=0.0, max_iterations=200)
     values = np.array(result.history.objective)
     assert np.all(np.diff(values) <= 1e-12 * np.abs(values[1:]))
     assert values[-1] < values[0]

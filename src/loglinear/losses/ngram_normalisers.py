@@ -105,7 +105,15 @@ class NaiveNgramLoss(SummedNgramLoss):
 
 
 class UnigramCachingLoss(SummedNgramLoss):
-    """The sum over unigrams is kept; a history adds the words that follow its last word in training."""
+    """The sum over unigrams is kept; a history adds the words that follow its last word in training.
+
+    Terms are products of exp(weight), made anew for each history as equation 3.8 has them. ``shared_products`` makes
+    those of histories with the same last word once, with vector instructions; only the sums are then taken anew.
+    """
+
+    def __init__(self, trie: NgramTrie, *, shared_products: bool = False, n_threads: int | None = None) -> None:
+        super().__init__(trie, n_threads=n_threads)
+        self.shared_products = shared_products
 
     def _sum(self, w: FloatArray, log_z: FloatArray, expectations: FloatArray | None) -> int:
-        return self._native.unigram_caching(pool(self.n_threads), w, log_z, expectations)
+        return self._native.unigram_caching(pool(self.n_threads), w, log_z, expectations, self.shared_products)

@@ -1,0 +1,397 @@
+"""LanguageModel: n-gram models of any estimator as one scikit-learn estimator."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from loglinear.base_models.add_k import add_k
+from loglinear.base_models.arpa import read_arpa, write_arpa
+from loglinear.base_models.backoff import BackoffModel
+from loglinear.base_models.interpolation import loglinear_weights_on
+from loglinear.base_models.kneser_ney import KneserNey, kneser_ney
+from loglinear.base_models.pruning import prune_by_entropy
+from loglinear.base_models.witten_bell import witten_bell
+from loglinear.data.corpus import read_corpus
+from loglinear.data.ngram import NgramTrie, build_trie, cut, extend_trie
+from loglinear.data.ngram_classes import SCHEMES
+from loglinear.data.sentences import Sentences
+from loglinear.errors import InterruptedWarning
+from loglinear.features.word_vocabulary import WordVocabulary
+from loglinear.metrics.perplexity import TextScore
+from loglinear.models import language_model_file
+from loglinear.models.ngram_training import MaxentFit, NgramPenalty, train_maxent
+from loglinear.models.queries import NgramQueries
+from loglinear.structure import FloatArray
+from loglinear.training import Settings
+
+ESTIMATORS = ("maxent", "kneser-ney", "kneser-ney-single", "witten-bell", "add-k")
+STRENGTH = (0.5, 0.75, 0.9, 1.05)  # of orders 2, 3, 4, and 5 and above: good on newswire and on balanced English
+
+
+class LanguageModel(BaseEstimator):
+    """An n-gram language model.
+
+    ``estimator="maxent"`` minimises  - sum of log p(w | h) + sum over n-grams of strength * penalty,  with exact
+    normalisation, penalty = l1_ratio |theta| + (1 - l1_ratio) theta^2 / 2. The others are counted: modified
+    Kneser-Ney, Kneser-Ney with one discount, Witten-Bell, additive.
+
+    Parameters
+    ----------
+    order : longest n-gram
+    estimator : "maxent", "kneser-ney", "kneser-ney-single", "witten-bell" or "add-k"
+    penalty : "elastic_net", "l1", "l2" or "none" (maxent)
+    strength : one number for all n-grams above unigrams, one per order from the second (the last holds for the orders
+        above), or "auto": chosen on the ``validation`` text of ``fit`` by the gradient of its loss with respect to
+        every strength, l1 and l2 apart
+    strength_classes : which n-grams share a strength under "auto": those of one "order", or "fine" classes by order,
+        count, count of the shorter n-gram and frequency of the word
+    l1_ratio : share of l1 in the elastic net; one number or one per order
+    unigram_strength : ridge of the unigrams
+    nonnegative : weights of order 2 and above stay at or above zero: an n-gram seen can only make a word likelier
+    min_count : n-grams that occur less often are left out: one number, or one per order (not decreasing); maxent
+    prune : largest count of n-grams to leave out, per order, as (0, 0, 1); Kneser-Ney
+    prune_entropy : leave out n-grams whose loss raises perplexity by less than this, relatively; any estimator
+    k : added to counts (add-k)
+    vocabulary : a file of words, one a line, or a list of words; None: the words of the text
+    min_word_count, max_words : of the words of the text, those that occur so often; at most so many
+    unknown : "token": words outside the vocabulary are ``<unk>``; "error": they are refused
+    units : "words" between blanks, "characters" or "bytes"
+    reserved : "error" or "skip": what to do with ``<s>`` and ``</s>`` inside text
+    base : a LanguageModel or the path of one (or of an ARPA file), to adapt: only the difference is trained (maxent)
+    memory : limit for counting n-grams, such as "4G": beyond it, sorted runs on disk are merged
+    solver, solver_options, tolerance, decrease_tolerance, max_iterations : of the minimiser (maxent)
+    n_threads : native threads; None means all cores
+    random_state : seed of ``sample``
+    warm_start : begin from the model of the last fit
+    verbose : "auto" (a bar on a terminal after two seconds), 0, or 1
+
+    Text is a path (plain, gzip, xz, or "-"), a list of paths, or an iterable of sentences (strings or lists of words).
+    """
+
+    def __init__(
+        self,
+        order: int = 5,
+        estimator: str = "maxent",
+        *,
+        penalty: str = "elastic_net",
+        strength: float | Sequence[float] | str = STRENGTH,
+        strength_classes: str = "order",
+        l1_ratio: float | Sequence[float] = 0.8,
+        unigram_strength: float = 0.01,
+        nonnegative: bool = True,
+        min_count: int | Sequence[int] = 1,
+        prune: Sequence[int] | None = None,
+        prune_entropy: float | None = None,
+        k: float = 1.0,
+        vocabulary: str | os.PathLike[str] | Sequence[str] | None = None,
+        min_word_count: int = 1,
+        max_words: int | None = None,
+        unknown: str = "token",
+        units: str = "words",
+        reserved: str = "error",
+        base: Any = None,
+        memory: int | str | None = None,
+        solver: str = "auto",
+        solver_options: dict[str, Any] | None = None,
+        tolerance: float = 1e-5,
+        decrease_tolerance: float = 3e-5,
+        max_iterations: int = 200,
+        n_threads: int | None = None,
+        random_state: int | None = None,
+        warm_start: bool = False,
+        verbose: str | int = "auto",
+    ) -> None:
+        self.order = order
+        self.estimator = estimator
+        self.penalty = penalty
+        self.strength = strength
+        self.strength_classes = strength_classes
+        self.l1_ratio = l1_ratio
+        self.unigram_strength = unigram_strength
+        self.nonnegative = nonnegative
+        self.min_count = min_count
+        self.prune = prune
+        self.prune_entropy = prune_entropy
+        self.k = k
+        self.vocabulary = vocabulary
+        self.min_word_count = min_word_count
+        self.max_words = max_words
+        self.unknown = unknown
+        self.units = units
+        self.reserved = reserved
+        self.base = base
+        self.memory = memory
+        self.solver = solver
+        self.solver_options = solver_options
+        self.tolerance = tolerance
+        self.decrease_tolerance = decrease_tolerance
+        self.max_iterations = max_iterations
+        self.n_threads = n_threads
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    # ---- training ---------------------------------------------------------------------------------------------------
+    def fit(self, X: Any, y: Any = None, *, validation: Any = None) -> LanguageModel:
+        """Train on text; ``validation`` text chooses the strengths where ``strength="auto"``.
+
+        A fit that fails leaves the model as it was.
+        """
+        before = dict(self.__dict__)
+        try:
+            return self._fit(X, validation)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _fit(self, X: Any, validation: Any) -> LanguageModel:
+        began = time.perf_counter()
+        self._check()
+        base = self._base_queries()
+        before = self.queries_.to_backoff() if self.warm_start and hasattr(self, "queries_") else None
+        sentences, self.vocabulary_ = self._read_training(X, before, base)
+        held_out = self._read(validation) if self.strength == "auto" and validation is not None else None
+        if self.strength == "auto" and held_out is None:
+            raise ValueError("strength='auto' chooses the strengths on held-out text: give fit(text, validation=...)")
+        trie = build_trie(sentences, self.order, memory=self.memory, n_threads=self.n_threads)
+        self.n_tokens_ = sentences.n_tokens + sentences.n_sentences
+        self.counts_ = np.diff(trie.entry_start).tolist()
+        del sentences
+        if self.estimator == "maxent":
+            fit = self._maxent(trie, held_out, base, before)
+            model, self.n_weights_, self.strengths_ = fit.backoff, fit.n_weights, fit.strengths
+            self._record(fit)
+        else:
+            model = self._counted(trie)
+            self.status_, self.converged_, self.n_iter_ = "counted", True, 1
+            self.n_weights_ = model.n_entries
+            if isinstance(model, KneserNey):
+                self.discounts_ = [str(d) for d in model.discounts]
+        del trie
+        if self.prune_entropy is not None:
+            model = prune_by_entropy(model, self.prune_entropy, n_threads=self.n_threads)
+        self._take(model)
+        self.fit_seconds_ = time.perf_counter() - began
+        self._warn()
+        return self
+
+    def _check(self) -> None:
+        if self.estimator not in ESTIMATORS:
+            raise ValueError(f"unknown estimator {self.estimator!r}; known: {', '.join(ESTIMATORS)}")
+        if self.strength_classes not in SCHEMES:
+            raise ValueError(f"strength_classes must be one of {', '.join(SCHEMES)}, not {self.strength_classes!r}")
+        if isinstance(self.strength, str) and self.strength != "auto":
+            raise ValueError(f"strength must be a number, one per order from the second, or 'auto', not {self.strength!r}")
+        if self.estimator != "maxent" and (self.base is not None or self.strength == "auto"):
+            raise ValueError(f"base and strength='auto' are of estimator='maxent', not of {self.estimator!r}")
+
+    def _penalty(self) -> NgramPenalty:
+        strength: Any = STRENGTH if self.strength == "auto" else self.strength
+        return NgramPenalty(
+            self.penalty,
+            tuple(np.atleast_1d(np.asarray(strength, dtype=np.float64)).tolist()),
+            tuple(np.atleast_1d(np.asarray(self.l1_ratio, dtype=np.float64)).tolist()),
+            self.unigram_strength,
+            self.nonnegative,
+        )
+
+    def _settings(self) -> Settings:
+        return Settings(
+            penalty=self.penalty,
+            solver=self.solver,
+            solver_options=dict(self.solver_options or {}),
+            tolerance=self.tolerance,
+            decrease_tolerance=self.decrease_tolerance,
+            max_iterations=self.max_iterations,
+            n_threads=self.n_threads,
+            random_state=self.random_state,
+            verbose=self.verbose,
+        )
+
+    def _read_training(
+        self, X: Any, before: BackoffModel | None, base: NgramQueries | None
+    ) -> tuple[Sentences, WordVocabulary]:
+        options: dict[str, Any] = {
+            "units": self.units,
+            "unknown": self.unknown,
+            "reserved": self.reserved,
+            "n_threads": self.n_threads,
+        }
+        known = base.vocabulary if base is not None else None if before is None else before.vocabulary
+        if known is not None:  # the words are those of the model to go on from
+            return read_corpus(X, vocabulary=known, **options)
+        if isinstance(self.vocabulary, (str, os.PathLike)):
+            return read_corpus(X, vocabulary_file=self.vocabulary, **options)
+        if self.vocabulary is not None:
+            words = WordVocabulary.from_words(self.vocabulary, is_open=self.unknown == "token")
+            return read_corpus(X, vocabulary=words, **options)
+        return read_corpus(X, min_count=self.min_word_count, max_words=self.max_words, **options)
+
+    def _read(self, X: Any) -> Sentences:
+        """Text in the numbers of the vocabulary."""
+        if isinstance(X, Sentences):
+            return X
+        sentences, _ = read_corpus(
+            X, vocabulary=self.vocabulary_, units=self.units, reserved=self.reserved, n_threads=self.n_threads
+        )
+        return sentences
+
+    def _maxent(
+        self, trie: NgramTrie, held_out: Sentences | None, base: NgramQueries | None, before: BackoffModel | None
+    ) -> MaxentFit:
+        limits = np.atleast_1d(np.asarray(self.min_count)).tolist()
+        if max(limits) > 1:
+            trie = cut(trie, [1, *limits] if len(limits) < trie.order else limits)
+        offset: FloatArray | None = None
+        start: FloatArray | None = None
+        if base is not None:
+            model = base.to_backoff()
+            trie = extend_trie(trie, model)
+            offset = loglinear_weights_on(model, trie)
+        elif before is not None:
+            start = loglinear_weights_on(before, trie)
+        return train_maxent(
+            trie,
+            self.vocabulary_,
+            self._penalty(),
+            self._settings(),
+            scheme=self.strength_classes,
+            validation=held_out,
+            start=start,
+            offset=offset,
+        )
+
+    def _counted(self, trie: NgramTrie) -> BackoffModel:
+        threads, words = self.n_threads, self.vocabulary_
+        if self.estimator == "witten-bell":
+            return witten_bell(trie, words, n_threads=threads)
+        if self.estimator == "add-k":
+            return add_k(trie, words, k=self.k, n_threads=threads)
+        modified = self.estimator == "kneser-ney"
+        return kneser_ney(trie, words, modified=modified, prune=self.prune, n_threads=threads)
+
+    def _base_queries(self) -> NgramQueries | None:
+        if self.base is None:
+            return None
+        base = self.base if isinstance(self.base, LanguageModel) else LanguageModel.load(self.base)
+        check_is_fitted(base, "queries_")
+        return base.queries_
+
+    def _record(self, fit: MaxentFit) -> None:
+        """What training learnt of itself."""
+        result = None
+        if fit.solution is not None:
+            result = fit.solution.result
+            self.solver_, self.solver_reason_, self.history_ = fit.solution.solver, fit.solution.reason, result.history
+        if fit.tuned is not None:
+            result = fit.tuned.result
+            self.tuning_ = fit.tuned.history
+        assert result is not None
+        self.n_iter_, self.objective_ = max(result.n_iterations, 1), result.value
+        self.violation_, self.converged_, self.status_ = result.violation, result.converged, result.status
+
+    def _take(self, model: BackoffModel) -> None:
+        self.queries_ = NgramQueries.from_backoff(model, n_threads=self.n_threads)
+        self.vocabulary_ = model.vocabulary
+        self.order_, self.n_ngrams_ = model.order, np.diff(model.entry_start).tolist()
+
+    def _warn(self) -> None:
+        if self.status_ == "interrupted":
+            warnings.warn("training was interrupted; the best model so far is kept", InterruptedWarning, stacklevel=4)
+        elif self.status_ == "maximum number of iterations":
+            warnings.warn(
+                f"training stopped before the optimum ({self.status_}): raise max_iterations",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        if self.estimator == "maxent" and self.n_weights_ == self.n_ngrams_[0] and self.order > 1:
+            warnings.warn(
+                "the penalty zeroed every weight above unigrams: the strength is too high for this text",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    # ---- use --------------------------------------------------------------------------------------------------------
+    def evaluate(self, X: Any) -> TextScore:
+        """Log-probability, perplexity, unknown words and hits by order of a text."""
+        check_is_fitted(self, "queries_")
+        sentences = self._read(X)
+        scores = self.queries_.score_sentences(sentences)
+        return TextScore(
+            sentences.n_sentences,
+            sentences.n_tokens,
+            int(scores.n_unknown.sum()),
+            float(scores.log_probability.sum()),
+            float(scores.unknown_log_probability.sum()),
+            scores.hits.tolist(),
+        )
+
+    def perplexity(self, X: Any) -> float:
+        """exp(- log-probability per token), the ends of sentences and unknown words included."""
+        return self.evaluate(X).perplexity
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log-probability per token (the greater the better, as scikit-learn wants)."""
+        text = self.evaluate(X)
+        return text.log_probability / text.n_tokens
+
+    def next_distribution(self, context: str | Sequence[str] = "") -> FloatArray:
+        """Probability of every word of the vocabulary after a context (sentences begin with ``<s>``)."""
+        check_is_fitted(self, "queries_")
+        return self.queries_.next_distribution(context)
+
+    def top(self, context: str | Sequence[str] = "", k: int = 10) -> list[tuple[str, float]]:
+        """The k most probable next words."""
+        check_is_fitted(self, "queries_")
+        return self.queries_.top(context, k)
+
+    def sample(self, n: int = 1, *, max_length: int = 100, temperature: float = 1.0, context: Any = None) -> list[str]:
+        """Sentences drawn from the model."""
+        check_is_fitted(self, "queries_")
+        options: dict[str, Any] = {"max_length": max_length, "temperature": temperature, "context": context}
+        return self.queries_.sample(n, random_state=self.random_state, **options)
+
+    # ---- files ------------------------------------------------------------------------------------------------------
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one file, atomically."""
+        check_is_fitted(self, "queries_")
+        language_model_file.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> LanguageModel:
+        """Read a model file (memory-mapped) or an ARPA file."""
+        return language_model_file.load_any(cls, path)
+
+    @classmethod
+    def from_archive(cls, archive: Any, source: Any) -> LanguageModel:
+        """The model of a file that is already open."""
+        return language_model_file.load(cls, archive, source)
+
+    def to_arpa(self, path: str | os.PathLike[str], *, full_precision: bool = False) -> None:
+        """Write the model as ARPA; exact also for maximum entropy."""
+        check_is_fitted(self, "queries_")
+        write_arpa(self.queries_.to_backoff(), path, full_precision, n_threads=self.n_threads)
+
+    @classmethod
+    def from_arpa(cls, path: str | os.PathLike[str], *, n_threads: int | None = None) -> LanguageModel:
+        """The model of an ARPA file."""
+        return cls.from_backoff(read_arpa(path, n_threads=n_threads), n_threads=n_threads)
+
+    @classmethod
+    def from_backoff(cls, model: BackoffModel, *, n_threads: int | None = None) -> LanguageModel:
+        """A model made elsewhere: read, mixed or merged."""
+        made = cls(order=model.order, estimator="kneser-ney", n_threads=n_threads)
+        made.status_, made.converged_, made.n_iter_ = "imported", True, 1
+        made.n_weights_ = model.n_entries
+        made._take(model)
+        return made

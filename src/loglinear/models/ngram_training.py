@@ -1,0 +1,154 @@
+"""From counted n-grams to a back-off model: what each estimator of LanguageModel does.
+
+Maximum entropy starts from Kneser-Ney: an interpolated Kneser-Ney model is of the form p(w | h) ~ exp(sum of theta) with
+theta(h, w) = log p(w | h) - log p(w | parent h) - log backoff(h) >= 0, so it lies inside the very set that nonnegative
+weights are chosen from, and a few steps from the optimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from loglinear.base_models.backoff import BackoffModel
+from loglinear.base_models.kneser_ney import kneser_ney
+from loglinear.base_models.pruning import without_entries
+from loglinear.data.ngram import NgramTrie
+from loglinear.data.ngram_classes import NgramClasses, ngram_classes
+from loglinear.data.sentences import Sentences
+from loglinear.features.word_vocabulary import WordVocabulary
+from loglinear.losses.ngram_maxent import NgramMaxentLoss
+from loglinear.objective import Objective
+from loglinear.penalties import ByClass
+from loglinear.structure import FloatArray
+from loglinear.training import Settings, Solution, train
+from loglinear.tuning import Tuned, tune_strengths
+
+PENALTIES = ("elastic_net", "l1", "l2", "none")
+
+
+@dataclass(frozen=True)
+class NgramPenalty:
+    """What LanguageModel's words say of the penalty: one strength per order from the second, the last for the rest."""
+
+    penalty: str = "elastic_net"
+    strength: Sequence[float] = (1.0,)
+    l1_ratio: Sequence[float] = (0.8,)
+    unigram_strength: float = 0.01  # a ridge: unigrams are signed, and unseen words need a bound
+    nonnegative: bool = True
+
+    def __post_init__(self) -> None:
+        if self.penalty not in PENALTIES:
+            raise ValueError(f"unknown penalty {self.penalty!r}; known: {', '.join(PENALTIES)}")
+        for name in ("strength", "l1_ratio"):
+            values = np.asarray(getattr(self, name), dtype=np.float64)
+            if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values) & (values >= 0)):
+                raise ValueError(f"{name} must be one nonnegative number, or one per order from the second")
+        if max(self.l1_ratio) > 1:
+            raise ValueError(f"l1_ratio must lie between 0 and 1, not {self.l1_ratio!r}")
+
+    def of_order(self, n: int) -> tuple[float, float]:
+        """(l1, l2) of the n-grams of an order."""
+        if n == 1:
+            return 0.0, self.unigram_strength
+        strength = self.strength[min(n - 2, len(self.strength) - 1)]
+        ratio = {"l1": 1.0, "l2": 0.0}.get(self.penalty, self.l1_ratio[min(n - 2, len(self.l1_ratio) - 1)])
+        if self.penalty == "none":
+            strength = 0.0
+        return strength * ratio, strength * (1 - ratio)
+
+    def on(self, classes: NgramClasses, n_threads: int | None = None) -> ByClass:
+        """The penalty of the weights of a trie."""
+        strengths = np.array([self.of_order(n) for n in classes.orders])
+        signs = np.array([self.nonnegative and n > 1 for n in classes.orders])
+        return ByClass(classes.numbers, strengths[:, 0], strengths[:, 1], signs, n_threads=n_threads)
+
+
+@dataclass(frozen=True)
+class MaxentFit:
+    """A trained model, with the weights that made it."""
+
+    backoff: BackoffModel
+    n_weights: int  # that are not zero
+    solution: Solution | None
+    tuned: Tuned | None
+    strengths: list[dict[str, Any]]  # of each class of n-grams
+
+
+def weights_of(model: BackoffModel, trie: NgramTrie) -> FloatArray:
+    """theta of a model with the contexts and entries of the trie."""
+    theta = model.log_probability.copy()
+    for n in range(2, trie.order + 1):
+        entries = slice(trie.entry_start[n - 1], trie.entry_start[n])
+        contexts = slice(trie.context_start[n - 1], trie.context_start[n])
+        sizes = np.diff(trie.context_entry[contexts.start : contexts.stop + 1])
+        theta[entries] -= model.log_probability[trie.entry_parent[entries]]
+        theta[entries] -= np.repeat(model.log_backoff[contexts], sizes)
+    return theta
+
+
+def backoff_of(loss: NgramMaxentLoss, vocabulary: WordVocabulary, w: FloatArray) -> BackoffModel:
+    """The model of the weights, in back-off form: exact, with backoff(h) = Z(parent h) / Z(h)."""
+    trie = loss.trie
+    log_p, log_r = loss.log_probabilities(w)
+    log_backoff = np.negative(log_r, out=log_r)
+    log_backoff[0] = 0.0
+    return BackoffModel(
+        vocabulary=vocabulary,
+        order=trie.order,
+        context_start=trie.context_start,
+        entry_start=trie.entry_start,
+        context_word=trie.context_word,
+        context_child=trie.context_child,
+        context_entry=trie.context_entry,
+        log_backoff=log_backoff,
+        entry_word=trie.entry_word,
+        log_probability=log_p,
+    )
+
+
+def train_maxent(
+    trie: NgramTrie,
+    vocabulary: WordVocabulary,
+    penalty: NgramPenalty,
+    settings: Settings,
+    *,
+    scheme: str = "order",
+    validation: Sentences | None = None,
+    start: FloatArray | None = None,
+    offset: FloatArray | None = None,
+    tuning_options: dict[str, Any] | None = None,
+    callback: Callable[..., bool | None] | None = None,
+) -> MaxentFit:
+    """Train the weights of a trie; with ``validation`` sentences, choose the strengths by class first.
+
+    ``start``: weights to begin from (Kneser-Ney's). ``offset``: weights of a base model, of which only the difference
+    is learnt and penalised, without a sign.
+    """
+    classes = ngram_classes(trie, scheme)
+    if offset is not None:
+        penalty = replace(penalty, nonnegative=False)
+    loss = NgramMaxentLoss(trie, offset=offset, n_threads=settings.n_threads)
+    by_class = penalty.on(classes, settings.n_threads)
+    if start is None and offset is None and penalty.penalty != "none":
+        start = weights_of(kneser_ney(trie, vocabulary, n_threads=settings.n_threads), trie)
+    solution, tuned = None, None
+    if validation is not None:
+        held_out = loss.on(validation)
+        tuned = tune_strengths(loss, by_class, held_out, start, settings=settings, **(tuning_options or {}))
+        by_class, weights = tuned.penalty, tuned.weights
+    else:
+        solution = train(Objective(loss, by_class, settings.n_threads), settings, start, callback=callback)
+        weights = solution.weights
+    model = backoff_of(loss, vocabulary, weights)
+    total = weights if offset is None else weights + offset
+    keep = total != 0
+    keep[: trie.n_words] = True
+    strengths = [
+        {"ngrams": name, "order": n, "l1": float(a), "l2": float(b)}
+        for name, n, a, b in zip(classes.names, classes.orders, by_class.l1, by_class.l2)
+    ]
+    return MaxentFit(without_entries(model, keep), int(np.count_nonzero(keep)), solution, tuned, strengths)
