@@ -27,6 +27,7 @@ from loglinear.data.sentences import Sentences
 from loglinear.errors import IncompatibleError, ModelFileError
 from loglinear.features.vocabulary import Vocabulary
 from loglinear.features.word_vocabulary import WordVocabulary
+from loglinear.models import automaton
 from loglinear.threads import pool
 
 State = _core.QueryState
@@ -131,6 +132,10 @@ class NgramQueries:
     def arrays(self) -> dict[str, np.ndarray]:
         """What a file needs to hold beside the vocabulary."""
         return dict(self._arrays)
+
+    def to_backoff(self) -> BackoffModel:
+        """The model as contexts and entries, in the single precision of the automaton."""
+        return automaton.to_backoff(self.vocabulary, self._arrays, n_threads=self.n_threads)
 
     @property
     def n_states(self) -> int:
