@@ -64,6 +64,7 @@ class Tuned:
     weights: FloatArray
     history: list[Trial]
     status: str
+    result: Result  # of the training that gave the weights
 
     @property
     def best(self) -> Trial:
@@ -194,7 +195,8 @@ class _Tuner:
                 self.callback = None
                 self._record(self.best, True)
         status = self.status or "max_rounds reached"
-        return Tuned(self.best.objective.penalty, self.best.result.weights, self.history, status)
+        best = self.best
+        return Tuned(best.objective.penalty, best.result.weights, self.history, status, best.result)
 
     def _round(self, model: _Model) -> None:
         """One more trial, the best from now on if it is better; sets the status when it is time to stop."""
