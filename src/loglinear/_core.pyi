@@ -356,7 +356,7 @@ class NgramHistories:
         Normalisers of these contexts by summing over all words; adds to expectations; the number of terms.
         """
 
-    def unigram_caching(self, pool: ThreadPool, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], expectations: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None, work: int = 4194304) -> int:
+    def unigram_caching(self, pool: ThreadPool, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], expectations: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None, shared: bool = False, work: int = 4194304) -> int:
         """
         Normalisers of all histories by unigram caching, and expectations; the number of terms.
         """
