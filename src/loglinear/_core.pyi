@@ -121,19 +121,40 @@ def log_loss_curvature(pool: ThreadPool, P: Annotated[NDArray[numpy.float64], di
 
 def dot(pool: ThreadPool, a: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
 
+def dot_difference(pool: ThreadPool, g: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float:
+    """g . (x - y)"""
+
 def max_abs(pool: ThreadPool, a: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
 
-def multiply(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+@overload
+def multiply(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+@overload
+def multiply(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
     """out = x * y, entry by entry; out may be either"""
 
-def combine(pool: ThreadPool, a: float, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], b: float, y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+@overload
+def combine(pool: ThreadPool, a: float, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], b: float, y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+@overload
+def combine(pool: ThreadPool, a: float, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], b: float, y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')]) -> None:
     """out = a x + b y; out may be x or y"""
 
-def dots(pool: ThreadPool, rows: Sequence[Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]], targets: Sequence[Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
-    """out[i, j] = rows[i] . targets[j]"""
+@overload
+def scaled_difference(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], unit: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, divide: bool, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
-def weighted_sum(pool: ThreadPool, coefficients: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], rows: Sequence[Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
-    """out = sum_i coefficients[i] rows[i]"""
+@overload
+def scaled_difference(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], unit: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, divide: bool, out: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')]) -> None: ...
+
+@overload
+def scaled_difference(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], unit: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)] | None, divide: bool, out: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')]) -> None:
+    """out = (x - y) * unit, or (x - y) / unit; None is one"""
+
+def dots(pool: ThreadPool, rows: Sequence[Annotated[NDArray, dict(order='C', device='cpu', writable=False)]], targets: Sequence[Annotated[NDArray, dict(order='C', device='cpu', writable=False)]], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """out[i, j] = rows[i] . targets[j]; vectors may be float64 or float32"""
+
+def weighted_sum(pool: ThreadPool, coefficients: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], rows: Sequence[Annotated[NDArray, dict(order='C', device='cpu', writable=False)]], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """out = sum_i coefficients[i] rows[i]; rows may be float64 or float32"""
 
 class Separable:
     """sum_j a_j |w_j| + b_j w_j^2 / 2 over the first n_penalised weights."""
@@ -451,6 +472,11 @@ def backoff_of_unseen(pool: ThreadPool, model: PrunableModel, unseen: Annotated[
     Back-off weights with which a model of these unseen masses sums to one.
     """
 
+def select_entries(model: PrunableModel, keep: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], contexts: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu')]) -> tuple:
+    """
+    The arrays of the model with the entries kept, and contexts[c] = 1 where context c stays.
+    """
+
 class NgramMaxent:
     """
     The loss of a maximum-entropy n-gram model by two sweeps over its trie.
@@ -482,6 +508,24 @@ def cut_trie(min_counts: Sequence[int], n_words: int, context_start: Annotated[N
 
 def extend_trie(model_words: int, model_context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], model_entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], model_context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], model_context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], model_context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], model_entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_parent: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> tuple:
     """the arrays of the trie with the n-grams of a model"""
+
+class TrieRuns:
+    """a trie built in files: pieces of the corpus are sorted, then merged"""
+
+    def __init__(self, folder: str, n_words: int, order: int) -> None: ...
+
+    def add(self, pool: ThreadPool, n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], piece_tokens: int) -> None: ...
+
+    def finish(self, buffer_bytes: int) -> tuple:
+        """
+        writes the other arrays to files of their names; (context_start, entry_start)
+        """
+
+    @property
+    def n_runs(self) -> int: ...
+
+    @property
+    def n_tokens(self) -> int: ...
 
 def tokenise_corpus(pool: ThreadPool, texts: Sequence[Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]], unit: str, keep_empty: bool, skip_boundaries: bool, chunk_size: int = 0) -> tuple:
     """
