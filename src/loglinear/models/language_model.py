@@ -26,7 +26,8 @@ from loglinear.data.ngram_classes import SCHEMES
 from loglinear.data.sentences import Sentences
 from loglinear.errors import InterruptedWarning
 from loglinear.features.word_vocabulary import WordVocabulary
-from loglinear.metrics.perplexity import TextScore
+from loglinear.formats.running_text import join_units, split_units
+from loglinear.metrics.perplexity import TextScore, perplexity
 from loglinear.models import language_model_file
 from loglinear.models.ngram_training import MaxentFit, NgramPenalty, train_maxent
 from loglinear.models.queries import NgramQueries
@@ -163,6 +164,8 @@ class LanguageModel(BaseEstimator):
         held_out = self._read(validation) if self.strength == "auto" and validation is not None else None
         if self.strength == "auto" and held_out is None:
             raise ValueError("strength='auto' chooses the strengths on held-out text: give fit(text, validation=...)")
+        if held_out is not None:
+            self.n_validation_tokens_ = held_out.n_tokens + held_out.n_sentences
         trie = build_trie(sentences, self.order, memory=self.memory, n_threads=self.n_threads)
         self.n_tokens_ = sentences.n_tokens + sentences.n_sentences
         self.counts_ = np.diff(trie.entry_start).tolist()
@@ -191,7 +194,7 @@ class LanguageModel(BaseEstimator):
         if self.strength_classes not in SCHEMES:
             raise ValueError(f"strength_classes must be one of {', '.join(SCHEMES)}, not {self.strength_classes!r}")
         if isinstance(self.strength, str) and self.strength != "auto":
-            raise ValueError(f"strength must be a number, one per order from the second, or 'auto', not {self.strength!r}")
+            raise ValueError(f"strength must be numbers, one or one per order, or 'auto', not {self.strength!r}")
         if self.estimator != "maxent" and (self.base is not None or self.strength == "auto"):
             raise ValueError(f"base and strength='auto' are of estimator='maxent', not of {self.estimator!r}")
 
@@ -241,9 +244,8 @@ class LanguageModel(BaseEstimator):
         """Text in the numbers of the vocabulary."""
         if isinstance(X, Sentences):
             return X
-        sentences, _ = read_corpus(
-            X, vocabulary=self.vocabulary_, units=self.units, reserved=self.reserved, n_threads=self.n_threads
-        )
+        options: dict[str, Any] = {"units": self.units, "reserved": self.reserved, "n_threads": self.n_threads}
+        sentences, _ = read_corpus(X, vocabulary=self.vocabulary_, **options)
         return sentences
 
     def _maxent(
@@ -289,14 +291,19 @@ class LanguageModel(BaseEstimator):
 
     def _record(self, fit: MaxentFit) -> None:
         """What training learnt of itself."""
-        result = None
-        if fit.solution is not None:
-            result = fit.solution.result
-            self.solver_, self.solver_reason_, self.history_ = fit.solution.solver, fit.solution.reason, result.history
+        result = fit.solution.result
+        self.solver_, self.solver_reason_, self.history_ = fit.solution.solver, fit.solution.reason, result.history
         if fit.tuned is not None:
-            result = fit.tuned.result
-            self.tuning_ = fit.tuned.history
-        assert result is not None
+            self.tuning_status_ = fit.tuned.status
+            self.tuning_ = [
+                {
+                    "perplexity": perplexity(-trial.validation, self.n_validation_tokens_),
+                    "strengths": trial.strengths.tolist(),
+                    "accepted": trial.accepted,
+                    "seconds": trial.seconds,
+                }
+                for trial in fit.tuned.history
+            ]
         self.n_iter_, self.objective_ = max(result.n_iterations, 1), result.value
         self.violation_, self.converged_, self.status_ = result.violation, result.converged, result.status
 
@@ -348,18 +355,24 @@ class LanguageModel(BaseEstimator):
     def next_distribution(self, context: str | Sequence[str] = "") -> FloatArray:
         """Probability of every word of the vocabulary after a context (sentences begin with ``<s>``)."""
         check_is_fitted(self, "queries_")
-        return self.queries_.next_distribution(context)
+        return self.queries_.next_distribution(self._units_of(context))
 
     def top(self, context: str | Sequence[str] = "", k: int = 10) -> list[tuple[str, float]]:
         """The k most probable next words."""
         check_is_fitted(self, "queries_")
-        return self.queries_.top(context, k)
+        return self.queries_.top(self._units_of(context), k)
 
-    def sample(self, n: int = 1, *, max_length: int = 100, temperature: float = 1.0, context: Any = None) -> list[str]:
+    def sample(self, n: int = 1, *, max_length: int = 100, temperature: float = 1.0, context: Any = ()) -> list[str]:
         """Sentences drawn from the model."""
         check_is_fitted(self, "queries_")
-        options: dict[str, Any] = {"max_length": max_length, "temperature": temperature, "context": context}
-        return self.queries_.sample(n, random_state=self.random_state, **options)
+        options: dict[str, Any] = {"max_length": max_length, "temperature": temperature}
+        drawn = self.queries_.sample(n, random_state=self.random_state, context=self._units_of(context), **options)
+        units: Any = self.units
+        return drawn if units == "words" else [join_units(text.split(" "), units) for text in drawn]
+
+    def _units_of(self, context: str | Sequence[str]) -> Sequence[str]:
+        units: Any = self.units
+        return split_units(context, units) if isinstance(context, str) else context
 
     # ---- files ------------------------------------------------------------------------------------------------------
     def save(self, path: str | os.PathLike[str]) -> None:

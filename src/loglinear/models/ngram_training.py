@@ -1,8 +1,8 @@
 """From counted n-grams to a back-off model: what each estimator of LanguageModel does.
 
-Maximum entropy starts from Kneser-Ney: an interpolated Kneser-Ney model is of the form p(w | h) ~ exp(sum of theta) with
-theta(h, w) = log p(w | h) - log p(w | parent h) - log backoff(h) >= 0, so it lies inside the very set that nonnegative
-weights are chosen from, and a few steps from the optimum.
+Maximum entropy starts from Kneser-Ney: an interpolated Kneser-Ney model is of the form p(w | h) ~ exp(sum of theta)
+with theta(h, w) = log p(w | h) - log p(w | parent h) - log backoff(h) >= 0, so it lies inside the very set that
+nonnegative weights are chosen from, and a few steps from the optimum.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
 from loglinear.objective import Objective
 from loglinear.penalties import ByClass
+from loglinear.protocols import Smooth
 from loglinear.structure import FloatArray
 from loglinear.training import Settings, Solution, train
 from loglinear.tuning import Tuned, tune_strengths
@@ -73,7 +74,7 @@ class MaxentFit:
 
     backoff: BackoffModel
     n_weights: int  # that are not zero
-    solution: Solution | None
+    solution: Solution
     tuned: Tuned | None
     strengths: list[dict[str, Any]]  # of each class of n-grams
 
@@ -135,14 +136,25 @@ def train_maxent(
     by_class = penalty.on(classes, settings.n_threads)
     if start is None and offset is None and penalty.penalty != "none":
         start = weights_of(kneser_ney(trie, vocabulary, n_threads=settings.n_threads), trie)
-    solution, tuned = None, None
+    if settings.solver == "auto":  # counts span orders of magnitude: steps are measured by the curvature
+        name = "lbfgs" if isinstance(by_class, Smooth) else "owlqn"
+        settings = replace(settings, solver=name, solver_options={"metric": "curvature", **settings.solver_options})
+    tuned = None
     if validation is not None:
-        held_out = loss.on(validation)
-        tuned = tune_strengths(loss, by_class, held_out, start, settings=settings, **(tuning_options or {}))
-        by_class, weights = tuned.penalty, tuned.weights
-    else:
-        solution = train(Objective(loss, by_class, settings.n_threads), settings, start, callback=callback)
-        weights = solution.weights
+        tuned = tune_strengths(
+            loss,
+            by_class,
+            loss.on(validation),
+            start,
+            solver=settings.solver,
+            solver_options=settings.solver_options,
+            n_threads=settings.n_threads,
+            callback=callback,
+            **(tuning_options or {}),
+        )
+        by_class, start = tuned.penalty, tuned.weights
+    solution = train(Objective(loss, by_class, settings.n_threads), settings, start)
+    weights = solution.weights
     model = backoff_of(loss, vocabulary, weights)
     total = weights if offset is None else weights + offset
     keep = total != 0
@@ -151,4 +163,5 @@ def train_maxent(
         {"ngrams": name, "order": n, "l1": float(a), "l2": float(b)}
         for name, n, a, b in zip(classes.names, classes.orders, by_class.l1, by_class.l2)
     ]
-    return MaxentFit(without_entries(model, keep), int(np.count_nonzero(keep)), solution, tuned, strengths)
+    small = without_entries(model, keep.view(np.uint8), n_threads=settings.n_threads)
+    return MaxentFit(small, int(np.count_nonzero(keep)), solution, tuned, strengths)
