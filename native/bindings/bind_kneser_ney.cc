@@ -164,6 +164,21 @@ void bind_pruning(nb::module_& m) {
         },
         nb::arg("pool"), nb::arg("model"), nb::arg("unseen").noconvert(), nb::arg("log_backoff").noconvert(),
         "Back-off weights with which a model of these unseen masses sums to one.");
+
+  m.def("select_entries",
+        [](const PrunableModel& model, In<std::uint8_t> keep, Out<std::uint8_t> contexts) {
+          SelectedModel small;
+          {
+            nb::gil_scoped_release release;
+            small = select_entries(model.model, view(keep), view(contexts));
+          }
+          return nb::make_tuple(to_numpy(std::move(small.context_start)), to_numpy(std::move(small.entry_start)),
+                                to_numpy(std::move(small.context_word)), to_numpy(std::move(small.context_child)),
+                                to_numpy(std::move(small.context_entry)), to_numpy(std::move(small.log_backoff)),
+                                to_numpy(std::move(small.entry_word)), to_numpy(std::move(small.log_probability)));
+        },
+        nb::arg("model"), nb::arg("keep").noconvert(), nb::arg("contexts").noconvert(),
+        "The arrays of the model with the entries kept, and contexts[c] = 1 where context c stays.");
 }
 
 }  // namespace

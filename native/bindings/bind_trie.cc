@@ -1,6 +1,7 @@
 #include "bindings/arrays.hh"
 #include "kernels/trie_build.hh"
 #include "kernels/trie_edit.hh"
+#include "kernels/trie_runs.hh"
 
 namespace loglinear {
 namespace {
@@ -68,6 +69,36 @@ nb::tuple extend(std::size_t model_words, Starts model_context_start, Starts mod
   return arrays_tuple(std::move(result));
 }
 
+// Runs `body` without the GIL; what the system refuses becomes an OSError that names the file.
+template <class Body>
+void with_files(Body body) {
+  try {
+    nb::gil_scoped_release release;
+    body();
+  } catch (const IoError& error) {
+    errno = error.number;
+    PyErr_SetFromErrnoWithFilename(PyExc_OSError, error.path.c_str());
+    throw nb::python_error();
+  }
+}
+
+TrieRuns* make_runs(const std::string& folder, std::size_t n_words, std::size_t order) {
+  std::unique_ptr<TrieRuns> runs;
+  with_files([&] { runs = std::make_unique<TrieRuns>(folder, n_words, order); });
+  return runs.release();
+}
+
+void add_to_runs(TrieRuns& runs, ThreadPool& pool, std::size_t n_words, Indices words, Starts sentence_ptr,
+                 std::size_t piece_tokens) {
+  with_files([&] { runs.add(pool, {n_words, view(words), view(sentence_ptr)}, piece_tokens); });
+}
+
+nb::tuple finish_runs(TrieRuns& runs, std::size_t buffer_bytes) {
+  TrieRuns::Starts starts;
+  with_files([&] { starts = runs.finish(buffer_bytes); });
+  return nb::make_tuple(to_numpy(std::move(starts.context_start)), to_numpy(std::move(starts.entry_start)));
+}
+
 }  // namespace
 
 void bind_trie(nb::module_& m) {
@@ -88,6 +119,14 @@ void bind_trie(nb::module_& m) {
         nb::arg("context_entry").noconvert(), nb::arg("context_count").noconvert(),
         nb::arg("entry_word").noconvert(), nb::arg("entry_parent").noconvert(), nb::arg("entry_count").noconvert(),
         "the arrays of the trie with the n-grams of a model");
+  nb::class_<TrieRuns>(m, "TrieRuns", "a trie built in files: pieces of the corpus are sorted, then merged")
+      .def(nb::new_(&make_runs), nb::arg("folder"), nb::arg("n_words"), nb::arg("order"))
+      .def("add", &add_to_runs, nb::arg("pool"), nb::arg("n_words"), nb::arg("words").noconvert(),
+           nb::arg("sentence_ptr").noconvert(), nb::arg("piece_tokens"))
+      .def("finish", &finish_runs, nb::arg("buffer_bytes"),
+           "writes the other arrays to files of their names; (context_start, entry_start)")
+      .def_prop_ro("n_runs", &TrieRuns::n_runs)
+      .def_prop_ro("n_tokens", &TrieRuns::n_tokens);
 }
 
 }  // namespace loglinear

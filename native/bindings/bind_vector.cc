@@ -4,13 +4,42 @@
 namespace loglinear {
 namespace {
 
-std::vector<const double*> pointers(const std::vector<In<double>>& rows, std::size_t n) {
-  std::vector<const double*> out;
+using AnyFloat = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+
+std::vector<Row> vectors(const std::vector<AnyFloat>& rows, std::size_t n) {
+  std::vector<Row> out;
   for (const auto& row : rows) {
     require(row.size() == n, "vectors differ in length");
-    out.push_back(row.data());
+    if (row.dtype() == nb::dtype<double>()) out.push_back({.wide = static_cast<const double*>(row.data())});
+    else if (row.dtype() == nb::dtype<float>()) out.push_back({.single = static_cast<const float*>(row.data())});
+    else throw InvalidInput("vectors must be float64 or float32");
   }
   return out;
+}
+
+template <class T>
+void bind_factor(nb::module_& m) {
+  m.def("multiply", [](ThreadPool& pool, In<double> x, In<T> y, Out<double> out) {
+    nb::gil_scoped_release release;
+    multiply(pool, view(x), view(y), view(out));
+  }, nb::arg("pool"), nb::arg("x").noconvert(), nb::arg("y").noconvert(), nb::arg("out").noconvert(),
+        "out = x * y, entry by entry; out may be either");
+  m.def("combine", [](ThreadPool& pool, double a, In<double> x, double b, In<double> y, Out<T> out) {
+    nb::gil_scoped_release release;
+    combine(pool, a, view(x), b, view(y), view(out));
+  }, nb::arg("pool"), nb::arg("a"), nb::arg("x").noconvert(), nb::arg("b"), nb::arg("y").noconvert(),
+        nb::arg("out").noconvert(), "out = a x + b y; out may be x or y");
+}
+
+template <class Unit, class T>
+void bind_difference(nb::module_& m) {
+  m.def("scaled_difference", [](ThreadPool& pool, In<double> x, In<double> y, std::optional<In<Unit>> unit,
+                                bool divide, Out<T> out) {
+    require(!unit || unit->size() == x.size(), "difference: one unit per entry is needed");
+    nb::gil_scoped_release release;
+    scaled_difference(pool, view(x), view(y), view(unit), divide, view(out));
+  }, nb::arg("pool"), nb::arg("x").noconvert(), nb::arg("y").noconvert(), nb::arg("unit").none().noconvert(),
+        nb::arg("divide"), nb::arg("out").noconvert(), "out = (x - y) * unit, or (x - y) / unit; None is one");
 }
 
 }  // namespace
@@ -20,36 +49,35 @@ void bind_vector(nb::module_& m) {
     nb::gil_scoped_release release;
     return dot(pool, view(a), view(b));
   }, nb::arg("pool"), nb::arg("a").noconvert(), nb::arg("b").noconvert());
+  m.def("dot_difference", [](ThreadPool& pool, In<double> g, In<double> x, In<double> y) {
+    nb::gil_scoped_release release;
+    return dot_difference(pool, view(g), view(x), view(y));
+  }, nb::arg("pool"), nb::arg("g").noconvert(), nb::arg("x").noconvert(), nb::arg("y").noconvert(), "g . (x - y)");
   m.def("max_abs", [](ThreadPool& pool, In<double> a) {
     nb::gil_scoped_release release;
     return max_abs(pool, view(a));
   }, nb::arg("pool"), nb::arg("a").noconvert());
-  m.def("multiply", [](ThreadPool& pool, In<double> x, In<double> y, Out<double> out) {
-    nb::gil_scoped_release release;
-    multiply(pool, view(x), view(y), view(out));
-  }, nb::arg("pool"), nb::arg("x").noconvert(), nb::arg("y").noconvert(), nb::arg("out").noconvert(),
-        "out = x * y, entry by entry; out may be either");
-  m.def("combine", [](ThreadPool& pool, double a, In<double> x, double b, In<double> y, Out<double> out) {
-    nb::gil_scoped_release release;
-    combine(pool, a, view(x), b, view(y), view(out));
-  }, nb::arg("pool"), nb::arg("a"), nb::arg("x").noconvert(), nb::arg("b"), nb::arg("y").noconvert(),
-        nb::arg("out").noconvert(), "out = a x + b y; out may be x or y");
-  m.def("dots", [](ThreadPool& pool, const std::vector<In<double>>& rows, const std::vector<In<double>>& targets,
+  bind_factor<double>(m);
+  bind_factor<float>(m);
+  bind_difference<double, double>(m);
+  bind_difference<double, float>(m);
+  bind_difference<float, float>(m);
+  m.def("dots", [](ThreadPool& pool, const std::vector<AnyFloat>& rows, const std::vector<AnyFloat>& targets,
                    Out<double> out) {
     require(!rows.empty() && !targets.empty(), "dots: no vectors");
     const std::size_t n = rows[0].size();
-    const auto r = pointers(rows, n), t = pointers(targets, n);
+    const auto r = vectors(rows, n), t = vectors(targets, n);
     nb::gil_scoped_release release;
     dots(pool, r, t, n, view(out));
   }, nb::arg("pool"), nb::arg("rows").noconvert(), nb::arg("targets").noconvert(), nb::arg("out").noconvert(),
-        "out[i, j] = rows[i] . targets[j]");
-  m.def("weighted_sum", [](ThreadPool& pool, In<double> coefficients, const std::vector<In<double>>& rows,
+        "out[i, j] = rows[i] . targets[j]; vectors may be float64 or float32");
+  m.def("weighted_sum", [](ThreadPool& pool, In<double> coefficients, const std::vector<AnyFloat>& rows,
                            Out<double> out) {
-    const auto r = pointers(rows, out.size());
+    const auto r = vectors(rows, out.size());
     nb::gil_scoped_release release;
     weighted_sum(pool, view(coefficients), r, view(out));
   }, nb::arg("pool"), nb::arg("coefficients").noconvert(), nb::arg("rows").noconvert(), nb::arg("out").noconvert(),
-        "out = sum_i coefficients[i] rows[i]");
+        "out = sum_i coefficients[i] rows[i]; rows may be float64 or float32");
 }
 
 }  // namespace loglinear

@@ -242,4 +242,49 @@ void entropy_cut(ThreadPool& pool, const PrunableView& m, std::span<const double
   std::fill(keep.begin(), keep.begin() + static_cast<std::ptrdiff_t>(m.n_words), std::uint8_t{1});
 }
 
+SelectedModel select_entries(const PrunableView& m, std::span<const std::uint8_t> keep,
+                             std::span<std::uint8_t> contexts) {
+  require(keep.size() == m.n_entries(), "pruning: one flag per entry is needed");
+  check_per_context(m, contexts.size());
+  const auto any = [](std::span<const std::uint8_t> flags, std::size_t begin, std::size_t end) {
+    return std::find_if(flags.begin() + begin, flags.begin() + end, [](auto flag) { return flag; }) !=
+           flags.begin() + end;
+  };
+  std::size_t n_entries = 0, n_contexts = 0;
+  for (const std::uint8_t flag : keep) n_entries += flag != 0;
+  for (std::size_t c = m.n_contexts(); c-- > 0;) {  // children have larger numbers
+    contexts[c] = c == 0 || any(keep, m.context_entry[c], m.context_entry[c + 1]) ||
+                  any(contexts, m.context_child[c], m.context_child[c + 1]);
+    n_contexts += contexts[c];
+  }
+  SelectedModel out;
+  for (auto* list : {&out.context_word, &out.context_child, &out.context_entry}) list->reserve(n_contexts + 1);
+  out.log_backoff.reserve(n_contexts);
+  out.entry_word.reserve(n_entries);
+  out.log_probability.reserve(n_entries);
+  std::uint32_t children = 1;
+  for (std::size_t k = 0; k < m.order; ++k) {
+    out.context_start.push_back(static_cast<std::int64_t>(out.context_word.size()));
+    out.entry_start.push_back(static_cast<std::int64_t>(out.entry_word.size()));
+    for (std::int64_t c = m.context_start[k]; c < m.context_start[k + 1]; ++c) {
+      if (!contexts[c]) continue;
+      out.context_word.push_back(m.context_word[c]);
+      out.log_backoff.push_back(m.log_backoff[c]);
+      out.context_child.push_back(children);
+      for (std::size_t child = m.context_child[c]; child < m.context_child[c + 1]; ++child) children += contexts[child];
+      out.context_entry.push_back(static_cast<std::uint32_t>(out.entry_word.size()));
+      for (std::size_t e = m.context_entry[c]; e < m.context_entry[c + 1]; ++e) {
+        if (!keep[e]) continue;
+        out.entry_word.push_back(m.entry_word[e]);
+        out.log_probability.push_back(m.log_probability[e]);
+      }
+    }
+  }
+  out.context_start.push_back(static_cast<std::int64_t>(n_contexts));
+  out.entry_start.push_back(static_cast<std::int64_t>(n_entries));
+  out.context_child.push_back(children);
+  out.context_entry.push_back(static_cast<std::uint32_t>(n_entries));
+  return out;
+}
+
 }  // namespace loglinear

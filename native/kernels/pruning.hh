@@ -15,6 +15,7 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "util/thread_pool.hh"
 
@@ -55,5 +56,17 @@ void backoff_of_unseen(ThreadPool& pool, const PrunableView& model, std::span<co
 // An entry stays that is the beginning or the end of a longer one that stays, so both closures are kept.
 void entropy_cut(ThreadPool& pool, const PrunableView& model, std::span<const double> unseen, double threshold,
                  std::span<std::uint8_t> keep);
+
+// The arrays of a model without some entries, and without the contexts that then have neither entries nor longer contexts
+// with entries; back-off weights stay as they are.
+struct SelectedModel {
+  std::vector<std::int64_t> context_start, entry_start;
+  std::vector<std::uint32_t> context_word, context_child, context_entry, entry_word;
+  std::vector<double> log_backoff, log_probability;
+};
+
+// Fills contexts[c] = 1 where context c stays.
+SelectedModel select_entries(const PrunableView& model, std::span<const std::uint8_t> keep,
+                             std::span<std::uint8_t> contexts);
 
 }  // namespace loglinear

@@ -5,10 +5,13 @@
 #include <limits>
 #include <string>
 
+#include "simd/loops.hh"
 #include "util/views.hh"
 
 namespace loglinear {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 void check(const Separable& p, std::size_t n, std::size_t other) {
   require(n == other, "penalty: vectors differ in length");
@@ -66,30 +69,37 @@ bool without_ridge(const Separable& p) {
   return std::all_of(p.class_l2.begin(), p.class_l2.end(), [](double b) { return b == 0.0; });
 }
 
-// The least subgradient at w of g w + a|w| (+ the constraint w >= 0): g is the smooth gradient. At zero it is what of
-// [g - a, g + a] lies nearest to zero. No branches: signs are hard to foretell.
-inline double least_subgradient(double w, double g, double a, bool constrained) {
-  const double right = g + a, left = g - a;
-  const double down = right < 0.0 ? right : 0.0, up = left > 0.0 && !constrained ? left : 0.0;
-  const double at_zero = down + up;
-  const double below = constrained ? at_zero : left;
-  return w > 0.0 ? right : w < 0.0 ? below : at_zero;
+constexpr std::size_t kBlock = 512;
+
+// The slopes of the penalty at zero for the weights of one block: see simd/separable.inc.
+struct Corners {
+  double right[kBlock], left[kBlock];
+
+  template <class Form>
+  void read(const Form& p, std::size_t begin, std::size_t n) {
+    const std::size_t inside = begin >= p.n_penalised ? 0 : std::min(n, p.n_penalised - begin);
+    for (std::size_t i = 0; i < inside; ++i) right[i] = p.a(begin + i);
+    for (std::size_t i = 0; i < inside; ++i) left[i] = p.constrained(begin + i) ? kInfinity : right[i];
+    for (std::size_t i = inside; i < n; ++i) right[i] = left[i] = 0.0;
+  }
+};
+
+// body(corners, begin, size) over [0, n) in blocks small enough for the corners to stay in the first-level cache.
+void over_corners(ThreadPool& pool, const Separable& penalty, std::size_t n, auto body) {
+  with_form(penalty, [&](const auto p) {
+    parallel_for(pool, n, kVectorChunk, [&, p](std::size_t begin, std::size_t end) {
+      Corners corners;
+      for (std::size_t b = begin; b < end; b += kBlock) {
+        const std::size_t size = std::min(kBlock, end - b);
+        corners.read(p, b, size);
+        body(corners, b, size);
+      }
+    });
+  });
 }
 
-double max_over(ThreadPool& pool, std::size_t n, auto body) {
-  std::vector<double> partial(chunk_count(n, kVectorChunk));
-  parallel_for(pool, n, kVectorChunk, [&](std::size_t begin, std::size_t end) {
-    double top = 0.0;
-    for (std::size_t j = begin; j < end; ++j) {
-      const double v = body(j);
-      top = v > top || v != v ? v : top;
-    }
-    partial[begin / kVectorChunk] = top;
-  });
-  double top = 0.0;
-  for (double v : partial) top = v > top || v != v ? v : top;
-  return top;
-}
+// The larger one; NaN where either is.
+double larger(double top, double v) { return v > top || v != v ? v : top; }
 
 }  // namespace
 
@@ -187,46 +197,62 @@ void separable_pseudo_gradient(ThreadPool& pool, const Separable& penalty, std::
                                std::span<const double> smooth_gradient, std::span<double> out) {
   check(penalty, w.size(), smooth_gradient.size());
   check(penalty, w.size(), out.size());
-  with_form(penalty, [&](const auto p) {
-    parallel_for(pool, w.size(), kVectorChunk, [&, p](std::size_t begin, std::size_t end) {
-      for (std::size_t j = begin; j < end; ++j)
-        out[j] = least_subgradient(w[j], smooth_gradient[j], p.a(j), p.constrained(j));
-    });
+  const auto loop = simd::loops().separable.least_subgradient;
+  over_corners(pool, penalty, w.size(), [&, loop](const Corners& c, std::size_t begin, std::size_t n) {
+    loop(w.data() + begin, smooth_gradient.data() + begin, c.right, c.left, out.data() + begin, n);
   });
 }
 
 double separable_violation(ThreadPool& pool, const Separable& penalty, std::span<const double> w,
                            std::span<const double> loss_gradient) {
   check(penalty, w.size(), loss_gradient.size());
-  return with_form(penalty, [&](const auto p) {
-    return max_over(pool, w.size(), [&, p](std::size_t j) {
-      const double v = std::fabs(least_subgradient(w[j], loss_gradient[j] + p.b(j) * w[j], p.a(j), p.constrained(j)));
-      return p.constrained(j) && v < -w[j] ? -w[j] : v;
+  const auto& loops = simd::loops();
+  std::vector<double> partial(chunk_count(w.size(), kVectorChunk));
+  with_form(penalty, [&](const auto p) {
+    parallel_for(pool, w.size(), kVectorChunk, [&, p](std::size_t begin, std::size_t end) {
+      Corners corners;
+      double smooth[kBlock], top = 0.0;
+      for (std::size_t b = begin; b < end; b += kBlock) {
+        const std::size_t n = std::min(kBlock, end - b);
+        corners.read(p, b, n);
+        for (std::size_t i = 0; i < n; ++i) smooth[i] = loss_gradient[b + i] + p.b(b + i) * w[b + i];
+        loops.separable.least_subgradient(w.data() + b, smooth, corners.right, corners.left, smooth, n);
+        top = larger(top, loops.max_abs(smooth, n));
+        for (std::size_t i = 0; i < n; ++i) top = larger(top, corners.left[i] == kInfinity ? -w[b + i] : 0.0);
+      }
+      partial[begin / kVectorChunk] = top;
     });
   });
+  double top = 0.0;
+  for (double v : partial) top = larger(top, v);
+  return top;
 }
 
 double separable_max_strength(ThreadPool& pool, const Separable& penalty, std::span<const double> gradient) {
   check(penalty, gradient.size(), gradient.size());
-  return with_form(penalty, [&](const auto p) {
-    return max_over(pool, p.n_penalised, [&, p](std::size_t j) {
-      const double g = p.constrained(j) ? -gradient[j] : std::fabs(gradient[j]), a = p.a(j);
-      return !(g > 0.0) ? 0.0 : a > 0.0 ? g / a : std::numeric_limits<double>::infinity();
+  std::vector<double> partial(chunk_count(penalty.n_penalised, kVectorChunk));
+  with_form(penalty, [&](const auto p) {
+    parallel_for(pool, p.n_penalised, kVectorChunk, [&, p](std::size_t begin, std::size_t end) {
+      double top = 0.0;
+      for (std::size_t j = begin; j < end; ++j) {
+        const double g = p.constrained(j) ? -gradient[j] : std::fabs(gradient[j]), a = p.a(j);
+        top = larger(top, !(g > 0.0) ? 0.0 : a > 0.0 ? g / a : kInfinity);
+      }
+      partial[begin / kVectorChunk] = top;
     });
   });
+  double top = 0.0;
+  for (double v : partial) top = larger(top, v);
+  return top;
 }
 
 void separable_align(ThreadPool& pool, const Separable& penalty, std::span<const double> w,
                      std::span<const double> pseudo, std::span<double> direction) {
   check(penalty, w.size(), pseudo.size());
   check(penalty, pseudo.size(), direction.size());
-  with_form(penalty, [&](const auto p) {
-    parallel_for(pool, p.n_penalised, kVectorChunk, [&, p](std::size_t begin, std::size_t end) {
-      for (std::size_t j = begin; j < end; ++j) {
-        const bool corner = w[j] == 0.0 && (p.a(j) > 0.0 || p.constrained(j));
-        direction[j] = corner && direction[j] * pseudo[j] >= 0.0 ? 0.0 : direction[j];
-      }
-    });
+  const auto loop = simd::loops().separable.align;
+  over_corners(pool, penalty, penalty.n_penalised, [&, loop](const Corners& c, std::size_t begin, std::size_t n) {
+    loop(w.data() + begin, pseudo.data() + begin, c.left, direction.data() + begin, n);
   });
 }
 
@@ -234,25 +260,17 @@ void separable_project(ThreadPool& pool, const Separable& penalty, std::span<con
                        std::span<const double> pseudo, std::span<double> w) {
   check(penalty, from.size(), pseudo.size());
   check(penalty, from.size(), w.size());
-  with_form(penalty, [&](const auto p) {
-    parallel_for(pool, p.n_penalised, kVectorChunk, [&, p](std::size_t begin, std::size_t end) {
-      for (std::size_t j = begin; j < end; ++j) {
-        const bool constrained = p.constrained(j), cornered = constrained || p.a(j) > 0.0;
-        const double orthant = from[j] != 0.0 ? from[j] : -pseudo[j];
-        const bool left = w[j] * orthant <= 0.0 || (constrained && w[j] < 0.0);
-        w[j] = cornered && left ? 0.0 : w[j];
-      }
-    });
+  const auto loop = simd::loops().separable.project;
+  over_corners(pool, penalty, penalty.n_penalised, [&, loop](const Corners& c, std::size_t begin, std::size_t n) {
+    loop(from.data() + begin, pseudo.data() + begin, c.left, w.data() + begin, n);
   });
 }
 
 void separable_hold(ThreadPool& pool, const Separable& penalty, std::span<const double> w, std::span<double> v) {
   check(penalty, w.size(), v.size());
-  with_form(penalty, [&](const auto p) {
-    parallel_for(pool, p.n_penalised, kVectorChunk, [&, p](std::size_t begin, std::size_t end) {
-      for (std::size_t j = begin; j < end; ++j)
-        v[j] = w[j] == 0.0 && (p.constrained(j) || p.a(j) > 0.0) ? 0.0 : v[j];
-    });
+  const auto loop = simd::loops().separable.hold;
+  over_corners(pool, penalty, penalty.n_penalised, [&, loop](const Corners& c, std::size_t begin, std::size_t n) {
+    loop(w.data() + begin, c.left, v.data() + begin, n);
   });
 }
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "kernels/trie_writer.hh"
 #include "util/errors.hh"
+#include "util/reused.hh"
 
 namespace loglinear {
 namespace {
@@ -23,35 +23,10 @@ struct MemoryColumn : Pages<std::uint32_t> {
 using Level = TrieLevel<MemoryColumn>;
 using Levels = std::vector<Level>;
 
-// What a thread needs for one chunk, kept for the next.
 struct Workspace {
   Workspace(const Corpus& corpus, std::size_t order) : sorter(corpus, order) {}
   BucketSorter sorter;
   std::vector<std::uint32_t> slots;
-};
-
-// Hands out as many workspaces as are in use at once.
-class Workspaces {
- public:
-  Workspaces(const Corpus& corpus, std::size_t order) : corpus_(corpus), order_(order) {}
-
-  std::unique_ptr<Workspace> take() {
-    const std::lock_guard lock(mutex_);
-    if (free_.empty()) return std::make_unique<Workspace>(corpus_, order_);
-    std::unique_ptr<Workspace> workspace = std::move(free_.back());
-    free_.pop_back();
-    return workspace;
-  }
-  void give(std::unique_ptr<Workspace> workspace) {
-    const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(workspace));
-  }
-
- private:
-  const Corpus& corpus_;
-  std::size_t order_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Workspace>> free_;
 };
 
 void write_bucket(const Corpus& corpus, std::span<const std::uint32_t> positions, std::span<const std::uint8_t> shared,
@@ -188,15 +163,11 @@ void write_root(TrieArrays& trie, std::span<const std::uint32_t> word_counts, st
   trie.context_child[0] = 1;
 }
 
-std::vector<std::uint32_t> count_words(const Corpus& corpus) {
-  std::vector<std::uint32_t> counts(corpus.n_words + 1, 0);
-  for (std::size_t p = 1; p < corpus.text.size(); ++p) ++counts[corpus.text[p]];
-  counts[0] += counts[corpus.n_words];
-  counts.pop_back();
-  return counts;
-}
-
 }  // namespace
+
+void count_words(const Corpus& corpus, std::span<std::uint32_t> counts) {
+  for (std::size_t p = corpus.first; p < corpus.text.size(); ++p) ++counts[corpus.token(p)];
+}
 
 void check_order(std::size_t order) {
   if (order < 1 || order > kMaxOrder)
@@ -206,20 +177,20 @@ void check_order(std::size_t order) {
 
 TrieArrays build_trie(ThreadPool& pool, const SentencesView& sentences, std::size_t order) {
   check_order(order);
+  sentences.check();
   std::vector<Levels> levels;
-  std::vector<std::uint32_t> word_counts;
-  std::size_t n_tokens;
+  const std::size_t n_tokens = sentences.n_predicted();
+  std::vector<std::uint32_t> word_counts(sentences.n_words, 0);
   {  // the corpus and its positions are freed before the levels are joined
-    const Corpus corpus = make_corpus(pool, sentences);
-    n_tokens = corpus.n_predicted();
-    word_counts = count_words(corpus);
+    const Corpus corpus = make_corpus(pool, sentences, {0, n_tokens}, order);
+    count_words(corpus, word_counts);
     if (order > 1) {
       Buckets buckets = distribute(pool, corpus);
       const std::vector<BucketChunk> chunks = cut_buckets(buckets);
       levels.resize(chunks.size());
-      Workspaces workspaces(corpus, order);
+      Reused<Workspace> workspaces;
       run_largest_first(pool, chunks, [&](std::size_t c) {
-        std::unique_ptr<Workspace> workspace = workspaces.take();
+        auto workspace = workspaces.take([&] { return std::make_unique<Workspace>(corpus, order); });
         levels[c] = write_chunk(corpus, buckets, chunks[c], order, *workspace);
         workspaces.give(std::move(workspace));
       });

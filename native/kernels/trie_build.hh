@@ -23,6 +23,9 @@ struct TrieArrays {
 
 void check_order(std::size_t order);  // throws InvalidInput
 
+// Adds the tokens of a corpus to the counts of words [V].
+void count_words(const Corpus& corpus, std::span<std::uint32_t> counts);
+
 // Throws InvalidInput for an order outside [1, kMaxOrder], for malformed sentences and for numbers past 32 bits. The
 // result does not depend on the number of threads.
 TrieArrays build_trie(ThreadPool& pool, const SentencesView& sentences, std::size_t order);

@@ -25,31 +25,60 @@ void SentencesView::check() const {
       throw InvalidInput("sentences: sentence_ptr decreases at sentence " + std::to_string(s));
 }
 
-Corpus make_corpus(ThreadPool& pool, const SentencesView& sentences) {
-  sentences.check();
+namespace {
+
+// Sentence s is at [sentence_at(s), sentence_at(s + 1)) of the whole text, the mark after it included.
+std::size_t sentence_at(const SentencesView& sentences, std::size_t s) {
+  return static_cast<std::size_t>(sentences.sentence_ptr[s]) + s + 1;
+}
+
+// The sentence that position p >= 1 is in.
+std::size_t sentence_of(const SentencesView& sentences, std::size_t p) {
+  std::size_t low = 0, high = sentences.n_sentences();
+  while (low < high) {
+    const std::size_t middle = low + (high - low) / 2;
+    if (sentence_at(sentences, middle + 1) <= p) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+// Copies the part of sentence s that lies in [begin, end) of the whole text; text[0] is position `begin`.
+void copy_sentence(const SentencesView& sentences, std::size_t s, Range piece, Corpus& corpus) {
+  const std::size_t at = sentence_at(sentences, s), mark = sentence_at(sentences, s + 1) - 1;
+  const std::size_t begin = std::max(at, piece.begin), end = std::min(mark, piece.end);
+  std::uint32_t* const text = corpus.text.data();
+  std::uint32_t largest = 0;
+  for (std::size_t p = begin; p < end; ++p)
+    largest = std::max(largest, text[p - piece.begin] = sentences.words[p - 1 - s]);
+  if (mark >= piece.begin && mark < piece.end) text[mark - piece.begin] = corpus.begin_word();
+  if (begin < end && largest >= corpus.n_words)
+    throw InvalidInput("sentences: word number " + std::to_string(largest) + " in sentence " + std::to_string(s) +
+                       " is outside [0, " + std::to_string(corpus.n_words) + ")");
+}
+
+}  // namespace
+
+Corpus make_corpus(ThreadPool& pool, const SentencesView& sentences, Range tokens, std::size_t order) {
+  const std::size_t history = std::max<std::size_t>(order, 2) - 1;
+  const Range piece{tokens.begin + 1 > history ? tokens.begin + 1 - history : 0, tokens.end + 1};
   Corpus corpus;
   corpus.n_words = sentences.n_words;
-  corpus.text.resize(sentences.words.size() + sentences.n_sentences() + 1);
-  const std::uint32_t begin_word = corpus.begin_word();
-  corpus.text[0] = begin_word;
-  parallel_for(pool, sentences.n_sentences(), 1 << 13, [&](std::size_t first, std::size_t last) {
-    for (std::size_t s = first; s < last; ++s) {
-      const auto begin = static_cast<std::size_t>(sentences.sentence_ptr[s]);
-      const auto end = static_cast<std::size_t>(sentences.sentence_ptr[s + 1]);
-      std::uint32_t* out = corpus.text.data() + begin + s + 1;
-      std::uint32_t largest = 0;
-      for (std::size_t i = begin; i < end; ++i) largest = std::max(largest, *out++ = sentences.words[i]);
-      *out = begin_word;
-      if (end > begin && largest >= begin_word)
-        throw InvalidInput("sentences: word number " + std::to_string(largest) + " in sentence " + std::to_string(s) +
-                           " is outside [0, " + std::to_string(begin_word) + ")");
-    }
+  corpus.first = tokens.begin + 1 - piece.begin;
+  corpus.text.resize(piece.end - piece.begin);
+  if (piece.begin == 0) corpus.text[0] = corpus.begin_word();
+  if (tokens.begin == tokens.end) return corpus;
+  const std::size_t first = piece.begin == 0 ? 0 : sentence_of(sentences, piece.begin);
+  const std::size_t last = sentence_of(sentences, tokens.end) + 1;
+  parallel_for(pool, last - first, 1 << 13, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t s = first + begin; s < first + end; ++s) copy_sentence(sentences, s, piece, corpus);
   });
   return corpus;
 }
 
 Buckets distribute(ThreadPool& pool, const Corpus& corpus) {
   const std::size_t n = corpus.n_predicted(), n_buckets = corpus.n_words + 1;
+  const std::uint32_t* const before = corpus.text.data() + corpus.first - 1;  // the word before each token
   // A table of counters for each part, which together need not be larger than the positions.
   const std::size_t n_parts =
       std::clamp<std::size_t>(n / n_buckets, 1, static_cast<std::size_t>(pool.size()));
@@ -61,7 +90,7 @@ Buckets distribute(ThreadPool& pool, const Corpus& corpus) {
   pool.run(n_parts, [&](std::size_t part) {
     place[part].assign(n_buckets, 0);
     for (std::size_t p = part * part_size; p < std::min(n, (part + 1) * part_size); ++p)
-      ++place[part][corpus.text[p]];
+      ++place[part][before[p]];
   });
   std::uint32_t sum = 0;
   for (std::size_t w = 0; w < n_buckets; ++w) {
@@ -71,7 +100,7 @@ Buckets distribute(ThreadPool& pool, const Corpus& corpus) {
   buckets.start[n_buckets] = sum;
   pool.run(n_parts, [&](std::size_t part) {
     for (std::size_t p = part * part_size; p < std::min(n, (part + 1) * part_size); ++p)
-      buckets.positions[place[part][corpus.text[p]]++] = static_cast<std::uint32_t>(p + 1);
+      buckets.positions[place[part][before[p]]++] = static_cast<std::uint32_t>(p + corpus.first);
   });
   return buckets;
 }
@@ -104,7 +133,10 @@ BucketSorter::BucketSorter(const Corpus& corpus, std::size_t order)
       per_key_(std::min<std::size_t>(64 / bits_, std::max<std::size_t>(n_elements_, 1))) {}
 
 void BucketSorter::sort(std::span<std::uint32_t> positions) {
-  if (items_.size() < positions.size()) items_.resize(positions.size());
+  if (items_.size() < positions.size()) {
+    release(items_);  // before there are more, so that they are not held twice
+    items_.resize(positions.size());
+  }
   shared_.resize(positions.size());
   if (positions.empty()) return;
   refine(positions, 0, positions.size(), 0);
@@ -141,7 +173,7 @@ bool BucketSorter::fill(std::span<const std::uint32_t> positions, std::size_t be
 void BucketSorter::refine(std::span<std::uint32_t> positions, std::size_t begin, std::size_t end, std::size_t element) {
   const std::uint32_t* const text = corpus_.text.data();
   // A history that has come to its `<s>` has nothing left but the token.
-  for (std::size_t k = 1; k <= element + 1; ++k)
+  for (std::size_t k = 1; k <= std::min(element + 1, n_elements_); ++k)
     if (text[positions[begin] - k] == corpus_.begin_word()) {
       element = std::max(element, n_elements_ - 1);
       break;

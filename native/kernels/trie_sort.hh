@@ -23,6 +23,7 @@ struct SentencesView {
   std::span<const std::int64_t> sentence_ptr;  // [n_sentences + 1]
 
   std::size_t n_sentences() const { return sentence_ptr.size() - 1; }
+  std::size_t n_predicted() const { return words.size() + n_sentences(); }  // words and ends of sentences
   // Throws InvalidInput for pointers that do not cut the words into sentences, or too much of anything.
   void check() const;
 };
@@ -32,15 +33,17 @@ inline constexpr std::size_t kMaxNumber = 0xFFFFFFFEu;  // the largest number of
 
 struct Corpus {
   std::size_t n_words = 0;    // V
-  Pages<std::uint32_t> text;  // [n_tokens + n_sentences + 1]
+  Pages<std::uint32_t> text;  // [n_tokens + n_sentences + 1] for the whole
+  std::size_t first = 1;      // tokens before are there as history only
 
   std::uint32_t begin_word() const { return static_cast<std::uint32_t>(n_words); }
   std::uint32_t token(std::size_t p) const { return text[p] == n_words ? 0 : text[p]; }
-  std::size_t n_predicted() const { return text.size() - 1; }  // tokens with the ends of sentences
+  std::size_t n_predicted() const { return text.size() - first; }  // tokens with the ends of sentences
 };
 
-// Throws InvalidInput for a word number of V or more, with the sentence.
-Corpus make_corpus(ThreadPool& pool, const SentencesView& sentences);
+// Tokens [begin, end) of sentences that were checked, ends of sentences counted, and as much history before them as an
+// n-gram of the order reaches. Throws InvalidInput for a word number of V or more, with the sentence.
+Corpus make_corpus(ThreadPool& pool, const SentencesView& sentences, Range tokens, std::size_t order);
 
 struct Buckets {
   Pages<std::uint32_t> positions;   // [n_predicted], those after word w in [start[w], start[w + 1])
@@ -83,7 +86,7 @@ class BucketSorter {
   std::size_t n_elements_;  // of a key: the history but its most recent word, then the token
   unsigned bits_;           // of an element
   std::size_t per_key_;     // elements in 64 bits
-  std::vector<Item> items_, spare_;
+  Pages<Item> items_, spare_;
   std::vector<std::uint8_t> shared_;
 };
 

@@ -15,19 +15,37 @@ namespace loglinear {
 double dot(ThreadPool& pool, std::span<const double> a, std::span<const double> b);
 double max_abs(ThreadPool& pool, std::span<const double> a);
 
-// out = x * y, entry by entry; out may be either.
-void multiply(ThreadPool& pool, std::span<const double> x, std::span<const double> y, std::span<double> out);
+// A vector in double or in single precision: one of the two is given. History in single precision halves what a
+// quasi-Newton method stores and moves; sums are taken in double.
+struct Row {
+  const double* wide = nullptr;
+  const float* single = nullptr;
+};
 
-// out = a x + b y; out may be x or y.
+// out = x * y, entry by entry; out may be x, or y where that is double.
+template <class Factor>
+void multiply(ThreadPool& pool, std::span<const double> x, std::span<const Factor> y, std::span<double> out);
+
+// out = a x + b y; out may be x or y where it is double.
+template <class Out>
 void combine(ThreadPool& pool, double a, std::span<const double> x, double b, std::span<const double> y,
-             std::span<double> out);
+             std::span<Out> out);
+
+// out = (x - y) * unit, or (x - y) / unit; an empty unit is one.
+template <class Unit, class Out>
+void scaled_difference(ThreadPool& pool, std::span<const double> x, std::span<const double> y,
+                       std::span<const Unit> unit, bool divide, std::span<Out> out);
+
+// g . (x - y)
+double dot_difference(ThreadPool& pool, std::span<const double> g, std::span<const double> x,
+                      std::span<const double> y);
 
 // out[i][j] = rows[i] . targets[j]
-void dots(ThreadPool& pool, std::span<const double* const> rows, std::span<const double* const> targets, std::size_t n,
+void dots(ThreadPool& pool, std::span<const Row> rows, std::span<const Row> targets, std::size_t n,
           std::span<double> out);
 
 // out = sum_i coefficients[i] rows[i]; out may not be one of the rows.
-void weighted_sum(ThreadPool& pool, std::span<const double> coefficients, std::span<const double* const> rows,
+void weighted_sum(ThreadPool& pool, std::span<const double> coefficients, std::span<const Row> rows,
                   std::span<double> out);
 
 }  // namespace loglinear

@@ -44,6 +44,22 @@ struct ChainLoops {
   void (*add_to_rows)(double* const* rows, const double* values, std::size_t count, std::size_t n, const double* x);
 };
 
+// Loops of penalties with corners; separable.inc says what each does.
+struct SeparableLoops {
+  void (*least_subgradient)(const double* w, const double* g, const double* right, const double* left, double* out,
+                            std::size_t n);
+  void (*align)(const double* w, const double* pseudo, const double* left, double* direction, std::size_t n);
+  void (*project)(const double* from, const double* pseudo, const double* left, double* w, std::size_t n);
+  void (*hold)(const double* w, const double* left, double* v, std::size_t n);
+};
+
+// Vectors kept in single precision; sums are double.
+struct SingleLoops {
+  double (*dot)(const float* a, const double* b, std::size_t n);
+  void (*axpy)(double a, const float* x, double* out, std::size_t n);  // out += a x
+  void (*widen)(const float* x, double* out, std::size_t n);
+};
+
 struct Loops {
   const char* name;
 
@@ -73,6 +89,8 @@ struct Loops {
   SparseLoops<std::int32_t> sparse32;
   SparseLoops<std::int64_t> sparse64;
   ChainLoops chain;
+  SeparableLoops separable;
+  SingleLoops single;
   template <class Index>
   const SparseLoops<Index>& sparse() const {
     if constexpr (sizeof(Index) == 4) return sparse32;

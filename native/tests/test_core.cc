@@ -169,7 +169,8 @@ TEST(vector_kernels) {
   ThreadPool pool(2);
   const std::size_t n = 70001;
   const auto a = noise(n, 6), b = noise(n, 7);
-  const double* rows[] = {a.data(), b.data()};
+  const std::vector<float> single(b.begin(), b.end());
+  const Row rows[] = {{.wide = a.data()}, {.wide = b.data()}}, mixed[] = {{.wide = a.data()}, {.single = single.data()}};
   std::vector<double> grid(4), out(n);
   dots(pool, rows, rows, n, grid);
   CHECK(near(grid[1], grid[2]) && near(grid[0], dot(pool, a, a)) && near(grid[3], dot(pool, b, b)));
@@ -178,6 +179,18 @@ TEST(vector_kernels) {
   bool ok = true;
   for (std::size_t i = 0; i < n; ++i) ok = ok && near(out[i], 2 * a[i] - 3 * b[i]);
   CHECK(ok);
+  std::vector<double> narrow(4);
+  dots(pool, mixed, mixed, n, narrow);
+  for (int i = 0; i < 4; ++i) CHECK(std::fabs(narrow[i] - grid[i]) < 1e-6 * n);
+  weighted_sum(pool, c, mixed, out);
+  for (std::size_t i = 0; i < n; ++i) ok = ok && near(out[i], 2 * a[i] - 3 * static_cast<double>(single[i]));
+  CHECK(ok);
+  CHECK(near(dot_difference(pool, a, a, b), grid[0] - grid[1]));
+  std::vector<float> less(n);
+  scaled_difference<double, float>(pool, a, b, b, true, less);
+  for (std::size_t i = 0; i < n; ++i) ok = ok && less[i] == static_cast<float>((a[i] - b[i]) / b[i]);
+  CHECK(ok);
+  CHECK_THROWS((scaled_difference<double, float>(pool, a, b, std::span(b).first(5), true, less)), InvalidInput);
   out[17] = NAN;
   CHECK(std::isnan(max_abs(pool, out)));
 }

@@ -44,6 +44,22 @@ inline std::uint64_t rounded(Wide a) {
   return static_cast<std::uint64_t>(whole) + static_cast<std::uint64_t>(std::llround((a.hi - whole) + a.lo));
 }
 
+// The power of ten at or below x > 0, give or take one.
+inline int exponent_of(double x) {
+  if (x >= 1e6 || x < 1e-6) return static_cast<int>(std::floor(std::log10(x)));
+  int exponent = 0;  // logarithms of probabilities are mostly of this size
+  if (x >= 1.0)
+    while (x >= kTens[exponent + 1]) ++exponent;
+  else
+    while (x * kTens[-exponent] < 1.0) --exponent;
+  return exponent;
+}
+// y times 10^tens, rounded to a whole number of so many digits: few need no second double.
+inline std::uint64_t significand_of(Wide y, int tens, int digits) {
+  if (digits <= 9 && tens >= 0 && tens <= kMostTens) return static_cast<std::uint64_t>(y.hi * kTens[tens] + 0.5);
+  return rounded(scaled(y, tens));
+}
+
 }  // namespace log10_detail
 
 inline constexpr std::size_t kMostLog10Text = 48;  // characters that write_log10 may need
@@ -56,10 +72,10 @@ inline char* write_log10(double x, int digits, char* out) {
   if (y.hi < 1e-290) return *out = '0', out + 1;  // below it the second double loses its digits
   if (x < 0) *out++ = '-';
   const std::uint64_t least = static_cast<std::uint64_t>(kTens[digits - 1]);
-  int exponent = static_cast<int>(std::floor(std::log10(y.hi)));
-  std::uint64_t significand = rounded(scaled(y, digits - 1 - exponent));
-  if (significand >= 10 * least) significand = rounded(scaled(y, digits - 1 - ++exponent));
-  else if (significand < least) significand = rounded(scaled(y, digits - 1 - --exponent));
+  int exponent = exponent_of(y.hi);
+  std::uint64_t significand = significand_of(y, digits - 1 - exponent, digits);
+  if (significand >= 10 * least) ++exponent, significand = significand_of(y, digits - 1 - exponent, digits);
+  else if (significand < least) --exponent, significand = significand_of(y, digits - 1 - exponent, digits);
 
   char figures[20];
   int n = digits;

@@ -6,14 +6,13 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace loglinear {
 
 // Sorts items by key(item), of which only the lowest `bits` bits are set. Items of equal keys may change places.
-// `spare` is scratch.
-template <class Item, class Key>
-void sort_by_key(std::span<Item> items, unsigned bits, std::vector<Item>& spare, Key key) {
+// `spare` is a vector for scratch.
+template <class Item, class Spare, class Key>
+void sort_by_key(std::span<Item> items, unsigned bits, Spare& spare, Key key) {
   constexpr std::size_t kFew = 24, kMany = 1500;
   constexpr unsigned kDigit = 11;
   const std::size_t n = items.size();
@@ -30,7 +29,10 @@ void sort_by_key(std::span<Item> items, unsigned bits, std::vector<Item>& spare,
     std::sort(items.begin(), items.end(), [&](const Item& a, const Item& b) { return key(a) < key(b); });
     return;
   }
-  if (spare.size() < n) spare.resize(n);
+  if (spare.size() < n) {
+    Spare().swap(spare);  // nothing of it is wanted
+    spare.resize(n);
+  }
   const unsigned n_passes = (bits + kDigit - 1) / kDigit;
   std::array<std::uint32_t, std::size_t{1} << kDigit> place;
   std::span<Item> from = items, to(spare.data(), n);

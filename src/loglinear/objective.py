@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear._core import ThreadPool
@@ -57,8 +59,8 @@ class Objective:
         """<a, b>."""
         return _core.dot(self.pool, a, b)
 
-    def dots(self, rows: list[FloatArray], targets: list[FloatArray], out: FloatArray) -> None:
-        """out[i, j] = <rows[i], targets[j]>."""
+    def dots(self, rows: Sequence[NDArray[Any]], targets: Sequence[NDArray[Any]], out: FloatArray) -> None:
+        """out[i, j] = <rows[i], targets[j]>; vectors in double or single precision."""
         _core.dots(self.pool, rows, targets, out)
 
     def gradient_violation(self, gradient: FloatArray) -> float:

@@ -15,7 +15,11 @@ The iterates are those of the same solver on W, in exact arithmetic: only the in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear.losses.multinomial import MultinomialLoss
@@ -86,7 +90,7 @@ class RepresenterObjective(Objective):
         self.dots([a], [b], out)
         return float(out[0, 0])
 
-    def dots(self, rows: list[FloatArray], targets: list[FloatArray], out: FloatArray) -> None:
+    def dots(self, rows: Sequence[NDArray[Any]], targets: Sequence[NDArray[Any]], out: FloatArray) -> None:
         """All inner products; the A of a row meets the M of a target."""
         n = self._size
         _core.dots(self.pool, [r[:n] for r in rows], [t[n : 2 * n] for t in targets], out)

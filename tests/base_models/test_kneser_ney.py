@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from ngrams import reference_trie
 
 from loglinear.base_models.kneser_ney import DEFAULT, choose_discounts, kneser_ney
-from loglinear.data.ngram import NgramTrie
+from loglinear.data.ngram import NgramTrie, build_trie
+from loglinear.data.sentences import Sentences
 from loglinear.errors import IncompatibleError
 from loglinear.features.word_vocabulary import WordVocabulary
 
@@ -266,7 +267,9 @@ def test_penn_treebank():
     vocabulary = WordVocabulary.from_words(dict.fromkeys(w for line in train for w in line))
     number = {w: i for i, w in enumerate(vocabulary)}
     numbered = [[[number[w] for w in line] for line in part] for part in (train, test)]
-    trie = reference_trie(numbered[0], 5, vocabulary.n_words)
+    ptr = np.cumsum([0, *map(len, numbered[0])])
+    ids = np.array([w for line in numbered[0] for w in line], dtype=np.uint32)
+    trie = build_trie(Sentences(vocabulary.n_words, ids, ptr), 5)
     model = kneser_ney(trie, vocabulary)
     assert [d.source for d in model.discounts] == ["modified"] * 5
     assert perplexity(tables(model), numbered[1], 5) == pytest.approx(141.2, abs=0.1)

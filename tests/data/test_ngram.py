@@ -1,6 +1,10 @@
 """The trie of a corpus, cut or extended, equals its plain twin, on any number of threads."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,7 +13,7 @@ from hypothesis import strategies as st
 from ngrams import contexts_of, reference_trie, trie_of
 
 from loglinear.base_models.backoff import BackoffModel
-from loglinear.data.ngram import build_trie, cut, extend_trie
+from loglinear.data.ngram import _build_in_files, build_trie, cut, extend_trie, memory_needed
 from loglinear.data.sentences import Sentences
 from loglinear.features.word_vocabulary import WordVocabulary
 
@@ -223,3 +227,88 @@ def test_refuses_to_extend():
     ]:
         with pytest.raises(ValueError, match="trie: "):
             extend_trie(trie, replace(model, **{name: wrong}))
+
+
+@settings(max_examples=100, deadline=None)
+@given(corpora, st.integers(1, 7), st.integers(1, 12), st.integers(1, 4), st.integers(1, 3))
+def test_built_in_files_equals_the_twin(corpus, order, piece_tokens, n_blocks, n_threads):
+    """Pieces end anywhere, also within sentences; buffers hold a few records."""
+    n_words, sentences = corpus
+    cuts = [len(sentences) * i // n_blocks for i in range(n_blocks + 1)]
+    blocks = [encode(sentences[a:b], n_words) for a, b in pairwise(cuts)]
+    found = _build_in_files(blocks, order, 1, None, n_threads, piece_tokens)
+    assert_equal(found, reference_trie(sentences, order, n_words))
+
+
+@pytest.mark.parametrize("n_words", [3, 400, 20_000])
+def test_absurdly_little_memory_changes_nothing(n_words, tmp_path):
+    rng = np.random.default_rng(n_words)
+    sentences = random_corpus(rng, 8000, n_words, longest=40)
+    whole = encode(sentences, n_words)
+    trie = build_trie(whole, 4)
+    assert_equal(build_trie(whole, 4, memory=1, folder=tmp_path), trie)
+    blocks = [encode(sentences[i : i + 1000], n_words) for i in range(0, 8000, 1000)]
+    assert_equal(build_trie(iter(blocks), 4, memory="100k", folder=tmp_path, n_threads=3), trie)
+    assert_equal(build_trie(iter(blocks), 4, memory="4G", folder=tmp_path), trie)
+    assert_equal(build_trie(blocks, 4), trie)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_memory_mapped_sentences(tmp_path):
+    whole = encode(random_corpus(np.random.default_rng(4), 3000, 100), 100)
+    np.save(tmp_path / "words.npy", whole.words)
+    mapped = replace(whole, words=np.load(tmp_path / "words.npy", mmap_mode="r"))
+    assert_equal(build_trie(mapped, 3, memory=1), build_trie(whole, 3))
+
+
+def test_memory_needed_suffices():
+    """No n-gram repeats, each fills a bucket of its own: the most that a corpus of its size can take."""
+    sentences = encode([np.arange(1, 5001).tolist()], 5001)
+    trie = build_trie(sentences, 5)
+    assert trie.nbytes < memory_needed(5001, 5001, 5)
+
+
+def test_the_temporary_folder_goes_on_failure(tmp_path):
+    def blocks():
+        yield encode([[1, 2]] * 20_000, 3)
+        raise KeyError("the reader failed")
+
+    with pytest.raises(KeyError, match="the reader failed"):
+        build_trie(blocks(), 3, memory=1, folder=tmp_path)
+    with pytest.raises(ValueError, match=r"word number 5 in sentence 0 is outside \[0, 3\)"):
+        build_trie(encode([[1, 5]] * 20_000, 3), 3, memory=1, folder=tmp_path)
+    with pytest.raises(ValueError, match="3 and 4 words; they need the same vocabulary"):
+        build_trie([encode([[1]] * 20_000, 3), encode([[1]], 4)], 3, memory=1, folder=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+FULL = """
+import resource, sys
+import numpy as np
+from loglinear.data.ngram import build_trie
+from loglinear.data.sentences import Sentences
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+words = np.random.default_rng(0).integers(1, 1000, 50_000).astype(np.uint32)
+try:
+    build_trie(Sentences(1000, words, np.array([0, words.size])), 3, memory=1, folder=sys.argv[1])
+except OSError as error:
+    print("refused", error.filename)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of file size are set as POSIX does")
+def test_a_disk_that_is_full(tmp_path):
+    result = subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert result.stdout.startswith(f"refused {tmp_path}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_refuses_blocks():
+    with pytest.raises(ValueError, match="no sentences: give at least one block"):
+        build_trie([], 3)
+    with pytest.raises(ValueError, match="no sentences: give at least one block"):
+        build_trie([], 3, memory=1)
+    with pytest.raises(ValueError, match="3 and 4 words; they need the same vocabulary"):
+        build_trie([encode([[1]], 3), encode([[1]], 4)], 3)
+    with pytest.raises(ValueError, match="memory is a positive number of bytes or text such as '4G'"):
+        build_trie(encode([[1]], 3), 3, memory="lots")

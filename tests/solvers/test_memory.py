@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from loglinear import penalties
 from loglinear.objective import Objective
@@ -27,18 +28,26 @@ def two_loop(pairs, g):
     return -q
 
 
-def test_equals_the_two_loop_recursion_through_many_pairs():
+@pytest.mark.parametrize("single", [False, True])
+def test_equals_the_two_loop_recursion_through_many_pairs(single):
     rng = np.random.default_rng(0)
     objective = Objective(Nothing(), penalties.make("none"))
     A = rng.normal(size=(50, 50))
     A = A @ A.T + np.eye(50)
-    memory, pairs = InverseHessian(50, 4), []
+    memory, pairs = InverseHessian(50, 4, single), []
     for _ in range(11):
         s, g, out = rng.normal(size=50), rng.normal(size=50), np.empty(50)
         y = A @ s
         pairs = [*pairs, (s.copy(), y.copy())][-4:]
-        memory.direction(objective, g, out, (s, y))
-        np.testing.assert_allclose(out, two_loop(pairs, g), rtol=1e-8)
+        memory.direction(objective, g, out, (s.astype(memory.dtype), y.astype(memory.dtype)))
+        expected = two_loop(pairs, g)
+        np.testing.assert_allclose(out, expected, rtol=1e-8, atol=1e-5 * np.abs(expected).max() if single else 0)
+
+
+def test_many_weights_are_remembered_in_single_precision():
+    assert InverseHessian(5_000_000, 4, None).buffer().dtype == np.float32
+    assert InverseHessian(4_999_999, 4, None).dtype == np.float64
+    assert InverseHessian(5_000_000, 4, False).dtype == np.float64
 
 
 def test_pair_without_curvature_is_refused():
@@ -49,7 +58,8 @@ def test_pair_without_curvature_is_refused():
     np.testing.assert_array_equal(out, -g)
 
 
-def test_lifted_pairs_are_those_of_the_shared_weights():
+@pytest.mark.parametrize("single", [False, True])
+def test_lifted_pairs_are_those_of_the_shared_weights(single):
     """The last pairs of a memory of ten shared weights, copied up to fifty, in a memory that holds fewer."""
     rng = np.random.default_rng(1)
     objective = Objective(Nothing(), penalties.make("none"))
@@ -60,11 +70,12 @@ def test_lifted_pairs_are_those_of_the_shared_weights():
         y = s * np.linspace(1, 3, 10)
         pairs.append((tying.up(s), tying.up(y)))
         shared.direction(objective, rng.normal(size=10), np.empty(10), (s, y))
-    fine, g, out = InverseHessian(50, 4), rng.normal(size=50), np.empty(50)
+    fine, g, out = InverseHessian(50, 4, single), rng.normal(size=50), np.empty(50)
     fine.lift(objective, shared, tying)
     fine.direction(objective, g, out)
-    np.testing.assert_allclose(out, two_loop(pairs[-4:], g), rtol=1e-8)
-    unit, scaled = rng.uniform(0.5, 2, size=50), InverseHessian(50, 4)
+    close = {"rtol": 1e-4, "atol": 1e-4} if single else {"rtol": 1e-8}
+    np.testing.assert_allclose(out, two_loop(pairs[-4:], g), **close)
+    unit, scaled = rng.uniform(0.5, 2, size=50), InverseHessian(50, 4, single)
     scaled.lift(objective, shared, tying, unit)
     scaled.direction(objective, g, out)
-    np.testing.assert_allclose(out, two_loop([(s / unit, y * unit) for s, y in pairs[-4:]], g), rtol=1e-8)
+    np.testing.assert_allclose(out, two_loop([(s / unit, y * unit) for s, y in pairs[-4:]], g), **close)

@@ -31,12 +31,16 @@ PENALTIES = {
 SMOOTH = {
     "lbfgs": solvers.Lbfgs(),
     "lbfgs metric": solvers.Lbfgs(metric="curvature"),
+    "lbfgs single": solvers.Lbfgs(metric="curvature", single_precision=True),
     "newton": solvers.Newton(),
     "clustered": solvers.Clustered(cluster_factor=4),
     "clustered auto": solvers.Clustered(importance="curvature"),
 }
 ANY = {
     "owlqn": solvers.Owlqn(),
+    "owlqn metric": solvers.Owlqn(metric="curvature"),
+    "owlqn single": solvers.Owlqn(metric="curvature", single_precision=True),
+    "owlqn single plain": solvers.Owlqn(single_precision=True),
     "fista": solvers.Fista(),
     "fista plain": solvers.Fista(metric="none"),
     "stochastic": solvers.StochasticProximal(n_parts=8),
@@ -111,7 +115,7 @@ def test_missing_power_is_named():
 def test_unknown_solver_and_option():
     with pytest.raises(IncompatibleError, match="did you mean 'newton'"):
         solvers.make("newtn")
-    with pytest.raises(IncompatibleError, match="solver 'lbfgs' has no option memery; it has memory, metric"):
+    with pytest.raises(IncompatibleError, match="solver 'lbfgs' has no option memery; it has memory, metric, single"):
         solvers.make("lbfgs", memery=3)
 
 

@@ -27,7 +27,7 @@ from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.threads import pool
 
 from .backoff import BackoffModel
-from .pruning import without_entries
+from .pruning import entries_above, without_entries
 from .smoothing import Smoothing, check_cut, native_trie, smoothed
 
 DEFAULT = (0.5, 1.0, 1.5)
@@ -90,11 +90,7 @@ def kneser_ney(
     )
     model = KneserNey(**vars(model), discounts=used)
     if any(cut):  # entries that kept nothing have exactly the probability of backing off
-        thresholds = np.repeat(np.array(cut, dtype=np.uint32), np.diff(trie.entry_start))
-        thresholds[: trie.n_words] = 0
-        keep = trie.entry_count > thresholds
-        keep[: trie.n_words] = True
-        model = without_entries(model, keep)
+        model = without_entries(model, entries_above(trie, cut), n_threads=n_threads)
     return model
 
 

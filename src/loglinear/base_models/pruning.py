@@ -43,9 +43,12 @@ def prune_by_count(
         and np.array_equal(trie.entry_word, model.entry_word)
     ):
         raise IncompatibleError("not the n-grams of this model: prune by count first, with the trie it was made from")
-    keep = trie.entry_count > np.repeat(np.array(cut, dtype=np.uint32), np.diff(trie.entry_start))
-    keep[: trie.n_words] = True
-    return _pruned(model, keep, None, pool(n_threads))
+    keep = entries_above(trie, cut)
+    threads = pool(n_threads)
+    native = _native(model, threads)
+    unseen = np.empty(model.n_contexts)
+    _core.unseen_mass(threads, native, unseen)
+    return _pruned(model, native, keep, unseen, threads)
 
 
 def prune_by_entropy(model: Model, threshold: float, *, n_threads: int | None = None) -> Model:
@@ -58,66 +61,53 @@ def prune_by_entropy(model: Model, threshold: float, *, n_threads: int | None = 
     _core.unseen_mass(threads, native, unseen)
     keep = np.empty(model.n_entries, dtype=np.uint8)
     _core.entropy_cut(threads, native, unseen, float(threshold), keep)
-    return _pruned(model, keep.view(np.bool_), unseen, threads)
+    return _pruned(model, native, keep, unseen, threads)
 
 
-def without_entries(model: Model, keep: NDArray[np.bool_]) -> Model:
-    """The model without some entries and the contexts that then lead nowhere; weights stay as they are."""
-    return _select(model, keep, _kept_contexts(model, keep))
+def entries_above(trie: NgramTrie, cut: Sequence[int]) -> NDArray[np.uint8]:
+    """1 for unigrams and for n-grams with more than ``cut[n - 1]`` tokens: [n_entries]."""
+    keep = np.ones(trie.n_entries, dtype=np.uint8)
+    for n in range(2, trie.order + 1):
+        own = slice(int(trie.entry_start[n - 1]), int(trie.entry_start[n]))
+        np.greater(trie.entry_count[own], np.uint32(cut[n - 1]), out=keep[own].view(np.bool_))
+    return keep
+
+
+def without_entries(model: Model, keep: NDArray[np.uint8], *, n_threads: int | None = None) -> Model:
+    """The model with the flagged entries and the contexts that still lead to one; weights stay as they are."""
+    return _select(model, _native(model, pool(n_threads)), keep)[0]
 
 
 def _pruned(
-    model: Model, keep: NDArray[np.bool_], unseen: NDArray[np.float64] | None, threads: _core.ThreadPool
+    model: Model,
+    native: _core.PrunableModel,
+    keep: NDArray[np.uint8],
+    unseen: NDArray[np.float64],
+    threads: _core.ThreadPool,
 ) -> Model:
-    native = _native(model, threads)
-    if unseen is None:
-        unseen = np.empty(model.n_contexts)
-        _core.unseen_mass(threads, native, unseen)
-    _core.add_cut_mass(threads, native, keep.view(np.uint8), unseen)
-    contexts = _kept_contexts(model, keep)
-    small = _select(model, keep, contexts)
+    _core.add_cut_mass(threads, native, keep, unseen)
+    small, contexts = _select(model, native, keep)
     log_backoff = np.empty(small.n_contexts)
     _core.backoff_of_unseen(threads, _native(small, threads), unseen[contexts], log_backoff)
     return replace(small, log_backoff=log_backoff)
 
 
-def _kept_contexts(model: BackoffModel, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Contexts with kept entries, and the endings of such contexts."""
-    before = _running(keep)
-    contexts = before[model.context_entry[1:]] > before[model.context_entry[:-1]]
-    contexts[0] = True
-    for k in range(model.order - 2, 0, -1):
-        first, last = model.context_start[k], model.context_start[k + 1]
-        children = model.context_child[first : last + 1].astype(np.int64) - int(last)
-        longer = _running(contexts[last : model.context_start[k + 2]])[children]
-        contexts[first:last] |= longer[1:] > longer[:-1]
-    return contexts
-
-
-def _select(model: Model, keep: NDArray[np.bool_], contexts: NDArray[np.bool_]) -> Model:
-    entries_before, contexts_before = _running(keep), _running(contexts)
-
-    def pointers(of: NDArray[np.uint32], before: NDArray[np.int64]) -> NDArray[np.uint32]:
-        return np.append(before[of[:-1][contexts]], before[-1]).astype(np.uint32)
-
-    return replace(
-        model,
-        context_start=contexts_before[model.context_start],
-        entry_start=entries_before[model.entry_start],
-        context_word=model.context_word[contexts],
-        context_child=pointers(model.context_child, contexts_before),
-        context_entry=pointers(model.context_entry, entries_before),
-        log_backoff=model.log_backoff[contexts],
-        entry_word=model.entry_word[keep],
-        log_probability=model.log_probability[keep],
+def _select(
+    model: Model, native: _core.PrunableModel, keep: NDArray[np.uint8]
+) -> tuple[Model, NDArray[np.bool_]]:
+    contexts = np.empty(model.n_contexts, dtype=np.uint8)
+    names = (
+        "context_start",
+        "entry_start",
+        "context_word",
+        "context_child",
+        "context_entry",
+        "log_backoff",
+        "entry_word",
+        "log_probability",
     )
-
-
-def _running(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """How many flags are set before each place, and in all: [n + 1]."""
-    total = np.zeros(flags.size + 1, dtype=np.int64)
-    np.cumsum(flags, out=total[1:])
-    return total
+    arrays = dict(zip(names, _core.select_entries(native, keep, contexts)))
+    return replace(model, **arrays), contexts.view(np.bool_)
 
 
 def _native(model: BackoffModel, threads: _core.ThreadPool) -> _core.PrunableModel:

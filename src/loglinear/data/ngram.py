@@ -18,8 +18,11 @@ Memory: 12 bytes per entry and 16 per context.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,10 +32,13 @@ from loglinear import _core
 
 from ..features.word_vocabulary import WordVocabulary
 from ..threads import pool
+from .memory import parse_memory
 from .sentences import Sentences
 
 NONE = 0xFFFFFFFF  # no word, no parent
 MAX_ORDER = 64
+PIECE_BYTES = 48  # per token of a piece of the corpus while it is sorted
+NO_BLOCKS = "no sentences: give at least one block, which may be empty"
 
 IndexArray = NDArray[np.uint32]
 
@@ -73,16 +79,99 @@ class NgramTrie:
         return np.repeat(np.arange(1, self.order + 1, dtype=np.uint8), np.diff(self.entry_start))
 
 
-def build_trie(sentences: Sentences, order: int, *, n_threads: int | None = None) -> NgramTrie:
-    """Every n-gram of the sentences up to ``order`` words; the same for any number of threads.
+def build_trie(
+    sentences: Sentences | Iterable[Sentences],
+    order: int,
+    *,
+    memory: int | str | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    n_threads: int | None = None,
+) -> NgramTrie:
+    """Every n-gram of the sentences, or of blocks of them, up to ``order`` words; the same for any number of threads.
 
-    Peak memory: 12 bytes per entry and 16 per context, which is the result, and about 20 per token.
+    In memory this takes 12 bytes per entry and 16 per context, which is the result, and about 20 per token besides.
+
+    ``memory``, in bytes or as "4G", limits what is used besides the sentences given. Where the trie of a corpus of that
+    size might not fit (``memory_needed``), it is built in files under ``folder`` (the system's folder for temporary
+    files unless given): same result, its arrays mapped from files that are gone when the arrays are. Blocks are then
+    read one at a time. To the limit come 16 bytes per word of the vocabulary and 1 MB per order; a limit below 1 MB is
+    taken as 1 MB.
     """
     _check_order(order)
-    words = np.ascontiguousarray(sentences.words, dtype=np.uint32)
-    sentence_ptr = np.ascontiguousarray(sentences.sentence_ptr, dtype=np.int64)
+    blocks = iter([sentences] if isinstance(sentences, Sentences) else sentences)
+    if memory is None:
+        return _build_in_memory(_concatenate(list(blocks)), order, n_threads)
+    limit = max(parse_memory(memory), 1 << 20)
+    held: list[Sentences] = []
+    n_tokens = 0
+    for block in blocks:
+        held.append(block)
+        n_tokens += block.n_tokens + block.n_sentences
+        if memory_needed(n_tokens, block.n_words, order) > limit:
+            return _build_in_files(_each_once(held, blocks), order, limit, folder, n_threads)
+    return _build_in_memory(_concatenate(held), order, n_threads)
+
+
+def memory_needed(n_tokens: int, n_words: int, order: int) -> int:
+    """Bytes that suffice to build a trie in memory: as if no n-gram of two words or more occurred twice."""
+    return n_tokens * (PIECE_BYTES + 12 * (order - 1) + 16 * (order - 1)) + 28 * n_words
+
+
+def _build_in_memory(sentences: Sentences, order: int, n_threads: int | None) -> NgramTrie:
+    words, sentence_ptr = _contiguous(sentences)
     arrays = _core.build_trie(pool(n_threads), sentences.n_words, words, sentence_ptr, order)
     return NgramTrie(order, sentences.n_words, *arrays)
+
+
+def _build_in_files(
+    blocks: Iterable[Sentences],
+    order: int,
+    limit: int,
+    folder: str | os.PathLike[str] | None,
+    n_threads: int | None,
+    piece_tokens: int | None = None,
+) -> NgramTrie:
+    """The folder made here is removed in any case; files that are mapped live on, without a name, until unmapped."""
+    with tempfile.TemporaryDirectory(prefix="loglinear-", dir=folder) as place:
+        runs = None
+        for block in blocks:
+            if runs is None:
+                runs, n_words = _core.TrieRuns(place, block.n_words, order), block.n_words
+            words, sentence_ptr = _contiguous(block)
+            runs.add(pool(n_threads), block.n_words, words, sentence_ptr, piece_tokens or limit // PIECE_BYTES)
+        if runs is None:
+            raise ValueError(NO_BLOCKS)
+        starts = runs.finish(limit // 2)
+        names = [field.name for field in fields(NgramTrie)][4:]  # all but the order, V and the starts
+        arrays = [np.asarray(np.memmap(Path(place) / name, dtype=np.uint32, mode="r")) for name in names]
+    return NgramTrie(order, n_words, *starts, *arrays)
+
+
+def _each_once(held: list[Sentences], others: Iterator[Sentences]) -> Iterator[Sentences]:
+    """Forgets every block as it is used."""
+    held.reverse()
+    while held:
+        yield held.pop()
+    yield from others
+
+
+def _contiguous(sentences: Sentences) -> tuple[IndexArray, NDArray[np.int64]]:
+    words = np.ascontiguousarray(sentences.words, dtype=np.uint32)
+    return words, np.ascontiguousarray(sentences.sentence_ptr, dtype=np.int64)
+
+
+def _concatenate(blocks: list[Sentences]) -> Sentences:
+    if not blocks:
+        raise ValueError(NO_BLOCKS)
+    if len(blocks) == 1:
+        return blocks[0]
+    n_words = blocks[0].n_words
+    for block in blocks:
+        if block.n_words != n_words:
+            raise ValueError(f"blocks have {n_words} and {block.n_words} words; they need the same vocabulary")
+    before = np.cumsum([0] + [block.n_tokens for block in blocks])
+    ends = [block.sentence_ptr[1:] + first for block, first in zip(blocks, before)]
+    return Sentences(n_words, np.concatenate([b.words for b in blocks]), np.concatenate([before[:1], *ends]))
 
 
 def _check_order(order: int) -> None:
@@ -153,8 +242,8 @@ class NgramSet(Protocol):
 def extend_trie(trie: NgramTrie, model: NgramSet) -> NgramTrie:
     """The trie with the n-grams of a back-off model over the same vocabulary, counted 0 where the trie has them not.
 
-    So are the shorter n-grams of the model's n-grams, which a trie must have. Contexts of the model that have no entries
-    are left out unless such an n-gram falls to them. The order is the higher of the two.
+    So are the shorter n-grams of the model's n-grams, which a trie must have. Contexts of the model that have no
+    entries are left out unless such an n-gram falls to them. The order is the higher of the two.
     """
     arrays = _core.extend_trie(
         model.vocabulary.n_words,

@@ -30,7 +30,7 @@ from loglinear.errors import IncompatibleError
 from loglinear.minimise import State
 from loglinear.objective import Objective
 from loglinear.protocols import Curvature, Orthant, Separable, Smooth, Tied
-from loglinear.solvers.lbfgs import Lbfgs, LbfgsState
+from loglinear.solvers.lbfgs import Lbfgs
 from loglinear.solvers.owlqn import Owlqn
 from loglinear.structure import FloatArray, Tying
 
@@ -132,8 +132,7 @@ class Clustered:
         assert state.tying is not None
         state.weights = state.tying.up(state.coarse.weights)
         state.fine = self._inner(objective, self.memory).init(objective, state.weights)
-        unit = state.fine.unit if isinstance(state.fine, LbfgsState) else None
-        state.fine.memory.lift(objective, state.coarse.memory, state.tying, unit)
+        state.fine.memory.lift(objective, state.coarse.memory, state.tying, state.fine.unit)
         self._show(state, state.fine, "projected up", 0)
         state.violation = state.fine.violation
         state.coarse = state.tied = state.tying = None

@@ -4,32 +4,45 @@ Keeps the last m pairs s = w' - w, y = g' - g and the Gram matrix of {s_1..s_m, 
 runs on coefficients: every vector it forms is a combination of the s, the y and g. One native pass gives the new inner
 products, one more forms the direction (native/kernels/vector.hh), where the usual form passes over memory twice as
 often. (Chen, Wang and Zhou 2014 use the same rearrangement to distribute L-BFGS.)
+
+Pairs may be kept in single precision: they only shape the direction, and half the memory is half the traffic. Inner
+products are summed in double either way.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear.objective import Objective
 from loglinear.structure import FloatArray, Tying
 
+Vector = NDArray[Any]  # float64, or float32 for pairs in single precision
+Pair = tuple[Vector, Vector]
+
+MANY_WEIGHTS = 5_000_000  # from here on pairs are kept in single precision unless told otherwise
+
 
 class InverseHessian:
-    """-H g for the L-BFGS matrix H of the last ``size`` pairs."""
+    """-H g for the L-BFGS matrix H of the last ``size`` pairs; ``single_precision`` None: where weights are many."""
 
-    def __init__(self, n_weights: int, size: int) -> None:
+    def __init__(self, n_weights: int, size: int, single_precision: bool | None = False) -> None:
         self.n, self.size = n_weights, size
-        self.s: list[FloatArray] = []
-        self.y: list[FloatArray] = []
-        self._free: list[FloatArray] = []
+        single = n_weights >= MANY_WEIGHTS if single_precision is None else single_precision
+        self.dtype = np.dtype(np.float32 if single else np.float64)
+        self.s: list[Vector] = []
+        self.y: list[Vector] = []
+        self._free: list[Vector] = []
         self._gram = np.zeros((2 * size, 2 * size))  # rows and columns: s_0..s_{k-1}, then y_0.. at offset ``size``
 
-    def buffer(self) -> FloatArray:
+    def buffer(self) -> Vector:
         """A vector to fill, reused from dropped pairs: fresh pages cost more than the arithmetic."""
-        return self._free.pop() if self._free else np.empty(self.n)
+        return self._free.pop() if self._free else np.empty(self.n, dtype=self.dtype)
 
-    def release(self, *vectors: FloatArray) -> None:
+    def release(self, *vectors: Vector) -> None:
         """Give vectors back."""
         self._free.extend(vectors)
 
@@ -38,7 +51,7 @@ class InverseHessian:
         self.release(*self.s, *self.y)
         self.s, self.y = [], []
 
-    def direction(self, objective: Objective, g: FloatArray, out: FloatArray, pair: tuple | None = None) -> None:
+    def direction(self, objective: Objective, g: FloatArray, out: FloatArray, pair: Pair | None = None) -> None:
         """out = -H g after taking in ``pair`` = (s, y), which the memory then owns."""
         if pair is not None:
             self._push(*pair)
@@ -77,7 +90,7 @@ class InverseHessian:
         """Only pairs with positive curvature keep H positive definite."""
         return sy > 1e-12 * yy and yy > 0.0
 
-    def _push(self, s: FloatArray, y: FloatArray) -> None:
+    def _push(self, s: Vector, y: Vector) -> None:
         if len(self.s) == self.size:
             self.release(self.s.pop(0), self.y.pop(0))
             m = self.size
@@ -94,8 +107,12 @@ class InverseHessian:
         The map being orthonormal, inner products survive it; a metric changes them.
         """
         k = min(self.size, len(shared.s))
-        self.s = [tying.up(s) for s in shared.s[-k:]] if k else []
-        self.y = [tying.up(y) for y in shared.y[-k:]] if k else []
+
+        def up(vectors: list[Vector]) -> list[Vector]:
+            wide = (v.astype(np.float64, copy=False) for v in vectors[len(vectors) - k :])
+            return [tying.up(v).astype(self.dtype, copy=False) for v in wide]
+
+        self.s, self.y = up(shared.s), up(shared.y)
         here = np.r_[0:k, self.size : self.size + k]
         if unit is None:
             last = len(shared.s)

@@ -4,20 +4,28 @@ For l1, elastic net and sign constraints: exact zeros. The curvature pairs come 
 zeroes every entry of the direction that disagrees in sign with the pseudo-gradient; that spoils the quasi-Newton step
 of weights already in the support (where disagreement is legitimate) and convergence near the optimum with it. Here
 only weights at zero are aligned: the direction still descends, since what is dropped only added to its slope.
+
+``metric="curvature"`` works on v = w / unit (solvers/metric.py). A positive scaling leaves signs, and so orthants,
+what they are: pairs and directions are scaled, everything else stays in the units of the weights.
+
+Beside weights, gradient and pairs it holds three vectors: the pseudo-gradient is spent by the time a trial is
+evaluated, so the gradient there takes its place.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear.minimise import State
 from loglinear.objective import Objective
 from loglinear.protocols import Loss, Orthant
-from loglinear.solvers.memory import InverseHessian
+from loglinear.solvers.memory import InverseHessian, Pair
+from loglinear.solvers.metric import find_unit
 from loglinear.structure import FloatArray
 
 
@@ -26,13 +34,13 @@ class OwlqnState(State):
     """Weights, the gradient of the smooth part and the pseudo-gradient of the whole."""
 
     gradient: FloatArray = field(default_factory=lambda: np.empty(0))
-    pseudo: FloatArray = field(default_factory=lambda: np.empty(0))
+    pseudo: FloatArray = field(default_factory=lambda: np.empty(0))  # between steps; during one, the trial's gradient
     memory: InverseHessian = field(default_factory=lambda: InverseHessian(0, 1))
     direction: FloatArray = field(default_factory=lambda: np.empty(0))
-    pair: tuple[FloatArray, FloatArray] | None = None
+    unit: NDArray[Any] | None = None  # w = unit * v
+    pair: Pair | None = None
     stalled: int = 0  # steps in a row without a decrease
     trial: FloatArray = field(default_factory=lambda: np.empty(0))
-    trial_gradient: FloatArray = field(default_factory=lambda: np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,8 @@ class Owlqn:
     """Orthant-wise L-BFGS: l1, elastic net, nonnegative weights; exact zeros."""
 
     memory: int = 8
+    metric: str = "auto"  # "none", "curvature", "estimate"; auto is none
+    single_precision: bool | None = None  # of the pairs; None: from five million weights on
 
     name: ClassVar[str] = "owlqn"
     loss_powers: ClassVar[tuple[type, ...]] = (Loss,)
@@ -55,47 +65,68 @@ class Owlqn:
         value = objective.value_and_smooth_gradient(w0, gradient)
         penalty.pseudo_gradient(w0, gradient, pseudo)
         state = OwlqnState(w0, value, _core.max_abs(objective.pool, pseudo), 1, gradient=gradient, pseudo=pseudo)
-        state.memory = InverseHessian(w0.size, self.memory)
-        state.direction, state.trial, state.trial_gradient = (np.empty_like(w0) for _ in range(3))
+        state.memory = InverseHessian(w0.size, self.memory, self.single_precision)
+        unit = find_unit("none" if self.metric == "auto" else self.metric, objective, w0)
+        state.unit = None if unit is None else unit.astype(state.memory.dtype, copy=False)
+        state.direction, state.trial = np.empty_like(w0), np.empty_like(w0)
         return state
 
     def step(self, objective: Objective, state: OwlqnState) -> None:
         """Direction, projected backtracking, new pair."""
         pool, memory = objective.pool, state.memory
         penalty = cast(Orthant, objective.penalty)
-        memory.direction(objective, state.pseudo, state.direction, state.pair)
-        state.pair = None
+        self._direction(objective, state)
         penalty.align(state.weights, state.pseudo, state.direction)
         slope = objective.dot(state.pseudo, state.direction)
         if not slope < 0.0:
             memory.clear()
-            memory.direction(objective, state.pseudo, state.direction)
+            self._direction(objective, state)
             slope = objective.dot(state.pseudo, state.direction)
         t = 1.0 if memory.s else 1.0 / max(np.sqrt(-slope), 1e-300)
-        s = memory.buffer()
-        for _ in range(40):
+        for attempt in range(40):
+            if attempt:
+                penalty.pseudo_gradient(state.weights, state.gradient, state.pseudo)
             _core.combine(pool, 1.0, state.weights, t, state.direction, state.trial)
             penalty.project(state.weights, state.pseudo, state.trial)
-            value = objective.value_and_smooth_gradient(state.trial, state.trial_gradient)
+            slope = _core.dot_difference(pool, state.pseudo, state.trial, state.weights)
+            value = objective.value_and_smooth_gradient(state.trial, state.pseudo)
             state.evaluations += 1
-            _core.combine(pool, 1.0, state.trial, -1.0, state.weights, s)
-            if value <= state.value + 1e-4 * objective.dot(state.pseudo, s) + 1e-15 * abs(state.value):
+            if value <= state.value + 1e-4 * slope + 1e-15 * abs(state.value):
                 break
             t *= 0.5 if memory.s else 0.1
         else:
-            memory.release(s)
+            penalty.pseudo_gradient(state.weights, state.gradient, state.pseudo)
             if memory.s:
                 memory.clear()
                 return
             state.finished = "no further decrease in floating point"
             return
+        self._take(objective, state, value)
+
+    @staticmethod
+    def _direction(objective: Objective, state: OwlqnState) -> None:
+        """-H pseudo into ``state.direction``, in the units of the weights."""
+        pool, target = objective.pool, state.pseudo
+        if state.unit is not None:
+            target = state.trial
+            _core.multiply(pool, state.pseudo, state.unit, target)
+        state.memory.direction(objective, target, state.direction, state.pair)
+        state.pair = None
+        if state.unit is not None:
+            _core.multiply(pool, state.direction, state.unit, state.direction)
+
+    @staticmethod
+    def _take(objective: Objective, state: OwlqnState, value: float) -> None:
+        """Go to the trial, whose gradient is in ``state.pseudo``."""
+        pool, unit = objective.pool, state.unit
         state.stalled = state.stalled + 1 if value >= state.value else 0
         if state.stalled == 5:
             state.finished = "no further decrease in floating point"
-        y = memory.buffer()
-        _core.combine(pool, 1.0, state.trial_gradient, -1.0, state.gradient, y)
+        s, y = state.memory.buffer(), state.memory.buffer()
+        _core.scaled_difference(pool, state.trial, state.weights, unit, True, s)
+        _core.scaled_difference(pool, state.pseudo, state.gradient, unit, False, y)
         state.pair = (s, y)
         state.weights, state.trial = state.trial, state.weights
-        state.gradient, state.trial_gradient = state.trial_gradient, state.gradient
-        penalty.pseudo_gradient(state.weights, state.gradient, state.pseudo)
+        state.gradient, state.pseudo = state.pseudo, state.gradient
+        cast(Orthant, objective.penalty).pseudo_gradient(state.weights, state.gradient, state.pseudo)
         state.value, state.violation = value, _core.max_abs(pool, state.pseudo)
