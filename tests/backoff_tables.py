@@ -3,6 +3,8 @@
 import math
 from collections import namedtuple
 
+import numpy as np
+
 Tables = namedtuple("Tables", "backoff probability n_words")  # {h: log}, {(h, w): log}; h has the newest word first
 
 
@@ -35,13 +37,37 @@ def worst_sum(t):
     return max(abs(total - 1.0) for total in sums)
 
 
-def perplexity(t, sentences, order):
+def find(values, begin, end, value):
+    """The place of a value in an ascending range of an array, or None."""
+    at = int(begin) + int(np.searchsorted(values[begin:end], value))
+    return at if at < end and values[at] == value else None
+
+
+def search(model, history, word):
+    """log p(word | history) from the arrays themselves: no dictionary for models of millions of n-grams."""
+    chain = [0]
+    for older in history[: model.order - 1]:
+        c = chain[-1]
+        child = find(model.context_word, model.context_child[c], model.context_child[c + 1], older)
+        if child is None:
+            break
+        chain.append(child)
+    backoff = 0.0
+    for c in reversed(chain):
+        e = find(model.entry_word, model.context_entry[c], model.context_entry[c + 1], word)
+        if e is not None:
+            return backoff + float(model.log_probability[e])
+        backoff += float(model.log_backoff[c])
+    raise AssertionError("every word has a unigram")
+
+
+def perplexity(model, sentences):
     """Per word, the ends of sentences counted; ``sentences`` are lists of numbers."""
     total, n = 0.0, 0
     for sentence in sentences:
-        history = (t.n_words,)
+        history = (model.vocabulary.begin,)
         for word in [*sentence, 0]:
-            total += log_probability(t, history[: order - 1], word)
+            total += search(model, history, word)
             n += 1
             history = (word, *history)
     return math.exp(-total / n)

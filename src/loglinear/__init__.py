@@ -18,10 +18,11 @@ if TYPE_CHECKING:
         ModelFileError,
     )
     from loglinear.minimise import minimise
-    from loglinear.models import MaxentClassifier, Tagger, load
+    from loglinear.models import LanguageModel, MaxentClassifier, Tagger, load
     from loglinear.objective import Objective
 
 _HOME = {
+    "LanguageModel": "loglinear.models",
     "MaxentClassifier": "loglinear.models",
     "Tagger": "loglinear.models",
     "load": "loglinear.models",
@@ -38,6 +39,7 @@ __all__ = [
     "FormatError",
     "IncompatibleError",
     "InterruptedWarning",
+    "LanguageModel",
     "LoglinearError",
     "MaxentClassifier",
     "ModelFileError",

@@ -159,11 +159,27 @@ def weighted_sum(pool: ThreadPool, coefficients: Annotated[NDArray[numpy.float64
 class Separable:
     """sum_j a_j |w_j| + b_j w_j^2 / 2 over the first n_penalised weights."""
 
+    @overload
     def __init__(self, l1: float, l2: float, l1_scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, l2_scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_penalised: int, nonnegative: bool) -> None: ...
+
+    @overload
+    def __init__(self, pool: ThreadPool, classes: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], l1: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], l2: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], nonnegative: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]) -> None:
+        """By class; the tables are copied."""
+
+    @overload
+    def __init__(self, pool: ThreadPool, classes: Annotated[NDArray[numpy.uint16], dict(order='C', device='cpu', writable=False)], l1: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], l2: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], nonnegative: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]) -> None: ...
 
     def value(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
 
     def add_smooth(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float: ...
+
+    def add_curvature(self, pool: ThreadPool, diagonal: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def max_strength(self, pool: ThreadPool, gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
+
+    def hold(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def class_sums(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], squared: bool, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
     def prox(self, pool: ThreadPool, z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
@@ -343,6 +359,82 @@ def chain_scores(pool: ThreadPool, model: ChainModel, sequences: Sequences, node
 
 def chain_sample(pool: ThreadPool, model: ChainModel, sequences: Sequences, node_base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, local: ChainModel | None, seed: int, n_samples: int, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')]) -> None: ...
 
+class NgramHistories:
+    """The contexts of an n-gram trie that are histories of tokens."""
+
+    def __init__(self, n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], arrays: Sequence[Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]]) -> None: ...
+
+    def terms(self) -> tuple:
+        """
+        (histories, terms of naive summation, of unigram caching, of hierarchical training).
+        """
+
+    def histories(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]:
+        """Numbers of the contexts that are the longest of some token."""
+
+    def naive(self, pool: ThreadPool, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], contexts: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], log_z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], expectations: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None) -> int:
+        """
+        Normalisers of these contexts by summing over all words; adds to expectations; the number of terms.
+        """
+
+    def unigram_caching(self, pool: ThreadPool, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], expectations: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None, shared: bool = False, work: int = 4194304) -> int:
+        """
+        Normalisers of all histories by unigram caching, and expectations; the number of terms.
+        """
+
+    def log_loss(self, pool: ThreadPool, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float:
+        """Minus the log-likelihood of the corpus."""
+
+    def expectations_by_total(self, pool: ThreadPool, log_p: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_r: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """Expectations by the number of active entries: [order, n_entries]."""
+
+def scaling_step(pool: ThreadPool, expectations: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], multiplicity: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], limit: float, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """The step of iterative scaling, one equation per weight."""
+
+class NgramShape:
+    """contexts and entries of a trie or a back-off model, checked"""
+
+    def __init__(self, pool: ThreadPool, n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+class BackoffArrays:
+    """a shape with log back-offs and log probabilities, checked"""
+
+    def __init__(self, pool: ThreadPool, shape: NgramShape, log_backoff: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_probability: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+def log_probabilities_of(pool: ThreadPool, model: BackoffArrays, shape: NgramShape, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """log p(w | h) under a model for every entry of a shape"""
+
+def loglinear_weights(pool: ThreadPool, model: BackoffArrays, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """weights of the maximum-entropy model that a back-off model is"""
+
+def normalising_backoffs(pool: ThreadPool, shape: NgramShape, log_probability: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_backoff: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """back-offs with which every context sums to one"""
+
+def unite_shapes(a: NgramShape, b: NgramShape) -> tuple:
+    """
+    (context_start, entry_start, context_word, context_child, context_entry, entry_word) of both together
+    """
+
+class ArpaText:
+    """the lines of an ARPA file, block by block"""
+
+    def __init__(self, pool: ThreadPool, model: BackoffArrays, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+    def n_lines(self, order: int) -> int: ...
+
+    def lines(self, pool: ThreadPool, order: int, begin: int, end: int, digits: int) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]:
+        """lines [begin, end) of an order"""
+
+def parse_arpa(pool: ThreadPool, text: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], chunk_size: int = 262144) -> tuple:
+    """
+    (blob, offsets of the words, arrays of the shape, log_backoff, log_probability)
+    """
+
+def place_ngrams(pool: ThreadPool, n_words: int, words: Sequence[Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]], kinds: Sequence[Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]]) -> tuple:
+    """
+    from n-grams of each order, words [n][order] in the order of a text and kinds [n] (1 an entry, 2 a context, or both): (arrays of the shape, [(entry numbers, context numbers) of each order])
+    """
+
 class SmoothingTrie:
     """The arrays of an n-gram trie, checked."""
 
@@ -410,3 +502,35 @@ def build_trie(pool: ThreadPool, n_words: int, words: Annotated[NDArray[numpy.ui
     """
     (context_start, entry_start, context_word, context_child, context_entry, context_count, entry_word, entry_parent, entry_count)
     """
+
+def cut_trie(min_counts: Sequence[int], n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_parent: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> tuple:
+    """the arrays of the trie without rare n-grams"""
+
+def extend_trie(model_words: int, model_context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], model_entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], model_context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], model_context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], model_context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], model_entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_parent: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> tuple:
+    """the arrays of the trie with the n-grams of a model"""
+
+class TrieRuns:
+    """a trie built in files: pieces of the corpus are sorted, then merged"""
+
+    def __init__(self, folder: str, n_words: int, order: int) -> None: ...
+
+    def add(self, pool: ThreadPool, n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], piece_tokens: int) -> None: ...
+
+    def finish(self, buffer_bytes: int) -> tuple:
+        """
+        writes the other arrays to files of their names; (context_start, entry_start)
+        """
+
+    @property
+    def n_runs(self) -> int: ...
+
+    @property
+    def n_tokens(self) -> int: ...
+
+def tokenise_corpus(pool: ThreadPool, texts: Sequence[Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]], unit: str, keep_empty: bool, skip_boundaries: bool, chunk_size: int = 0) -> tuple:
+    """
+    (tokens, sentence_ptr, n_lines of each text, unit blob, unit offsets, counts, first_text, first_line)
+    """
+
+def renumber_tokens(pool: ThreadPool, tokens: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')], numbers: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None:
+    """tokens[i] = numbers[tokens[i]], in place"""

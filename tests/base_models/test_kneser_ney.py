@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from backoff_tables import log_probability, perplexity, tables, worst_sum
+from backoff_tables import log_probability, perplexity, search, tables, worst_sum
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ngrams import reference_trie
@@ -181,6 +181,16 @@ def test_unknown_word_has_its_share():
     assert model.log_probability[1] == pytest.approx(log(0.5 * n_types / n_tokens / 6))
 
 
+def test_arrays_are_searchable():
+    """Sorted as the layout promises: a binary search finds what enumeration finds."""
+    sentences = zipf_corpus(50, 12, seed=8)
+    model = kneser_ney(reference_trie(sentences, 4, 12), words(12), prune=[0, 0, 1])
+    t = tables(model)
+    for h in [*t.backoff, (3, 2, 1), (11, 11, 11)]:
+        for w in range(12):
+            assert search(model, h, w) == pytest.approx(log_probability(t, h, w), abs=1e-14)
+
+
 def test_threads_agree():
     trie = reference_trie(zipf_corpus(4000, 500, seed=1), 4, 500)
     for settings_ in ({}, {"interpolate": False}, {"prune": [0, 0, 1, 1]}):
@@ -272,4 +282,4 @@ def test_penn_treebank():
     trie = build_trie(Sentences(vocabulary.n_words, ids, ptr), 5)
     model = kneser_ney(trie, vocabulary)
     assert [d.source for d in model.discounts] == ["modified"] * 5
-    assert perplexity(tables(model), numbered[1], 5) == pytest.approx(141.2, abs=0.1)
+    assert perplexity(model, numbered[1]) == pytest.approx(141.2, abs=0.1)

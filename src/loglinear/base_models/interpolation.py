@@ -239,3 +239,23 @@ def log_probability_of(
     out = np.empty(ngrams.n_entries)
     _core.log_probabilities_of(threads, native_model(model, threads), shape_of(ngrams, threads), out)
     return out
+
+
+def loglinear_weights_on(model: BackoffModel, trie: NgramTrie, *, n_threads: int | None = None) -> FloatArray:
+    """The weights under which the n-grams of a trie, which must include the model's, give the model's distribution."""
+    log_p = log_probability_of(model, trie, n_threads=n_threads)
+    on_trie = BackoffModel(
+        vocabulary=model.vocabulary,
+        order=trie.order,
+        context_start=trie.context_start,
+        entry_start=trie.entry_start,
+        context_word=trie.context_word,
+        context_child=trie.context_child,
+        context_entry=trie.context_entry,
+        log_backoff=np.zeros(trie.n_contexts),
+        entry_word=trie.entry_word,
+        log_probability=log_p,
+    )
+    threads = pool(n_threads)
+    _core.normalising_backoffs(threads, shape_of(on_trie, threads), log_p, on_trie.log_backoff)
+    return loglinear_weights(on_trie, n_threads=n_threads)

@@ -9,10 +9,12 @@ from loglinear.errors import ModelFileError
 from loglinear.models import archive as files
 from loglinear.models.classifier import MaxentClassifier
 from loglinear.models.classifier_file import KIND as _CLASSIFIER
+from loglinear.models.language_model import LanguageModel
+from loglinear.models.language_model_file import KIND as _LANGUAGE_MODEL
 from loglinear.models.tagger import Tagger
 from loglinear.models.tagger_file import KIND as _TAGGER
 
-KINDS: dict[str, Any] = {_CLASSIFIER: MaxentClassifier, _TAGGER: Tagger}
+KINDS: dict[str, Any] = {_CLASSIFIER: MaxentClassifier, _TAGGER: Tagger, _LANGUAGE_MODEL: LanguageModel}
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
@@ -23,4 +25,4 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     return KINDS[archive.kind].from_archive(archive, path)
 
 
-__all__ = ["KINDS", "MaxentClassifier", "Tagger", "load"]
+__all__ = ["KINDS", "LanguageModel", "MaxentClassifier", "Tagger", "load"]

@@ -26,7 +26,7 @@ from loglinear.data.ngram_classes import SCHEMES
 from loglinear.data.sentences import Sentences
 from loglinear.errors import InterruptedWarning
 from loglinear.features.word_vocabulary import WordVocabulary
-from loglinear.metrics.perplexity import TextScore
+from loglinear.metrics.perplexity import TextScore, perplexity
 from loglinear.models import language_model_file
 from loglinear.models.ngram_training import MaxentFit, NgramPenalty, train_maxent
 from loglinear.models.queries import NgramQueries
@@ -163,6 +163,8 @@ class LanguageModel(BaseEstimator):
         held_out = self._read(validation) if self.strength == "auto" and validation is not None else None
         if self.strength == "auto" and held_out is None:
             raise ValueError("strength='auto' chooses the strengths on held-out text: give fit(text, validation=...)")
+        if held_out is not None:
+            self.n_validation_tokens_ = held_out.n_tokens + held_out.n_sentences
         trie = build_trie(sentences, self.order, memory=self.memory, n_threads=self.n_threads)
         self.n_tokens_ = sentences.n_tokens + sentences.n_sentences
         self.counts_ = np.diff(trie.entry_start).tolist()
@@ -289,14 +291,19 @@ class LanguageModel(BaseEstimator):
 
     def _record(self, fit: MaxentFit) -> None:
         """What training learnt of itself."""
-        result = None
-        if fit.solution is not None:
-            result = fit.solution.result
-            self.solver_, self.solver_reason_, self.history_ = fit.solution.solver, fit.solution.reason, result.history
+        result = fit.solution.result
+        self.solver_, self.solver_reason_, self.history_ = fit.solution.solver, fit.solution.reason, result.history
         if fit.tuned is not None:
-            result = fit.tuned.result
-            self.tuning_ = fit.tuned.history
-        assert result is not None
+            self.tuning_status_ = fit.tuned.status
+            self.tuning_ = [
+                {
+                    "perplexity": perplexity(-trial.validation, self.n_validation_tokens_),
+                    "strengths": trial.strengths.tolist(),
+                    "accepted": trial.accepted,
+                    "seconds": trial.seconds,
+                }
+                for trial in fit.tuned.history
+            ]
         self.n_iter_, self.objective_ = max(result.n_iterations, 1), result.value
         self.violation_, self.converged_, self.status_ = result.violation, result.converged, result.status
 
@@ -355,7 +362,7 @@ class LanguageModel(BaseEstimator):
         check_is_fitted(self, "queries_")
         return self.queries_.top(context, k)
 
-    def sample(self, n: int = 1, *, max_length: int = 100, temperature: float = 1.0, context: Any = None) -> list[str]:
+    def sample(self, n: int = 1, *, max_length: int = 100, temperature: float = 1.0, context: Any = ()) -> list[str]:
         """Sentences drawn from the model."""
         check_is_fitted(self, "queries_")
         options: dict[str, Any] = {"max_length": max_length, "temperature": temperature, "context": context}

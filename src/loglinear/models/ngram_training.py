@@ -23,6 +23,7 @@ from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
 from loglinear.objective import Objective
 from loglinear.penalties import ByClass
+from loglinear.protocols import Smooth
 from loglinear.structure import FloatArray
 from loglinear.training import Settings, Solution, train
 from loglinear.tuning import Tuned, tune_strengths
@@ -73,7 +74,7 @@ class MaxentFit:
 
     backoff: BackoffModel
     n_weights: int  # that are not zero
-    solution: Solution | None
+    solution: Solution
     tuned: Tuned | None
     strengths: list[dict[str, Any]]  # of each class of n-grams
 
@@ -135,14 +136,25 @@ def train_maxent(
     by_class = penalty.on(classes, settings.n_threads)
     if start is None and offset is None and penalty.penalty != "none":
         start = weights_of(kneser_ney(trie, vocabulary, n_threads=settings.n_threads), trie)
-    solution, tuned = None, None
+    if settings.solver == "auto":  # counts span orders of magnitude: steps are measured by the curvature
+        name = "lbfgs" if isinstance(by_class, Smooth) else "owlqn"
+        settings = replace(settings, solver=name, solver_options={"metric": "curvature", **settings.solver_options})
+    tuned = None
     if validation is not None:
-        held_out = loss.on(validation)
-        tuned = tune_strengths(loss, by_class, held_out, start, settings=settings, **(tuning_options or {}))
-        by_class, weights = tuned.penalty, tuned.weights
-    else:
-        solution = train(Objective(loss, by_class, settings.n_threads), settings, start, callback=callback)
-        weights = solution.weights
+        tuned = tune_strengths(
+            loss,
+            by_class,
+            loss.on(validation),
+            start,
+            solver=settings.solver,
+            solver_options=settings.solver_options,
+            n_threads=settings.n_threads,
+            callback=callback,
+            **(tuning_options or {}),
+        )
+        by_class, start = tuned.penalty, tuned.weights
+    solution = train(Objective(loss, by_class, settings.n_threads), settings, start)
+    weights = solution.weights
     model = backoff_of(loss, vocabulary, weights)
     total = weights if offset is None else weights + offset
     keep = total != 0

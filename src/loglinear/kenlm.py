@@ -1,0 +1,81 @@
+"""The surface of the ``kenlm`` package, so that code written for it runs with ``from loglinear import kenlm``.
+
+``Model(path)`` reads ARPA files (plain, gzip, xz) and the model files of this package. What differs from the original:
+``<s>`` inside a sentence is an unknown word; where the model has no ``<unk>``, an unknown word is refused by name, and
+the original gives it a probability of 10^-100; states cannot be carried from one model to another; KenLM's own binary
+files are not read. Beyond the original, a model is a ``loglinear.models.queries.NgramQueries``: batches, the next word,
+samples, the vocabulary.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from loglinear.base_models.arpa import read_arpa
+from loglinear.errors import LoglinearError
+from loglinear.models.queries import FullScoreReturn, NgramQueries, State
+
+__all__ = ["ARPALoadComplain", "Config", "FullScoreReturn", "LanguageModel", "LoadMethod", "Model", "State"]
+
+
+class LoadMethod:
+    """Ways to read KenLM's binary files; accepted, and without effect here."""
+
+    LAZY, POPULATE_OR_LAZY, POPULATE_OR_READ, READ, PARALLEL_READ = range(5)
+
+
+class ARPALoadComplain:
+    """When KenLM warns about slow ARPA files; accepted, and without effect here."""
+
+    ALL, EXPENSIVE, NONE = range(3)
+
+
+class Config:
+    """Settings of the original; accepted, and without effect here."""
+
+    def __init__(self) -> None:
+        self.load_method = LoadMethod.POPULATE_OR_READ
+        self.show_progress = True
+        self.arpa_complain = ARPALoadComplain.ALL
+
+
+class Model(NgramQueries):
+    """A model read from a file, to be asked as ``kenlm.Model`` is."""
+
+    path: bytes
+
+    def __init__(self, path: str | bytes | os.PathLike[str], config: Config | None = None) -> None:
+        name = os.fsdecode(path)
+        self.path = os.fsencode(str(Path(name).absolute()))
+        try:
+            queries = _read(name)
+        except (OSError, LoglinearError) as error:
+            raise OSError(f"Cannot read model {name!r} ({error})") from error
+        self._adopt(queries.vocabulary, queries.arrays(), None)
+
+    def __repr__(self) -> str:
+        return f"<Model from {Path(os.fsdecode(self.path)).name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path,)
+
+
+class LanguageModel(Model):
+    """The older name of ``Model``."""
+
+
+def _read(name: str) -> NgramQueries:
+    """The queries of a model file or, where the file is none, of an ARPA file."""
+    with Path(name).open("rb") as file:
+        is_model = file.read(9)[8:] == b"{"  # safetensors: eight bytes of length, then JSON
+    if not is_model:
+        return NgramQueries.from_backoff(read_arpa(name))
+    from loglinear.models import load
+
+    model = load(name)
+    queries = model if isinstance(model, NgramQueries) else getattr(model, "queries_", None)
+    if not isinstance(queries, NgramQueries):
+        raise LoglinearError(f"a {type(model).__name__}, not a language model")
+    return queries
