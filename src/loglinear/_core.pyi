@@ -435,6 +435,81 @@ def place_ngrams(pool: ThreadPool, n_words: int, words: Sequence[Annotated[NDArr
     from n-grams of each order, words [n][order] in the order of a text and kinds [n] (1 an entry, 2 a context, or both): (arrays of the shape, [(entry numbers, context numbers) of each order])
     """
 
+class QueryState:
+    """What a model needs of the words so far. Equal states predict alike."""
+
+    def __init__(self) -> None: ...
+
+    def __copy__(self) -> QueryState: ...
+
+    def __deepcopy__(self, memo: object | None = None) -> QueryState: ...
+
+    def __hash__(self) -> int: ...
+
+    def __eq__(self, arg: object, /) -> bool: ...
+
+    def __ne__(self, arg: object, /) -> bool: ...
+
+    def __lt__(self, arg: QueryState, /) -> bool: ...
+
+    def __le__(self, arg: QueryState, /) -> bool: ...
+
+    def __gt__(self, arg: QueryState, /) -> bool: ...
+
+    def __ge__(self, arg: QueryState, /) -> bool: ...
+
+    def __getstate__(self) -> int: ...
+
+    def __setstate__(self, arg: int, /) -> None: ...
+
+def build_automaton(pool: ThreadPool, model: BackoffArrays) -> tuple:
+    """
+    (state after <s>, context_start, contexts [n, 4], entries [m, 3]) of a back-off model
+    """
+
+class BackoffQueries:
+    """An automaton and its words, in arrays which it keeps alive."""
+
+    def __init__(self, pool: ThreadPool, begin: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], contexts: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entries: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], is_open: bool) -> None: ...
+
+    def score(self, sentence: object | None, bos: bool, eos: bool) -> float:
+        """log10 of the probability"""
+
+    def full_scores(self, sentence: object | None, bos: bool, eos: bool) -> list:
+        """
+        [(log10 of the probability, length of the n-gram found, unknown)] of each token
+        """
+
+    def score_batch(self, pool: ThreadPool, sentences: object | None, bos: bool, eos: bool) -> tuple:
+        """(log_probability, unknown_log_probability, n_words, n_unknown, hits)"""
+
+    def score_lines(self, pool: ThreadPool, text: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]) -> tuple:
+        """as score_batch, for every line"""
+
+    def score_sentences(self, pool: ThreadPool, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], tokens: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None = None, lengths: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu')] | None = None) -> tuple:
+        """
+        as score_batch; tokens and lengths of n-grams found: [n_words + n_sentences]
+        """
+
+    def begin(self, state: QueryState) -> None: ...
+
+    def empty(self, state: QueryState) -> None: ...
+
+    def step(self, in_state: QueryState, word: object | None, out_state: QueryState) -> tuple:
+        """(log10 of the probability, length of the n-gram found, unknown)"""
+
+    def walk(self, state: QueryState, text: object | None) -> None:
+        """move the state over the words of a text"""
+
+    def next_distribution(self, state: QueryState, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """out[w] = probability of word w: [n_words]"""
+
+    def sample(self, pool: ThreadPool, state: QueryState, n: int, max_length: int, temperature: float, unknown: bool, seed: int) -> tuple:
+        """(words, sentence_ptr)"""
+
+def most_probable(probabilities: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], k: int) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]:
+    """numbers of the k largest, largest first"""
+
 class SmoothingTrie:
     """The arrays of an n-gram trie, checked."""
 

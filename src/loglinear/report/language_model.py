@@ -14,6 +14,7 @@ from loglinear.report.tables import Table, plain_line
 
 Facts = list[tuple[str, str]]
 _LONGEST = 90  # characters of a sentence in a table
+_MOST_STRENGTHS = 14
 
 
 # ---- a model --------------------------------------------------------------------------------------------------------
@@ -64,14 +65,8 @@ def training_summary(model: LanguageModel, path: str) -> dict[str, Any]:
         if hasattr(model, name + "_"):
             summary[name] = getattr(model, name + "_")
     if hasattr(model, "tuning_"):
-        summary["tuning"] = [_trial(trial) for trial in model.tuning_]
+        summary["tuning"] = [dict(trial) for trial in model.tuning_]
     return summary
-
-
-def _trial(trial: Any) -> dict[str, Any]:
-    """One training of a tuning: a row of values, whether it still is an object or comes from a file."""
-    values = trial if isinstance(trial, dict) else vars(trial)
-    return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in values.items()}
 
 
 def training_facts(summary: dict[str, Any]) -> Facts:
@@ -117,12 +112,13 @@ def _class_table(classes: Sequence[dict[str, Any]]) -> Table:
 
 
 def _tuning_table(trials: Sequence[dict[str, Any]]) -> Table:
-    rows = [
-        (i, t["validation"], t["n_active"], t["iterations"], "yes" if t["accepted"] else "", f"{t['seconds']:.1f}")
-        for i, t in enumerate(trials, 1)
-    ]
-    columns = ("trial", "held-out loss", "weights", "steps", "better", "seconds")
-    return Table(columns, rows, "Strengths tried", "the strengths of every trial are in the output of --json")
+    """Held-out perplexity at every choice of strengths, which are shown while they fit a line."""
+    columns, few = ["trial", "held-out perplexity", "better", "seconds"], len(trials[0]["strengths"]) <= _MOST_STRENGTHS
+    rows = [[i, t["perplexity"], "yes" if t["accepted"] else "", f"{t['seconds']:.1f}"] for i, t in enumerate(trials, 1)]
+    if few:
+        columns.insert(1, "strengths: l1 by order, l2 by order")
+        rows = [[i, " ".join(f"{s:.3g}" for s in t["strengths"]), *row] for (i, *row), t in zip(rows, trials)]
+    return Table(columns, rows, "Strengths tried", "" if few else "--json has the strengths of every trial")
 
 
 # ---- evaluation -----------------------------------------------------------------------------------------------------
