@@ -44,7 +44,8 @@ void check_shape(const TrieView& t) {
   check_pointer(t.context_entry, t.context_start, t.entry_start, t.n_entries(), 0);
   for (std::size_t c = 1; c < t.n_contexts(); ++c)
     require_trie(t.context_word[c] <= t.n_words, "a word of a context is not in the vocabulary");
-  for (const std::uint32_t word : t.entry_word) require_trie(word < t.n_words, "a word of an entry is not in the vocabulary");
+  for (const std::uint32_t word : t.entry_word)
+    require_trie(word < t.n_words, "a word of an entry is not in the vocabulary");
   for (std::size_t c = 0; c < t.n_contexts(); ++c) {
     for (std::size_t e = t.context_entry[c] + std::size_t{1}; e < t.context_entry[c + 1]; ++e)
       require_trie(t.entry_word[e - 1] < t.entry_word[e], "the entries of a context are not in ascending order");

@@ -29,7 +29,8 @@ Level make_level(const std::string& folder, std::size_t k) {
 // The records of one run, through a buffer.
 class RunReader {
  public:
-  RunReader(const ScratchFile& file, std::uint64_t first, std::uint64_t size, std::size_t record, std::size_t n_buffered)
+  RunReader(const ScratchFile& file, std::uint64_t first, std::uint64_t size, std::size_t record,
+            std::size_t n_buffered)
       : file_(file), next_(first), end_(first + size), record_(record), n_buffered_(n_buffered) {
     load();
   }

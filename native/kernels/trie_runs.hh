@@ -4,9 +4,9 @@
 //
 //     history, most recent word first, `<s>` repeated where it ends early [order - 1]; word; count
 //
-// one sorted run after the other. The runs are merged through buffers of a given size, the sums written to the levels of
-// a trie (trie_writer.hh) whose columns are files, and the levels joined to the arrays of the result, one file each. The
-// result is that of build_trie, to the bit, however the corpus was cut.
+// one sorted run after the other. The runs are merged through buffers of a given size, the sums written to the levels
+// of a trie (trie_writer.hh) whose columns are files, and the levels joined to the arrays of the result, one file each.
+// The result is that of build_trie, to the bit, however the corpus was cut.
 //
 // Memory: 48 bytes per token of a piece; then the buffers, 16 bytes per word of the vocabulary and 64 KiB for each of
 // 14 columns of each level.

@@ -2,8 +2,8 @@
 //
 // The corpus is one run of words in which a single `<s>` (number V) stands before the first sentence and after each: as
 // a history it is `<s>`, as a token to predict it is `</s>`. A token is a position of it. Tokens are distributed by the
-// word before them (a counting sort) into buckets; a bucket is sorted by the older words of the history, the most recent
-// first, and last by the token itself. Keys are packed as many words to 64 bits as fit, and only ties look further.
+// word before them (a counting sort) into buckets; a bucket is sorted by the older words of the history, the most
+// recent first, and last by the token itself. Keys hold as many words as fit into 64 bits; only ties look further.
 #pragma once
 #include <cstddef>
 #include <cstdint>

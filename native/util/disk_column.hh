@@ -19,7 +19,8 @@ namespace loglinear {
 
 // Bindings turn this into OSError.
 struct IoError : std::runtime_error {
-  IoError(int code, const std::string& file) : std::runtime_error(file + ": " + std::strerror(code)), number(code), path(file) {}
+  IoError(int code, const std::string& file)
+      : std::runtime_error(file + ": " + std::strerror(code)), number(code), path(file) {}
   int number;
   std::string path;
 };
@@ -27,7 +28,8 @@ struct IoError : std::runtime_error {
 // A new file, open until the object goes.
 class ScratchFile {
  public:
-  explicit ScratchFile(std::string path) : path_(std::move(path)), fd_(open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) {
+  explicit ScratchFile(std::string path)
+      : path_(std::move(path)), fd_(open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) {
     if (fd_ < 0) throw IoError(errno, path_);
   }
   ~ScratchFile() {
