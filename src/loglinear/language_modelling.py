@@ -42,7 +42,8 @@ def make_language_model(settings: dict[str, Any], *, tuned: bool = False) -> Lan
     model = LanguageModel(**settings)
     for name in settings:
         if model.estimator not in _OF.get(name, (model.estimator,)):
-            raise ValueError(f"{name.replace('_', '-')} is a setting of {' and '.join(_OF[name])}, not of {model.estimator}")
+            setting = "signed" if name == "nonnegative" else name.replace("_", "-")
+            raise ValueError(f"{setting} is a setting of {' and '.join(_OF[name])}, not of {model.estimator}")
     return model
 
 

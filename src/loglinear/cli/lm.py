@@ -280,24 +280,24 @@ def mix(
     given = (values,) if isinstance(values, float) else values
     mixture = make_mixture(parts, weights=given, tune=None if tune is None else texts[tune], union=union)
     perplexities = {path: mixture.perplexities(text) for path, text in texts.items()}
-    merged = mixture.merged() if static or output is not None else None
+    merged: Any = mixture.merged() if static or output is not None else None
     if output is not None:
         with console.naming(output):
             merged.save(output)
-    static_perplexities = {} if merged is None else {p: merged.perplexity(t.numbered_for(merged)) for p, t in texts.items()}
+    merged_perplexities = {path: merged.perplexity(text.numbered_for(merged)) for path, text in texts.items() if merged}
     if json:
         console.print_json(
             {
                 "models": models, "weights": mixture.weights, "output": output,
                 "perplexities": {p: {"mixture": v[0], "models": v[1:]} for p, v in perplexities.items()},
-                "merged": static_perplexities,
+                "merged": merged_perplexities,
             }
         )  # fmt: skip
         return
     from loglinear.report.language_model import mixture_table
 
     console.print_table(mixture_table(models, mixture.weights, perplexities))
-    for path, value in static_perplexities.items():
+    for path, value in merged_perplexities.items():
         print(f"perplexity of the merged model on {path}: {value:.4f}")
     if output is not None:
         print(f"merged into {output}")

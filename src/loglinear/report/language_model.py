@@ -20,7 +20,7 @@ _MOST_STRENGTHS = 14
 # ---- a model --------------------------------------------------------------------------------------------------------
 def model_facts(model: LanguageModel) -> dict[str, Any]:
     """What a model holds, as plain values."""
-    return {
+    facts = {
         "order": model.order_,
         "estimator": model.estimator,
         "units": model.units,
@@ -30,14 +30,27 @@ def model_facts(model: LanguageModel) -> dict[str, Any]:
         "states": model.queries_.n_states,
         "bytes": model.queries_.nbytes,
     }
+    if hasattr(model, "counts_"):
+        facts["ngrams_counted"] = list(model.counts_)
+    return facts | _learnt(model, ("strengths", "discounts"))
 
 
-def model_sections(model: LanguageModel, top: int = 10) -> list[Section]:
-    """The same for people, with the words that most probably begin a sentence."""
-    rows = [(f"{n}-grams", count) for n, count in enumerate(model.n_ngrams_, 1)]
+def _learnt(model: LanguageModel, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(model, name + "_") for name in names if hasattr(model, name + "_")}
+
+
+def model_sections(
+    model: LanguageModel, top: int = 10, tuning: Sequence[dict[str, Any]] | None = None
+) -> list[Section]:
+    """The same for people, with what tuning tried and the words that most probably begin a sentence."""
     facts = model_facts(model)
+    tables = [_order_table(facts)]
+    if len(facts.get("strengths", [])) > facts["order"]:
+        tables.append(_class_table(facts["strengths"]))
+    if tuning:
+        tables.append(_tuning_table(tuning))
     size = f"{facts['words']:,} words ({'open' if facts['open'] else 'closed'} vocabulary), {facts['bytes']:,} bytes"
-    sections = [Section("N-grams", [size + " of arrays for queries"], tables=[Table(("order", "n-grams"), rows)])]
+    sections = [Section("N-grams", [size + " of arrays for queries"], tables=tables)]
     if top > 0:
         words = [(word, p) for word, p in model.top("", top)]
         sections.append(Section("First words", tables=[Table(("word", "probability"), words)]))
@@ -61,12 +74,8 @@ def training_summary(model: LanguageModel, path: str) -> dict[str, Any]:
         "steps": model.n_iter_,
         "seconds": model.fit_seconds_,
     }
-    for name in ("objective", "violation", "solver", "strengths", "discounts", "stage_seconds"):
-        if hasattr(model, name + "_"):
-            summary[name] = getattr(model, name + "_")
-    if hasattr(model, "tuning_"):
-        summary["tuning"] = [dict(trial) for trial in model.tuning_]
-    return summary
+    learnt = ("objective", "violation", "solver", "strengths", "discounts", "tuning", "tuning_status", "stage_seconds")
+    return summary | _learnt(model, learnt)
 
 
 def training_facts(summary: dict[str, Any]) -> Facts:
@@ -79,6 +88,8 @@ def training_facts(summary: dict[str, Any]) -> Facts:
     if "objective" in summary:
         facts.append(("objective", f"{summary['objective']:.8g} ({summary['status']})"))
         facts.append(("steps", f"{summary['steps']:,}"))
+        if "tuning_status" in summary:
+            facts.append(("tuning", summary["tuning_status"]))
         facts.append(("weights kept", f"{summary['weights']:,} of {sum(summary['ngrams_counted']):,}"))
     for stage, seconds in summary.get("stage_seconds", {}).items():
         facts.append((f"seconds {stage}", f"{seconds:.2f}"))
@@ -95,8 +106,10 @@ def training_tables(summary: dict[str, Any]) -> list[Table]:
 
 
 def _order_table(summary: dict[str, Any]) -> Table:
-    counted, kept = summary["ngrams_counted"], summary["ngrams"]
-    columns, rows = ["order", "counted", "in the model"], [[n, *both] for n, both in enumerate(zip(counted, kept), 1)]
+    columns, rows = ["order", "n-grams"], [[n, kept] for n, kept in enumerate(summary["ngrams"], 1)]
+    if len(summary.get("ngrams_counted", [])) == len(rows):
+        columns.append("counted")
+        rows = [[*row, counted] for row, counted in zip(rows, summary["ngrams_counted"])]
     classes = summary.get("strengths", [])
     if len(classes) == len(rows):
         columns += ["l1", "l2"]
@@ -113,11 +126,14 @@ def _class_table(classes: Sequence[dict[str, Any]]) -> Table:
 
 def _tuning_table(trials: Sequence[dict[str, Any]]) -> Table:
     """Held-out perplexity at every choice of strengths, which are shown while they fit a line."""
-    columns, few = ["trial", "held-out perplexity", "better", "seconds"], len(trials[0]["strengths"]) <= _MOST_STRENGTHS
-    rows = [[i, t["perplexity"], "yes" if t["accepted"] else "", f"{t['seconds']:.1f}"] for i, t in enumerate(trials, 1)]
+    few = len(trials[0]["strengths"]) <= _MOST_STRENGTHS
+    columns, rows = ["trial", "held-out perplexity", "better", "seconds"], []
+    for i, t in enumerate(trials, 1):
+        rows.append([i, t["perplexity"], "yes" if t["accepted"] else "", f"{t['seconds']:.1f}"])
+        if few:
+            rows[-1].insert(1, " ".join(f"{s:.3g}" for s in t["strengths"]))
     if few:
         columns.insert(1, "strengths: l1 by order, l2 by order")
-        rows = [[i, " ".join(f"{s:.3g}" for s in t["strengths"]), *row] for (i, *row), t in zip(rows, trials)]
     return Table(columns, rows, "Strengths tried", "" if few else "--json has the strengths of every trial")
 
 
