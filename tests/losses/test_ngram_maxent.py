@@ -143,7 +143,8 @@ def test_other_text_is_scored_by_the_same_weights():
 
     def sentences_of(lists):
         lengths = np.cumsum([0, *map(len, lists)])
-        return Sentences(trie.n_words, np.array([w for words in lists for w in words], np.uint32), lengths.astype(np.int64))
+        flat = [w for words in lists for w in words]
+        return Sentences(trie.n_words, np.array(flat, np.uint32), lengths.astype(np.int64))
 
     same = loss.on(sentences_of(sentences))
     np.testing.assert_array_equal(same.trie.entry_count, trie.entry_count)

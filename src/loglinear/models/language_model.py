@@ -26,6 +26,7 @@ from loglinear.data.ngram_classes import SCHEMES
 from loglinear.data.sentences import Sentences
 from loglinear.errors import InterruptedWarning
 from loglinear.features.word_vocabulary import WordVocabulary
+from loglinear.formats.running_text import join_units, split_units
 from loglinear.metrics.perplexity import TextScore, perplexity
 from loglinear.models import language_model_file
 from loglinear.models.ngram_training import MaxentFit, NgramPenalty, train_maxent
@@ -193,7 +194,7 @@ class LanguageModel(BaseEstimator):
         if self.strength_classes not in SCHEMES:
             raise ValueError(f"strength_classes must be one of {', '.join(SCHEMES)}, not {self.strength_classes!r}")
         if isinstance(self.strength, str) and self.strength != "auto":
-            raise ValueError(f"strength must be a number, one per order from the second, or 'auto', not {self.strength!r}")
+            raise ValueError(f"strength must be numbers, one or one per order, or 'auto', not {self.strength!r}")
         if self.estimator != "maxent" and (self.base is not None or self.strength == "auto"):
             raise ValueError(f"base and strength='auto' are of estimator='maxent', not of {self.estimator!r}")
 
@@ -243,9 +244,8 @@ class LanguageModel(BaseEstimator):
         """Text in the numbers of the vocabulary."""
         if isinstance(X, Sentences):
             return X
-        sentences, _ = read_corpus(
-            X, vocabulary=self.vocabulary_, units=self.units, reserved=self.reserved, n_threads=self.n_threads
-        )
+        options: dict[str, Any] = {"units": self.units, "reserved": self.reserved, "n_threads": self.n_threads}
+        sentences, _ = read_corpus(X, vocabulary=self.vocabulary_, **options)
         return sentences
 
     def _maxent(
@@ -355,18 +355,24 @@ class LanguageModel(BaseEstimator):
     def next_distribution(self, context: str | Sequence[str] = "") -> FloatArray:
         """Probability of every word of the vocabulary after a context (sentences begin with ``<s>``)."""
         check_is_fitted(self, "queries_")
-        return self.queries_.next_distribution(context)
+        return self.queries_.next_distribution(self._units_of(context))
 
     def top(self, context: str | Sequence[str] = "", k: int = 10) -> list[tuple[str, float]]:
         """The k most probable next words."""
         check_is_fitted(self, "queries_")
-        return self.queries_.top(context, k)
+        return self.queries_.top(self._units_of(context), k)
 
     def sample(self, n: int = 1, *, max_length: int = 100, temperature: float = 1.0, context: Any = ()) -> list[str]:
         """Sentences drawn from the model."""
         check_is_fitted(self, "queries_")
-        options: dict[str, Any] = {"max_length": max_length, "temperature": temperature, "context": context}
-        return self.queries_.sample(n, random_state=self.random_state, **options)
+        options: dict[str, Any] = {"max_length": max_length, "temperature": temperature}
+        drawn = self.queries_.sample(n, random_state=self.random_state, context=self._units_of(context), **options)
+        units: Any = self.units
+        return drawn if units == "words" else [join_units(text.split(" "), units) for text in drawn]
+
+    def _units_of(self, context: str | Sequence[str]) -> Sequence[str]:
+        units: Any = self.units
+        return split_units(context, units) if isinstance(context, str) else context
 
     # ---- files ------------------------------------------------------------------------------------------------------
     def save(self, path: str | os.PathLike[str]) -> None:

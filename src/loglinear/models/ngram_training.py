@@ -1,8 +1,8 @@
 """From counted n-grams to a back-off model: what each estimator of LanguageModel does.
 
-Maximum entropy starts from Kneser-Ney: an interpolated Kneser-Ney model is of the form p(w | h) ~ exp(sum of theta) with
-theta(h, w) = log p(w | h) - log p(w | parent h) - log backoff(h) >= 0, so it lies inside the very set that nonnegative
-weights are chosen from, and a few steps from the optimum.
+Maximum entropy starts from Kneser-Ney: an interpolated Kneser-Ney model is of the form p(w | h) ~ exp(sum of theta)
+with theta(h, w) = log p(w | h) - log p(w | parent h) - log backoff(h) >= 0, so it lies inside the very set that
+nonnegative weights are chosen from, and a few steps from the optimum.
 """
 
 from __future__ import annotations
@@ -163,4 +163,5 @@ def train_maxent(
         {"ngrams": name, "order": n, "l1": float(a), "l2": float(b)}
         for name, n, a, b in zip(classes.names, classes.orders, by_class.l1, by_class.l2)
     ]
-    return MaxentFit(without_entries(model, keep), int(np.count_nonzero(keep)), solution, tuned, strengths)
+    small = without_entries(model, keep.view(np.uint8), n_threads=settings.n_threads)
+    return MaxentFit(small, int(np.count_nonzero(keep)), solution, tuned, strengths)
