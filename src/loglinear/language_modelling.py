@@ -6,9 +6,10 @@ becomes a Python object.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -54,6 +55,15 @@ def load_language_model(path: Source, n_threads: int | None = None) -> LanguageM
     return model
 
 
+def _units(model: LanguageModel) -> Units:
+    return cast(Units, model.units)  # checked when the model was trained
+
+
+def _reading(model: LanguageModel) -> dict[str, Any]:
+    """How text for a model is read."""
+    return {"units": model.units, "reserved": model.reserved, "n_threads": model.n_threads}
+
+
 # ---- text ---------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Text:
@@ -67,9 +77,9 @@ class Text:
     @classmethod
     def read(cls, source: TextSource, like: LanguageModel) -> Text:
         """Read text in the units of a model."""
-        sentences, words = read_corpus(source, units=like.units, reserved=like.reserved, n_threads=like.n_threads)
-        name = name_of(source) if isinstance(source, str) else "the text"
-        return cls(name, like.units, sentences, words)
+        sentences, words = read_corpus(source, **_reading(like))
+        name = name_of(source) if isinstance(source, (str, os.PathLike)) else "the text"
+        return cls(name, _units(like), sentences, words)
 
     def numbers_in(self, model: LanguageModel) -> np.ndarray:
         """The number of every distinct word in the vocabulary of the model, -1 where it is not there."""
@@ -113,9 +123,7 @@ def _numbers_in(known: WordVocabulary, words: WordVocabulary) -> np.ndarray:
 
 def evaluate_text(model: LanguageModel, source: TextSource) -> tuple[TextScore, UnknownWords | None]:
     """What the model says of a text, and which words of it are unknown."""
-    sentences, _ = read_corpus(
-        source, vocabulary=model.vocabulary_, units=model.units, reserved=model.reserved, n_threads=model.n_threads
-    )
+    sentences, _ = read_corpus(source, vocabulary=model.vocabulary_, **_reading(model))
     return model.evaluate(sentences), sentences.unknown
 
 
@@ -143,8 +151,7 @@ def _scored_blocks(model: LanguageModel, source: Source, block: int) -> Iterator
             if text:
                 yield text, model.queries_.score_lines(text)
         return
-    options: dict[str, Any] = {"units": model.units, "reserved": model.reserved, "n_threads": model.n_threads}
-    for piece in iter_corpus(source, model.vocabulary_, block, **options):
+    for piece in iter_corpus(source, model.vocabulary_, block, **_reading(model)):
         yield piece.text, model.queries_.score_sentences(piece.sentences)
 
 
@@ -165,7 +172,7 @@ def _chosen_lines(text: bytes, chosen: np.ndarray) -> bytes:
 # ---- the next word --------------------------------------------------------------------------------------------------
 def next_words(model: LanguageModel, context: str = "", k: int = 10) -> list[tuple[str, float]]:
     """The k most probable units after a context, with their probabilities."""
-    return model.queries_.top(split_units(context, model.units), k)
+    return model.queries_.top(split_units(context, _units(model)), k)
 
 
 def generate(
@@ -179,11 +186,11 @@ def generate(
     random_state: int | None = None,
 ) -> list[str]:
     """Sentences drawn from the model, each beginning with the context."""
-    begin = split_units(context, model.units)
+    begin = split_units(context, _units(model))
     drawn = model.queries_.sample(
         n, max_length=max_length, random_state=random_state, temperature=temperature, context=begin, unknown=unknown
     )
-    return [join_units([*begin, *(text.split(" ") if text else [])], model.units) for text in drawn]
+    return [join_units([*begin, *(text.split(" ") if text else [])], _units(model)) for text in drawn]
 
 
 # ---- mixing -------------------------------------------------------------------------------------------------------

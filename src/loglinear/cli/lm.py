@@ -106,6 +106,13 @@ def train(
     memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Limit for counting, such as 4G; beyond it, use the disk.")
     ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop where the violation of optimality, or the decrease of the objective, is less, relatively.",
+            show_default="1e-5, 3e-5",
+        ),
+    ] = None,
     max_iterations: Annotated[int | None, typer.Option(help="Most solver steps.", show_default="200")] = None,
     threads: Threads = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Print a line per step on stderr.")] = False,
@@ -121,7 +128,7 @@ def train(
         "prune": None if prune is None else tuple(_numbers("prune", prune + ",0", int)[:-1]),
         "prune_entropy": prune_entropy, "k": add_k, "vocabulary": vocab, "min_word_count": min_word_count,
         "max_words": max_words, "unknown": unknown, "units": units, "reserved": reserved, "base": base,
-        "memory": memory, "max_iterations": max_iterations, "n_threads": threads, "verbose": 1 if verbose else None,
+        "memory": memory, "tolerance": tolerance, "decrease_tolerance": tolerance, "max_iterations": max_iterations, "n_threads": threads, "verbose": 1 if verbose else None,
     }  # fmt: skip
 
     from loglinear.language_modelling import make_language_model

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loglinear.data.sentences import UnknownWords
@@ -171,7 +171,7 @@ def hit_table(score: TextScore) -> Table:
 
 
 # ---- mixtures -------------------------------------------------------------------------------------------------------
-def mixture_table(names: Sequence[str], weights: Sequence[float], perplexities: dict[str, Sequence[float]]) -> Table:
+def mixture_table(names: Sequence[str], weights: Sequence[float], perplexities: Mapping[str, Sequence[float]]) -> Table:
     """A row per model and one for the mixture; ``perplexities``: by text, of the mixture and then of the models."""
     columns = ("model", "weight", *(f"perplexity on {text}" for text in perplexities))
     rows = [(name, w, *(p[i] for p in perplexities.values())) for i, (name, w) in enumerate(zip(names, weights), 1)]
