@@ -150,6 +150,7 @@ def train_maxent(
             by_class,
             loss.on(validation),
             start,
+            fixed=[0, len(classes.orders)],  # the unigrams' ridge would learn what the validation text is about
             solver=settings.solver,
             solver_options=settings.solver_options,
             n_threads=settings.n_threads,
