@@ -192,16 +192,19 @@ void bind_query(nb::module_& m) {
         return to_tuple(std::move(scores));
       }, nb::arg("pool"), nb::arg("text").noconvert(), "as score_batch, for every line")
       .def("score_sentences", [](const BoundQueries& q, ThreadPool& pool, In<std::uint32_t> words,
-                                 In<std::int64_t> sentence_ptr, std::optional<Out<double>> tokens) {
+                                 In<std::int64_t> sentence_ptr, std::optional<Out<double>> tokens,
+                                 std::optional<Out<std::uint8_t>> lengths) {
         SentenceScores scores;
         {
           nb::gil_scoped_release release;
           scores = score_sentences(pool, q.model.automaton, q.model.unknown, view(words), view(sentence_ptr),
-                                   tokens ? view(*tokens) : std::span<double>{});
+                                   tokens ? view(*tokens) : std::span<double>{},
+                                   lengths ? view(*lengths) : std::span<std::uint8_t>{});
         }
         return to_tuple(std::move(scores));
       }, nb::arg("pool"), nb::arg("words").noconvert(), nb::arg("sentence_ptr").noconvert(),
-           nb::arg("tokens").noconvert().none() = nb::none(), "as score_batch; tokens: [n_words + n_sentences]")
+           nb::arg("tokens").noconvert().none() = nb::none(), nb::arg("lengths").noconvert().none() = nb::none(),
+           "as score_batch; tokens and lengths of n-grams found: [n_words + n_sentences]")
       .def("begin", [](const BoundQueries& q, QueryState& state) { state.context = q.model.automaton.begin; },
            nb::arg("state"))
       .def("empty", [](const BoundQueries&, QueryState& state) { state.context = 0; }, nb::arg("state"))

@@ -19,7 +19,8 @@ using Hits = std::array<std::int64_t, kHighestOrder>;
 struct Target {
   double *log_probability, *unknown_log_probability;  // of the first sentence of the run
   std::int64_t* n_unknown;
-  double* tokens;  // of the first token; null where they are not asked for
+  double* tokens;         // of the first token; null where they are not asked for
+  std::uint8_t* lengths;  // likewise
 };
 
 struct Lane {
@@ -32,6 +33,7 @@ struct Lane {
   std::int64_t n_unknown;
   std::size_t sentence;
   double* token;
+  std::uint8_t* length;
 };
 
 // A run of sentences: sentence i is words[ptr[i], ptr[i + 1]).
@@ -63,7 +65,9 @@ class Run {
       lane.at = words_ + ptr_[i], lane.end = words_ + ptr_[i + 1];
       lane.finish = boundaries_.end;
       lane.context = boundaries_.begin ? a_.begin : 0;
-      if (target_.tokens) lane.token = target_.tokens + (ptr_[i] - ptr_[0]) + static_cast<std::ptrdiff_t>(i);
+      const std::ptrdiff_t place = (ptr_[i] - ptr_[0]) + static_cast<std::ptrdiff_t>(i);
+      if (target_.tokens) lane.token = target_.tokens + place;
+      if (target_.lengths) lane.length = target_.lengths + place;
       if (advance(lane)) return true;
     }
     return false;
@@ -105,6 +109,7 @@ class Run {
     lane.sum += p;
     if (lane.word == unknown_) lane.unknown_sum += p, ++lane.n_unknown;
     if (lane.token) *lane.token++ = p;
+    if (lane.length) *lane.length++ = static_cast<std::uint8_t>(a_.length(lane.context) + 1);
     ++hits_[a_.length(lane.context)];
     lane.context = e->next;
     return advance(lane);
@@ -127,9 +132,10 @@ SentenceScores empty_scores(std::size_t n, std::size_t order) {
           std::vector<std::int64_t>(order)};
 }
 
-Target target_of(SentenceScores& scores, std::size_t first, double* tokens = nullptr) {
+Target target_of(SentenceScores& scores, std::size_t first, double* tokens = nullptr,
+                 std::uint8_t* lengths = nullptr) {
   return {scores.log_probability.data() + first, scores.unknown_log_probability.data() + first,
-          scores.n_unknown.data() + first, tokens};
+          scores.n_unknown.data() + first, tokens, lengths};
 }
 
 void add_hits(const std::vector<Hits>& parts, SentenceScores& scores) {
@@ -212,13 +218,13 @@ class TextRun {
 
 SentenceScores score_sentences(ThreadPool& pool, const BackoffAutomaton& automaton, std::uint32_t unknown,
                                std::span<const std::uint32_t> words, std::span<const std::int64_t> sentence_ptr,
-                               std::span<double> tokens) {
+                               std::span<double> tokens, std::span<std::uint8_t> lengths) {
   if (sentence_ptr.empty() || sentence_ptr.front() != 0 ||
       sentence_ptr.back() != static_cast<std::int64_t>(words.size()) ||
       !std::is_sorted(sentence_ptr.begin(), sentence_ptr.end()))
     throw InvalidInput("sentences: sentence_ptr must rise from 0 to the number of words");
   const std::size_t n = sentence_ptr.size() - 1;
-  if (!tokens.empty() && tokens.size() != words.size() + n)
+  if ((!tokens.empty() && tokens.size() != words.size() + n) || (!lengths.empty() && lengths.size() != words.size() + n))
     throw InvalidInput("sentences: there must be room for one number per word and sentence");
   parallel_for(pool, words.size(), kVectorChunk, [&](std::size_t begin, std::size_t end) {
     if (std::any_of(words.begin() + begin, words.begin() + end, [&](auto w) { return w >= automaton.n_words; }))
@@ -230,9 +236,10 @@ SentenceScores score_sentences(ThreadPool& pool, const BackoffAutomaton& automat
   std::vector<Hits> hits(cuts.size() - 1, Hits{});
   pool.run(hits.size(), [&](std::size_t chunk) {
     const std::size_t first = cuts[chunk], last = cuts[chunk + 1];
-    double* const out = tokens.empty() ? nullptr : tokens.data() + static_cast<std::size_t>(sentence_ptr[first]) + first;
-    Run(automaton, unknown, words.data(), sentence_ptr.data() + first, last - first, {}, target_of(scores, first, out),
-        hits[chunk])
+    const std::size_t place = static_cast<std::size_t>(sentence_ptr[first]) + first;
+    const Target target = target_of(scores, first, tokens.empty() ? nullptr : tokens.data() + place,
+                                    lengths.empty() ? nullptr : lengths.data() + place);
+    Run(automaton, unknown, words.data(), sentence_ptr.data() + first, last - first, {}, target, hits[chunk])
         .score();
     for (std::size_t i = first; i < last; ++i) scores.n_words[i] = static_cast<std::int64_t>(length(i));
   });
@@ -286,32 +293,49 @@ std::uint32_t number_of(const QueryModel& model, std::string_view word, std::siz
   return id < 0 ? model.unknown : static_cast<std::uint32_t>(id);
 }
 
+namespace {
+
+// token(number) for every word of a text, and for </s>. All words are looked up before the first is scored, since those
+// waits for memory overlap and those of the automaton do not.
+template <class Token>
+void for_each_token(const QueryModel& model, std::string_view text, bool end, Token token) {
+  std::vector<std::string_view> words;
+  words.reserve(text.size() / 4 + 1);
+  split_words(text.data(), text.data() + text.size(), [&](std::string_view word) { words.push_back(word); });
+  std::vector<std::uint32_t> numbers;
+  numbers.reserve(words.size());
+  model.words.find_each(
+      words.size(), [&](std::size_t i) { return words[i]; },
+      [&](std::int32_t id) {
+        if (id < 0 && model.unknown == kBlank) refuse(words[numbers.size()], numbers.size(), "");
+        numbers.push_back(id < 0 ? model.unknown : static_cast<std::uint32_t>(id));
+        __builtin_prefetch(&model.automaton.entries[numbers.back()]);
+      });
+  for (const std::uint32_t number : numbers) token(number);
+  if (end) token(0);
+}
+
+}  // namespace
+
 std::vector<TokenScore> score_tokens(const QueryModel& model, std::string_view text, std::uint32_t& state, bool end) {
   std::vector<TokenScore> scores;
-  const auto token = [&](std::uint32_t word) {
+  for_each_token(model, text, end, [&](std::uint32_t word) {
     const BackoffAutomaton::Step s = model.automaton.step(state, word);
     const auto length = static_cast<std::uint32_t>(model.automaton.length(s.context) + 1);
     scores.push_back({s.log_probability, length, word == model.unknown});
     state = s.next;
-  };
-  split_words(text.data(), text.data() + text.size(),
-              [&](std::string_view word) { token(number_of(model, word, scores.size())); });
-  if (end) token(0);
+  });
   return scores;
 }
 
 double score_text(const QueryModel& model, std::string_view text, Boundaries boundaries) {
   std::uint32_t state = boundaries.begin ? model.automaton.begin : 0;
   double sum = 0.0;
-  std::size_t place = 0;
-  const auto token = [&](std::uint32_t word) {
+  for_each_token(model, text, boundaries.end, [&](std::uint32_t word) {
     const BackoffAutomaton::Step s = model.automaton.step(state, word);
     sum += s.log_probability;
     state = s.next;
-  };
-  split_words(text.data(), text.data() + text.size(),
-              [&](std::string_view word) { token(number_of(model, word, place++)); });
-  if (boundaries.end) token(0);
+  });
   return sum;
 }
 

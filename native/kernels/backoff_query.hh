@@ -34,10 +34,10 @@ struct SentenceScores {
 };
 
 // Sentence i is words[sentence_ptr[i], sentence_ptr[i + 1]). Where `tokens` is not empty it gets the log-probability of
-// every token, the ends of sentences included: [n_tokens + n_sentences].
+// every token, the ends of sentences included: [n_tokens + n_sentences]; `lengths` likewise that of the n-gram found.
 SentenceScores score_sentences(ThreadPool& pool, const BackoffAutomaton& automaton, std::uint32_t unknown,
                                std::span<const std::uint32_t> words, std::span<const std::int64_t> sentence_ptr,
-                               std::span<double> tokens = {});
+                               std::span<double> tokens = {}, std::span<std::uint8_t> lengths = {});
 
 // Texts to be split at ASCII blanks, each a sentence. Words that are not in the vocabulary count as <unk>; where there is
 // none, InvalidInput names the word and its place.

@@ -486,8 +486,10 @@ class BackoffQueries:
     def score_lines(self, pool: ThreadPool, text: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]) -> tuple:
         """as score_batch, for every line"""
 
-    def score_sentences(self, pool: ThreadPool, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], tokens: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None = None) -> tuple:
-        """as score_batch; tokens: [n_words + n_sentences]"""
+    def score_sentences(self, pool: ThreadPool, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], tokens: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None = None, lengths: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu')] | None = None) -> tuple:
+        """
+        as score_batch; tokens and lengths of n-grams found: [n_words + n_sentences]
+        """
 
     def begin(self, state: QueryState) -> None: ...
 

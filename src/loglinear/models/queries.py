@@ -213,14 +213,23 @@ class NgramQueries:
         self._scored(sentences, tokens)
         return tokens
 
-    def _scored(self, sentences: Sentences, tokens: FloatArray | None) -> SentenceScores:
+    def token_scores(self, sentences: Sentences) -> tuple[FloatArray, NDArray[np.uint8]]:
+        """The same, and the length of the n-gram that each was found as."""
+        tokens = np.empty(sentences.n_tokens + sentences.n_sentences)
+        lengths = np.empty(tokens.size, dtype=np.uint8)
+        self._scored(sentences, tokens, lengths)
+        return tokens, lengths
+
+    def _scored(
+        self, sentences: Sentences, tokens: FloatArray | None, lengths: NDArray[np.uint8] | None = None
+    ) -> SentenceScores:
         if sentences.n_words != self.vocabulary.n_words:
             raise IncompatibleError(
                 f"the sentences are numbered by a vocabulary of {sentences.n_words} words, the model's has "
                 f"{self.vocabulary.n_words}; encode them with the vocabulary of the model"
             )
         scores = self._native.score_sentences(
-            pool(self.n_threads), sentences.words, sentences.sentence_ptr, tokens
+            pool(self.n_threads), sentences.words, sentences.sentence_ptr, tokens, lengths
         )
         return SentenceScores(*scores)
 

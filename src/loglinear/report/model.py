@@ -10,12 +10,15 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from loglinear.errors import ModelFileError
-from loglinear.models import KINDS, Tagger, archive
+from loglinear.models import KINDS, LanguageModel, Tagger, archive
+from loglinear.models.language_model_file import KIND as LANGUAGE_MODEL
 from loglinear.models.tagger_file import KIND as TAGGER
 from loglinear.report.html import Section
+from loglinear.report.language_model import model_facts, model_sections
 from loglinear.report.tables import Table
 from loglinear.report.tagger import tagger_facts, tagger_sections
 
+_TABLES = ("tuning", "nonzero_weights", "strengths", "discounts", "n_ngrams", "counts")  # shown otherwise
 _LONGEST = 300  # characters of a setting; templates may be pages
 
 
@@ -74,7 +77,7 @@ class ModelDescription:
         ]
         settings = {**self.settings, **self.settings.get("parameters", {})}
         settings.pop("parameters", None)
-        training = {name: value for name, value in self.summary.items() if name not in ("tuning", "nonzero_weights")}
+        training = {name: value for name, value in self.summary.items() if name not in _TABLES}
         sections = [
             Section("File", tables=[Table(("", "value"), file)]),
             Section(
@@ -85,7 +88,7 @@ class ModelDescription:
                 tables=[Table(("", "value"), [(k.replace("_", " "), _text(v)) for k, v in training.items()])],
             ),
         ]
-        if "tuning" in self.summary:
+        if "tuning" in self.summary and self.kind != LANGUAGE_MODEL:
             rows = self.summary["tuning"]
             scores = ("score on dev",) if self.kind == TAGGER else ("held-out loss", "held-out accuracy")
             sections.append(Section("Tuning", tables=[Table(("strength", *scores), rows)]))
@@ -119,17 +122,20 @@ def describe_model(path: str | os.PathLike[str], top: int = 10) -> ModelDescript
         model = KINDS[found.kind].from_archive(found, path)
         if isinstance(model, Tagger):
             facts, more = tagger_facts(model, top), tagger_sections(model, top)
+        elif isinstance(model, LanguageModel):
+            facts, more = model_facts(model), model_sections(model, top, found.summary.get("tuning"))
         elif top > 0 and isinstance(model, HasTopFeatures):
             features = {str(label): pairs for label, pairs in model.top_features(top).items()}
     weights = found.arrays.get("weights", np.empty(0))
+    n_ngrams = sum(facts.get("ngrams", []))  # each has one weight, which is not zero
     return ModelDescription(
         path=os.fspath(path),
         kind=found.kind,
         version=found.version,
         settings=found.settings,
         summary=found.summary,
-        n_weights=int(weights.size),
-        n_nonzero=int(np.count_nonzero(weights)),
+        n_weights=int(weights.size) + n_ngrams,
+        n_nonzero=int(np.count_nonzero(weights)) + n_ngrams,
         file_bytes=Path(path).stat().st_size,
         intact=not damage,
         damage=damage,

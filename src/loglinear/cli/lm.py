@@ -1,0 +1,387 @@
+"""``loglinear lm``: train, evaluate, use, mix and compare n-gram language models."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from loglinear.cli import choices, console
+
+app = typer.Typer(
+    help="Train, evaluate, mix and compare n-gram language models: maximum entropy, Kneser-Ney and others.",
+    no_args_is_help=True,
+)
+
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file or an ARPA file.", show_default=False)]
+Output = Annotated[str, typer.Option("--output", "-o", metavar="MODEL", help="File to write.", show_default=False)]
+Threads = Annotated[int | None, typer.Option("--threads", help="Native threads.", show_default="all cores")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+_Number = TypeVar("_Number", int, float)
+
+
+def _numbers(option: str, text: str | None, kind: Callable[[str], _Number]) -> Any:
+    """None, a number, or a tuple of those that commas separate."""
+    if text is None:
+        return None
+    try:
+        values = tuple(kind(part) for part in text.split(","))
+    except ValueError:
+        what = "whole numbers" if kind is int else "numbers"
+        raise ValueError(f"--{option} takes {what} separated by commas, not {text!r}") from None
+    return values[0] if len(values) == 1 else values
+
+
+@app.command()
+@console.command
+def train(
+    corpus: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CORPUS...", help="Text, a sentence a line: files (plain, gzip or xz), or - for stdin.",
+            show_default=False,
+        ),
+    ],
+    output: Output,
+    order: Annotated[int, typer.Option(help="Longest n-gram.")] = 5,
+    estimator: Annotated[
+        str, typer.Option(metavar="maxent|kneser-ney|kneser-ney-single|witten-bell|add-k", help="How to estimate.")
+    ] = "maxent",
+    penalty: Annotated[
+        str | None,
+        typer.Option(
+            metavar="elastic_net|l1|l2|none|list", callback=choices.list_penalties, is_eager=True,
+            help="Of maxent; list: describe all.", show_default="elastic_net",
+        ),
+    ] = None,
+    strength: Annotated[
+        str | None,
+        typer.Option(
+            metavar="S|S2,S3,...|auto",
+            help="Weight of the penalty of maxent: one number, one per order from the second, or chosen by --tune.",
+            show_default="by order",
+        ),
+    ] = None,
+    l1_ratio: Annotated[
+        str | None, typer.Option(metavar="R|R2,R3,...", help="Share of l1 in the elastic net.", show_default="0.8")
+    ] = None,
+    tune: Annotated[
+        str | None, typer.Option(metavar="VALID", help="Choose the strengths of maxent on this held-out text.")
+    ] = None,
+    strength_classes: Annotated[
+        str | None, typer.Option(metavar="order|fine", help="N-grams that share a strength.", show_default="order")
+    ] = None,
+    signed: Annotated[
+        bool, typer.Option("--signed", help="Weights of maxent above unigrams may be negative.")
+    ] = False,
+    min_count: Annotated[
+        str | None,
+        typer.Option(metavar="N|N1,N2,...", help="Leave rarer n-grams out, by order (maxent).", show_default="1"),
+    ] = None,
+    prune: Annotated[
+        str | None,
+        typer.Option(metavar="N1,N2,...", help="Leave n-grams of at most this count out, by order (Kneser-Ney)."),
+    ] = None,
+    prune_entropy: Annotated[
+        float | None, typer.Option(help="Leave n-grams out whose loss raises perplexity by less, relatively.")
+    ] = None,
+    add_k: Annotated[float | None, typer.Option(help="What add-k adds to counts.", show_default="1")] = None,
+    vocab: Annotated[str | None, typer.Option(metavar="FILE", help="The words, one a line.")] = None,
+    min_word_count: Annotated[int, typer.Option(help="Rarer words are unknown.")] = 1,
+    max_words: Annotated[int | None, typer.Option(help="Keep the most frequent words.")] = None,
+    unknown: Annotated[
+        str, typer.Option(metavar="token|error", help="Words outside the vocabulary are <unk>, or refused.")
+    ] = "token",
+    units: Annotated[str, typer.Option(metavar="words|characters|bytes", help="What a token is.")] = "words",
+    reserved: Annotated[
+        str, typer.Option(metavar="error|skip", help="What to do with <s> and </s> inside text.")
+    ] = "error",
+    base: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Adapt this model: train the difference alone (maxent).")
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Limit for counting, such as 4G; beyond it, use the disk.")
+    ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop where the violation of optimality, or the decrease of the objective, is less, relatively.",
+            show_default="1e-5, 3e-5",
+        ),
+    ] = None,
+    max_iterations: Annotated[int | None, typer.Option(help="Most solver steps.", show_default="200")] = None,
+    threads: Threads = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print a line per step on stderr.")] = False,
+    json: Json = False,
+) -> None:  # fmt: skip
+    """Train a language model and save it. Ctrl-C stops early and saves the model trained so far."""
+    console.check_writable(output)
+    settings = {
+        "order": order, "estimator": estimator, "penalty": penalty,
+        "strength": strength if strength == "auto" else _numbers("strength", strength, float),
+        "l1_ratio": _numbers("l1-ratio", l1_ratio, float), "strength_classes": strength_classes,
+        "nonnegative": False if signed else None, "min_count": _numbers("min-count", min_count, int),
+        "prune": None if prune is None else tuple(_numbers("prune", prune + ",0", int)[:-1]),
+        "prune_entropy": prune_entropy, "k": add_k, "vocabulary": vocab, "min_word_count": min_word_count,
+        "max_words": max_words, "unknown": unknown, "units": units, "reserved": reserved, "base": base,
+        "memory": memory, "tolerance": tolerance, "decrease_tolerance": tolerance, "max_iterations": max_iterations, "n_threads": threads, "verbose": 1 if verbose else None,
+    }  # fmt: skip
+
+    from loglinear.language_modelling import make_language_model
+    from loglinear.report.language_model import training_facts, training_summary, training_tables
+
+    given = {name: value for name, value in settings.items() if value is not None}
+    model = make_language_model(given, tuned=tune is not None)
+    held_out = {} if tune is None else {"validation": _source(tune)}
+    model.fit([_source(path) for path in corpus], **held_out)
+    with console.naming(output):
+        model.save(output)
+    summary = training_summary(model, output)
+    if json:
+        console.print_json(summary)
+    else:
+        console.print_facts(training_facts(summary))
+        for table in training_tables(summary):
+            console.print_table(table)
+    if model.status_ == "interrupted":
+        console.note(f"interrupted: the model trained so far ({model.n_iter_} steps) is saved in {output}")
+        raise typer.Exit(console.INTERRUPTED)
+
+
+def _source(path: str) -> Any:
+    """A path, so that it is never taken for a sentence."""
+    return path if path == "-" else Path(path)
+
+
+def _load(path: str, threads: int | None) -> Any:
+    from loglinear.language_modelling import load_language_model
+
+    return load_language_model(path, threads)
+
+
+@app.command("eval")
+@console.command
+def evaluate(
+    model: Model,
+    test: Annotated[str, typer.Argument(metavar="TEST", help="Text, or - for stdin.", show_default=False)],
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Perplexity of a text, with and without its unknown words, and the orders of the n-grams found."""
+    from loglinear.language_modelling import evaluate_text
+    from loglinear.report.language_model import evaluation_dict, evaluation_facts, hit_table
+
+    score, unknown = evaluate_text(_load(model, threads), _source(test))
+    if json:
+        console.print_json(evaluation_dict(score, unknown))
+        return
+    console.print_facts(evaluation_facts(score, unknown))
+    console.print_table(hit_table(score))
+
+
+@app.command()
+@console.command
+def score(
+    model: Model,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Text, or - for stdin.")] = "-",
+    threshold: Annotated[
+        float | None, typer.Option(metavar="X", help="Print the lines themselves whose perplexity is at most X.")
+    ] = None,
+    threads: Threads = None,
+) -> None:
+    """For each line: log10 of its probability TAB tokens, the end included TAB perplexity."""
+    from loglinear.language_modelling import score_file
+
+    for text in score_file(_load(model, threads), file, threshold=threshold):
+        sys.stdout.buffer.write(text)
+        sys.stdout.buffer.flush()
+
+
+@app.command("export")
+@console.command
+def export_arpa(
+    model: Model,
+    output: Annotated[str, typer.Argument(metavar="OUT", help="ARPA file; .gz compresses.", show_default=False)],
+    full_precision: Annotated[bool, typer.Option("--full-precision", help="All digits instead of seven.")] = False,
+    threads: Threads = None,
+) -> None:
+    """Write a model as ARPA, which decoders and other tools read; the probabilities are the same."""
+    console.check_writable(output)
+    found = _load(model, threads)
+    with console.naming(output):
+        found.to_arpa(output, full_precision=full_precision)
+
+
+@app.command("import")
+@console.command
+def import_arpa(
+    arpa: Annotated[
+        str, typer.Argument(metavar="ARPA", help="ARPA file (plain, gzip or xz), or - for stdin.", show_default=False)
+    ],
+    output: Output,
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Make a model file of an ARPA file; it is opened in no time, by mapping."""
+    console.check_writable(output)
+
+    from loglinear.models import LanguageModel
+    from loglinear.report.language_model import model_facts
+
+    model = LanguageModel.from_arpa(arpa, n_threads=threads)
+    with console.naming(output):
+        model.save(output)
+    _print_model(model_facts(model), output, json)
+
+
+def _print_model(facts: dict[str, Any], path: str, as_json: bool) -> None:
+    if as_json:
+        console.print_json({"model": path, **facts})
+        return
+    console.print_facts(
+        [
+            ("order", facts["order"]),
+            ("words", f"{facts['words']:,} ({'open' if facts['open'] else 'closed'} vocabulary)"),
+            ("n-grams", " + ".join(f"{n:,}" for n in facts["ngrams"])),
+            ("model", path),
+        ]
+    )
+
+
+@app.command()
+@console.command
+def mix(
+    models: Annotated[list[str], typer.Argument(metavar="MODEL MODEL...", help="Two or more.", show_default=False)],
+    tune: Annotated[
+        str | None, typer.Option(metavar="VALID", help="Weights under which this held-out text is likeliest.")
+    ] = None,
+    weights: Annotated[str | None, typer.Option(metavar="W,W,...", help="The weights; they sum to one.")] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="MODEL", help="Merge the models into one file.")
+    ] = None,
+    static: Annotated[
+        bool, typer.Option("--static", help="Also print the perplexity of the merged model; with -o always.")
+    ] = False,
+    test: Annotated[str | None, typer.Option(metavar="TEST", help="Text to print the perplexity of.")] = None,
+    union: Annotated[bool, typer.Option("--union", help="The models may have different vocabularies.")] = False,
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Interpolate models linearly: p = sum of weight x p of each.
+
+    Of a background model and one of the text in hand this is MAP adaptation.
+    """
+    if output is not None:
+        console.check_writable(output)
+    values = _numbers("weights", weights, float)
+
+    from loglinear.language_modelling import Text
+    from loglinear.language_modelling import mix as make_mixture
+
+    parts = [_load(path, threads) for path in models]
+    texts = {path: Text.read(_source(path), parts[0]) for path in (tune, test) if path is not None}
+    given = (values,) if isinstance(values, float) else values
+    mixture = make_mixture(parts, weights=given, tune=None if tune is None else texts[tune], union=union)
+    perplexities = {path: mixture.perplexities(text) for path, text in texts.items()}
+    merged: Any = mixture.merged() if static or output is not None else None
+    if output is not None:
+        with console.naming(output):
+            merged.save(output)
+    merged_perplexities = {path: merged.perplexity(text.numbered_for(merged)) for path, text in texts.items() if merged}
+    if json:
+        console.print_json(
+            {
+                "models": models, "weights": mixture.weights, "output": output,
+                "perplexities": {p: {"mixture": v[0], "models": v[1:]} for p, v in perplexities.items()},
+                "merged": merged_perplexities,
+            }
+        )  # fmt: skip
+        return
+    from loglinear.report.language_model import mixture_table
+
+    console.print_table(mixture_table(models, mixture.weights, perplexities))
+    for path, value in merged_perplexities.items():
+        print(f"perplexity of the merged model on {path}: {value:.4f}")
+    if output is not None:
+        print(f"merged into {output}")
+
+
+@app.command("next")
+@console.command
+def next_word(
+    model: Model,
+    context: Annotated[
+        list[str] | None, typer.Argument(metavar="CONTEXT...", help="Words that begin the sentence.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", help="How many.")] = 10,
+    json: Json = False,
+) -> None:
+    """The most probable next words, with their probabilities."""
+    from loglinear.language_modelling import next_words
+
+    found = next_words(_load(model, None), " ".join(context or []), k)
+    if json:
+        console.print_json([{"word": word, "probability": p} for word, p in found])
+        return
+    from loglinear.report.tables import plain_line
+
+    for word, p in found:
+        print(f"{plain_line(word)}\t{p:.6g}")
+
+
+@app.command()
+@console.command
+def generate(
+    model: Model,
+    n: Annotated[int, typer.Option("-n", help="How many sentences.")] = 5,
+    temperature: Annotated[float, typer.Option(help="Below 1: what is probable; above: what is not.")] = 1.0,
+    max_length: Annotated[int, typer.Option(help="Most words of a sentence.")] = 100,
+    context: Annotated[str, typer.Option(help="Words that every sentence begins with.")] = "",
+    unknown: Annotated[bool, typer.Option("--unknown/--no-unknown", help="Whether <unk> may be drawn.")] = True,
+    seed: Annotated[int | None, typer.Option(help="The same seed draws the same sentences.")] = None,
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Sentences drawn from the model, one a line."""
+    from loglinear.language_modelling import generate as draw
+
+    options: dict[str, Any] = {"temperature": temperature, "max_length": max_length, "context": context}
+    for text in draw(_load(model, threads), n, unknown=unknown, random_state=seed, **options):
+        if json:
+            console.print_json({"text": text})
+        else:
+            print(text)
+
+
+@app.command()
+@console.command
+def compare(
+    first: Annotated[str, typer.Argument(metavar="A", help="A model.", show_default=False)],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another.", show_default=False)],
+    test: Annotated[str, typer.Argument(metavar="TEST", help="Text, or - for stdin.", show_default=False)],
+    samples: Annotated[int, typer.Option(help="Samples of sentences, for the interval and the p-value.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 0,
+    top: Annotated[int, typer.Option(help="Words and sentences to show.")] = 10,
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """By how much and where two models differ on a text, and whether by chance."""
+    from loglinear.language_modelling import compare as compare_models
+
+    a, b = _load(first, threads), _load(second, threads)
+    found = compare_models(a, b, _source(test), n_samples=samples, random_state=seed, most=top)
+    if json:
+        console.print_json({"first": first, "second": second, **found.to_dict()})
+        return
+    from loglinear.report.language_model import comparison_facts, comparison_tables
+
+    names = [os.path.basename(path) for path in (first, second)]  # noqa: PTH119
+    if names[0] == names[1]:
+        names = [first, second]
+    console.print_facts(comparison_facts(found, *names))
+    for table in comparison_tables(found, *names):
+        console.print_table(table)

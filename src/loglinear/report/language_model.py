@@ -1,0 +1,216 @@
+"""What a language model is, how it was trained and how two of them differ, as facts and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loglinear.data.sentences import UnknownWords
+from loglinear.metrics.comparison import Comparison, Part
+from loglinear.metrics.perplexity import TextScore
+from loglinear.models import LanguageModel
+from loglinear.report.html import Section
+from loglinear.report.tables import Table, plain_line
+
+Facts = list[tuple[str, str]]
+_LONGEST = 90  # characters of a sentence in a table
+_MOST_STRENGTHS = 14
+
+
+# ---- a model --------------------------------------------------------------------------------------------------------
+def model_facts(model: LanguageModel) -> dict[str, Any]:
+    """What a model holds, as plain values."""
+    facts = {
+        "order": model.order_,
+        "estimator": model.estimator,
+        "units": model.units,
+        "words": model.vocabulary_.n_words,
+        "open": model.vocabulary_.is_open,
+        "ngrams": list(model.n_ngrams_),
+        "states": model.queries_.n_states,
+        "bytes": model.queries_.nbytes,
+    }
+    if hasattr(model, "counts_"):
+        facts["ngrams_counted"] = list(model.counts_)
+    return facts | _learnt(model, ("strengths", "discounts"))
+
+
+def _learnt(model: LanguageModel, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(model, name + "_") for name in names if hasattr(model, name + "_")}
+
+
+def model_sections(
+    model: LanguageModel, top: int = 10, tuning: Sequence[dict[str, Any]] | None = None
+) -> list[Section]:
+    """The same for people, with what tuning tried and the words that most probably begin a sentence."""
+    facts = model_facts(model)
+    tables = [_order_table(facts)]
+    if len(facts.get("strengths", [])) > facts["order"]:
+        tables.append(_class_table(facts["strengths"]))
+    if tuning:
+        tables.append(_tuning_table(tuning))
+    size = f"{facts['words']:,} words ({'open' if facts['open'] else 'closed'} vocabulary), {facts['bytes']:,} bytes"
+    sections = [Section("N-grams", [size + " of arrays for queries"], tables=tables)]
+    if top > 0:
+        words = [(word, p) for word, p in model.top("", top)]
+        sections.append(Section("First words", tables=[Table(("word", "probability"), words)]))
+    return sections
+
+
+# ---- training -------------------------------------------------------------------------------------------------------
+def training_summary(model: LanguageModel, path: str) -> dict[str, Any]:
+    """What was trained, as plain values."""
+    summary = {
+        "model": path,
+        "tokens": model.n_tokens_,
+        "words": model.vocabulary_.n_words,
+        "order": model.order_,
+        "estimator": model.estimator,
+        "ngrams_counted": list(model.counts_),
+        "ngrams": list(model.n_ngrams_),
+        "weights": int(model.n_weights_),
+        "status": model.status_,
+        "converged": bool(model.converged_),
+        "steps": model.n_iter_,
+        "seconds": model.fit_seconds_,
+    }
+    learnt = ("objective", "violation", "solver", "strengths", "discounts", "tuning", "tuning_status", "stage_seconds")
+    return summary | _learnt(model, learnt)
+
+
+def training_facts(summary: dict[str, Any]) -> Facts:
+    """The summary for people."""
+    facts = [
+        ("tokens", f"{summary['tokens']:,} (ends of sentences included)"),
+        ("words", f"{summary['words']:,}"),
+        ("estimator", f"{summary['estimator']}, order {summary['order']}"),
+    ]
+    if "objective" in summary:
+        facts.append(("objective", f"{summary['objective']:.8g} ({summary['status']})"))
+        facts.append(("steps", f"{summary['steps']:,}"))
+        if "tuning_status" in summary:
+            facts.append(("tuning", summary["tuning_status"]))
+        facts.append(("weights kept", f"{summary['weights']:,} of {sum(summary['ngrams_counted']):,}"))
+    for stage, seconds in summary.get("stage_seconds", {}).items():
+        facts.append((f"seconds {stage}", f"{seconds:.2f}"))
+    return [*facts, ("seconds", f"{summary['seconds']:.2f}"), ("model", summary["model"])]
+
+
+def training_tables(summary: dict[str, Any]) -> list[Table]:
+    """N-grams by order; strengths or discounts; what tuning tried."""
+    return [
+        *([_tuning_table(summary["tuning"])] if "tuning" in summary else []),
+        _order_table(summary),
+        *([_class_table(summary["strengths"])] if len(summary.get("strengths", [])) > summary["order"] else []),
+    ]
+
+
+def _order_table(summary: dict[str, Any]) -> Table:
+    columns, rows = ["order", "n-grams"], [[n, kept] for n, kept in enumerate(summary["ngrams"], 1)]
+    if len(summary.get("ngrams_counted", [])) == len(rows):
+        columns.append("counted")
+        rows = [[*row, counted] for row, counted in zip(rows, summary["ngrams_counted"])]
+    classes = summary.get("strengths", [])
+    if len(classes) == len(rows):
+        columns += ["l1", "l2"]
+        rows = [[*row, c["l1"], c["l2"]] for row, c in zip(rows, classes)]
+    if "discounts" in summary:
+        columns.append("discounts")
+        rows = [[*row, str(d)] for row, d in zip(rows, summary["discounts"])]
+    return Table(columns, rows)
+
+
+def _class_table(classes: Sequence[dict[str, Any]]) -> Table:
+    return Table(("n-grams", "l1", "l2"), [(c["ngrams"], c["l1"], c["l2"]) for c in classes], "Strengths by class")
+
+
+def _tuning_table(trials: Sequence[dict[str, Any]]) -> Table:
+    """Held-out perplexity at every choice of strengths, which are shown while they fit a line."""
+    few = len(trials[0]["strengths"]) <= _MOST_STRENGTHS
+    columns, rows = ["trial", "held-out perplexity", "better", "seconds"], []
+    for i, t in enumerate(trials, 1):
+        rows.append([i, t["perplexity"], "yes" if t["accepted"] else "", f"{t['seconds']:.1f}"])
+        if few:
+            rows[-1].insert(1, " ".join(f"{s:.3g}" for s in t["strengths"]))
+    if few:
+        columns.insert(1, "strengths: l1 by order, l2 by order")
+    return Table(columns, rows, "Strengths tried", "" if few else "--json has the strengths of every trial")
+
+
+# ---- evaluation -----------------------------------------------------------------------------------------------------
+def evaluation_facts(score: TextScore, unknown: UnknownWords | None) -> Facts:
+    """Perplexities and what is unknown."""
+    facts = [
+        ("sentences", f"{score.n_sentences:,}"),
+        ("tokens", f"{score.n_tokens:,} (ends of sentences included)"),
+        ("perplexity", f"{score.perplexity:.4f}"),
+        ("without unknown words", f"{score.perplexity_without_unknown:.4f}"),
+        ("unknown words", f"{score.n_unknown:,} ({score.n_unknown / max(score.n_words, 1):.2%} of the words)"),
+    ]
+    if unknown is not None and unknown.examples:
+        told = ", ".join(f"{plain_line(word)} (line {line})" for word, _, line in unknown.examples)
+        facts.append(("for instance", told))
+    return facts
+
+
+def evaluation_dict(score: TextScore, unknown: UnknownWords | None) -> dict[str, Any]:
+    """The same as plain values."""
+    found = score.as_dict()
+    if unknown is not None:
+        found["unknown_types"] = unknown.n_types
+        found["unknown_examples"] = [
+            {"word": word, "source": source, "line": line} for word, source, line in unknown.examples
+        ]
+    return found
+
+
+def hit_table(score: TextScore) -> Table:
+    """Tokens by the length of the n-gram that was found."""
+    rows = [(n, hits, f"{hits / score.n_tokens:.2%}") for n, hits in enumerate(score.hits, 1)]
+    return Table(("order hit", "tokens", "share"), rows)
+
+
+# ---- mixtures -------------------------------------------------------------------------------------------------------
+def mixture_table(names: Sequence[str], weights: Sequence[float], perplexities: Mapping[str, Sequence[float]]) -> Table:
+    """A row per model and one for the mixture; ``perplexities``: by text, of the mixture and then of the models."""
+    columns = ("model", "weight", *(f"perplexity on {text}" for text in perplexities))
+    rows = [(name, w, *(p[i] for p in perplexities.values())) for i, (name, w) in enumerate(zip(names, weights), 1)]
+    return Table(columns, [*rows, ("mixture", float(sum(weights)), *(p[0] for p in perplexities.values()))])
+
+
+# ---- comparisons ----------------------------------------------------------------------------------------------------
+def comparison_facts(found: Comparison, first: str, second: str) -> Facts:
+    """How much two models differ."""
+    low, high = found.interval
+    better = second if found.difference < 0 else first
+    verdict = f"{better} is better" if found.p_value < 0.05 else "this may be chance"
+    return [
+        ("sentences", f"{found.n_sentences:,}"),
+        ("tokens", f"{found.n_tokens:,} (ends of sentences included)"),
+        (f"perplexity of {first}", f"{found.perplexity_first:.4f}"),
+        (f"perplexity of {second}", f"{found.perplexity_second:.4f}"),
+        ("difference", f"{found.difference:+.4f} (95%: {low:+.4f} to {high:+.4f})"),
+        ("p-value", f"{found.p_value:.4g} ({found.n_samples:,} samples of sentences): {verdict}"),
+    ]
+
+
+def comparison_tables(found: Comparison, first: str, second: str) -> list[Table]:
+    """Where two models differ."""
+    note = f"gain: log-probability by {second} minus that by {first}, in nats"
+    return [
+        _parts(found.bands, "word occurs in the text", "By frequency"),
+        _parts(found.orders_first, "n-gram found", f"By order hit in {first}"),
+        _parts(found.orders_second, "n-gram found", f"By order hit in {second}"),
+        _parts(found.words, "word", "Words"),
+        _parts(found.sentences, "sentence", "Sentences", note),
+    ]
+
+
+def _parts(parts: Sequence[Part], what: str, title: str, note: str = "") -> Table:
+    columns = (what, "tokens", "perplexity of the first", "of the second", "gain")
+    rows = [(_short(p.name), p.n_tokens, p.perplexity_first, p.perplexity_second, p.difference) for p in parts]
+    return Table(columns, rows, title, note)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + " ..."
