@@ -41,6 +41,9 @@ def run(command: Sequence[str | Path], limit: float, *, text: Path | None = None
         timer.start()
         try:
             _, status, usage = os.wait4(process.pid, 0)
+        except BaseException:  # Ctrl-C: nobody is left behind
+            process.kill()
+            raise
         finally:
             timer.cancel()
         seconds = time.perf_counter() - start
