@@ -9,7 +9,7 @@ NATIVE := $(shell find native -type f 2>/dev/null)
 demo: $(VENV)/installed
 	$(BIN)/loglinear demo
 
-test: $(VENV)/installed native-tests
+test: $(VENV)/installed $(VENV)/kenlm native-tests
 	$(BIN)/python -m pytest
 
 bench: $(VENV)/bench
@@ -47,6 +47,13 @@ $(VENV)/tools:
 
 $(VENV)/installed: $(VENV)/tools pyproject.toml CMakeLists.txt $(NATIVE)
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation -e ".[test]"
+	@touch $@
+
+# The package that loglinear.kenlm is compared with. It is compiled from source, in a minute or two.
+$(VENV)/kenlm: $(VENV)/tools
+	@$(BIN)/python -c "import kenlm" 2>/dev/null \
+	  || $(BIN)/python -m pip install -q --disable-pip-version-check "kenlm>=0.3" \
+	  || echo "kenlm could not be compiled: the tests that compare with it are skipped"
 	@touch $@
 
 $(VENV)/bench: $(VENV)/installed

@@ -152,6 +152,16 @@ def test_a_closed_vocabulary_names_the_unknown_word(tmp_path):
         kenlm.Model(path).score("w0 x")
 
 
+def test_a_language_model_of_ours_is_read(tmp_path):
+    from loglinear import LanguageModel
+
+    model = LanguageModel(order=3, estimator="kneser-ney").fit(["w1 w2 w3", "w1 w2", "w2 w3 w1"] * 3)
+    model.save(tmp_path / "model.ll")
+    read = kenlm.Model(tmp_path / "model.ll")
+    assert read.order == 3
+    assert read.score("w1 w2 w4") == model.queries_.score("w1 w2 w4")
+
+
 def test_a_model_of_another_kind_is_refused(tmp_path):
     from loglinear import MaxentClassifier
 

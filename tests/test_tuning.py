@@ -134,6 +134,18 @@ def test_bounds_hold():
     assert min(t.strengths[1] for t in tuned.history) >= 80.0 * (1 - 1e-12)
 
 
+def test_fixed_strengths_stay():
+    training, validation = dense_losses()
+    penalty = penalties.ByClass(classes_of(training), 0.1, [0.2, 1.0, 3.0], n_free=training.n_columns)
+    tuned = tune_strengths(training, penalty, validation, fixed=[1, 5], max_rounds=4)
+    moved = tuned.penalty.strengths != penalty.strengths
+    assert not moved[1]
+    assert not moved[5]
+    assert moved.any()
+    with pytest.raises(ValueError, match="nothing to tune"):
+        tune_strengths(training, penalty, validation, fixed=range(6))
+
+
 def test_stops_by_time_callback_and_ctrl_c():
     losses = text_losses()
     penalty = PENALTIES["by class"](losses[0], 4)

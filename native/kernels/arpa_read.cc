@@ -143,7 +143,8 @@ class Reader {
       sections_.emplace_back();
       sections_.back().promised = count;
     }
-    if (sections_.empty()) fail("the header lists no n-grams; expected lines 'ngram ORDER=COUNT' after \\data\\", end - 1);
+    if (sections_.empty())
+      fail("the header lists no n-grams; expected lines 'ngram ORDER=COUNT' after \\data\\", end - 1);
   }
 
   std::uint64_t number(std::string_view& line, const char* at) const {
@@ -187,7 +188,7 @@ class Reader {
   }
 
   // ---- lines -----------------------------------------------------------------------------------------------------
-  // A chunk's worth of body(line, row) in parallel; the first Fault thrown, in the order of the file, becomes the error.
+  // chunk_body(chunk) in parallel; the first Fault thrown, in the order of the file, becomes the error.
   template <class Chunk>
   void parse_chunks(const Section& section, Chunk chunk_body) {
     std::vector<std::optional<Fault>> faults(section.cuts.size() - 1);
@@ -361,7 +362,8 @@ class Reader {
       scatter(numbers.entry, values_[n - 1].log_probability, result.model.log_probability);
       scatter(numbers.context, values_[n - 1].log_backoff, result.model.log_backoff);
     }
-    for (std::size_t w = 0; w < begin_; ++w) result.words.push_back(w == 1 && words_[w] == "<UNK>" ? "<unk>" : words_[w]);
+    for (std::size_t w = 0; w < begin_; ++w)
+      result.words.push_back(w == 1 && words_[w] == "<UNK>" ? "<unk>" : words_[w]);
     return result;
   }
 

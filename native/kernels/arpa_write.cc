@@ -15,49 +15,79 @@ namespace {
 
 constexpr std::size_t kLinesInChunk = 1 << 14;
 
-// Beginnings and ends of n-grams that have no entry yet.
-class Demands {
- public:
-  Demands(const NgramShape& shape, std::span<const std::uint32_t> parents) : shape_(shape), parents_(parents) {
-    found.resize(shape.order);
-  }
+using Rows = std::vector<std::uint32_t>;  // n-grams of one order, one after another
 
-  // Contexts [begin, end) of length k and their entries.
-  void look(std::size_t k, std::uint32_t begin, std::uint32_t end) {
-    std::vector<std::uint32_t> words(k + 1);
-    for (std::uint32_t c = begin; c < end; ++c) {
-      std::uint32_t at = c;
-      for (std::size_t i = 0; i < k; ++i, at = parents_[at]) words[i] = shape_.context_word[at];
-      if (k >= 2) demand(words.data(), k);
-      std::uint32_t from = shape_.context_entry[parents_[c]];
-      if (k < 2) continue;  // unigrams are always there
-      for (std::uint32_t e = shape_.context_entry[c]; e < shape_.context_entry[c + 1]; ++e) {
-        words[k] = shape_.entry_word[e];
-        if (shape_.entry_after(from, parents_[c], words[k]) == kNowhere) demand(words.data() + 1, k);
-      }
+bool present(const NgramShape& shape, const std::uint32_t* words, std::size_t n) {
+  std::uint32_t at = 0;
+  for (std::size_t i = n - 1; i-- > 0 && at != kNowhere;) at = shape.child(at, words[i]);
+  return at != kNowhere && shape.entry(at, words[n - 1]) != kNowhere;
+}
+
+// N-grams of order k >= 2 that must have entries and have none: contexts [begin, end) of length k, as n-grams, and the
+// ends of their entries. Some are found more than once.
+Rows missing_from(const NgramShape& shape, std::span<const std::uint32_t> parents, std::size_t k, std::uint32_t begin,
+                  std::uint32_t end) {
+  Rows found, words(k + 1);
+  for (std::uint32_t c = begin; c < end; ++c) {
+    std::uint32_t at = c;
+    for (std::size_t i = 0; i < k; ++i, at = parents[at]) words[i] = shape.context_word[at];
+    if (!present(shape, words.data(), k)) found.insert(found.end(), words.begin(), words.end() - 1);
+    std::uint32_t from = shape.context_entry[parents[c]];
+    for (std::uint32_t e = shape.context_entry[c]; e < shape.context_entry[c + 1]; ++e) {
+      words[k] = shape.entry_word[e];
+      if (shape.entry_after(from, parents[c], words[k]) == kNowhere)
+        found.insert(found.end(), words.begin() + 1, words.end());
+    }
+  }
+  return found;
+}
+
+// The beginnings and ends, of order n, of n-grams of order n + 1 that have no entries.
+Rows missing_below(const NgramShape& shape, const Rows& longer, std::size_t n, std::size_t begin, std::size_t end) {
+  Rows found;
+  for (std::size_t r = begin; r < end; ++r)
+    for (const std::uint32_t* words : {longer.data() + r * (n + 1), longer.data() + r * (n + 1) + 1})
+      if (!present(shape, words, n)) found.insert(found.end(), words, words + n);
+  return found;
+}
+
+// Rows of one order, each once.
+class DistinctRows {
+ public:
+  explicit DistinctRows(std::size_t n) : n_(n) {}
+
+  void add(const Rows& rows) {
+    const std::size_t bytes = n_ * sizeof(std::uint32_t);
+    for (std::size_t at = 0; at < rows.size(); at += n_) {
+      const std::uint32_t* const row = rows.data() + at;
+      const auto next = static_cast<std::int32_t>(lines.size());
+      const auto same = [&](std::int32_t i) {
+        return std::memcmp(lines.words.data() + static_cast<std::size_t>(i) * n_, row, bytes) == 0;
+      };
+      const std::uint64_t hash = hash_bytes({reinterpret_cast<const char*>(row), bytes});
+      if (slots_.find_or_add(hash, next, same) != next) continue;
+      lines.words.insert(lines.words.end(), row, row + n_);
+      lines.kind.push_back(kEntry);
     }
   }
 
-  std::vector<NgramLines> found;  // [order]; an n-gram may be there more than once
+  NgramLines lines;
 
  private:
-  bool present(const std::uint32_t* words, std::size_t n) const {
-    std::uint32_t at = 0;
-    for (std::size_t i = n - 1; i-- > 0 && at != kNowhere;) at = shape_.child(at, words[i]);
-    return at != kNowhere && shape_.entry(at, words[n - 1]) != kNowhere;
-  }
-
-  void demand(const std::uint32_t* words, std::size_t n) {
-    if (n < 2 || present(words, n)) return;
-    found[n - 1].words.insert(found[n - 1].words.end(), words, words + n);
-    found[n - 1].kind.push_back(kEntry);
-    demand(words, n - 1);
-    demand(words + 1, n - 1);
-  }
-
-  const NgramShape& shape_;
-  std::span<const std::uint32_t> parents_;
+  std::size_t n_;
+  HashSlots slots_;
 };
+
+// find(begin, end) of pieces of [0, n), their rows added in order.
+template <class Find>
+void add_in_parallel(ThreadPool& pool, std::size_t n, DistinctRows& rows, Find find) {
+  std::vector<Rows> parts(chunk_count(n, 1 << 13));
+  pool.run(parts.size(), [&](std::size_t chunk) {
+    const Range r = chunk_range(n, 1 << 13, chunk);
+    parts[chunk] = find(r.begin, r.end);
+  });
+  for (const Rows& part : parts) rows.add(part);
+}
 
 bool can_be_written(std::string_view word) {
   static constexpr std::string_view kSeparators("\0\t\n\r ", 5);
@@ -76,21 +106,19 @@ OwnedBackoff closed(ThreadPool& pool, const BackoffArrays& model) {
   const NgramShape& shape = model.shape;
   const std::vector<std::uint32_t> parents = shape.parents();
   std::vector<NgramLines> missing(shape.order);
-  for (std::size_t k = 1; k < shape.order; ++k) {
+  for (std::size_t k = shape.order - 1; k >= 2; --k) {  // the longest first: they make shorter ones missing
+    DistinctRows rows(k);
     const auto first = static_cast<std::size_t>(shape.context_start[k]);
-    const std::size_t n = static_cast<std::size_t>(shape.context_start[k + 1]) - first;
-    std::vector<std::vector<NgramLines>> parts(chunk_count(n, 1 << 13));
-    pool.run(parts.size(), [&](std::size_t chunk) {
-      const Range r = chunk_range(n, 1 << 13, chunk);
-      Demands demands(shape, parents);
-      demands.look(k, static_cast<std::uint32_t>(first + r.begin), static_cast<std::uint32_t>(first + r.end));
-      parts[chunk] = std::move(demands.found);
+    add_in_parallel(pool, static_cast<std::size_t>(shape.context_start[k + 1]) - first, rows,
+                    [&](std::size_t begin, std::size_t end) {
+                      return missing_from(shape, parents, k, static_cast<std::uint32_t>(first + begin),
+                                          static_cast<std::uint32_t>(first + end));
+                    });
+    const NgramLines& longer = missing[k];
+    add_in_parallel(pool, longer.size(), rows, [&](std::size_t begin, std::size_t end) {
+      return missing_below(shape, longer.words, k, begin, end);
     });
-    for (const auto& part : parts)
-      for (std::size_t i = 0; i < part.size(); ++i) {
-        missing[i].words.insert(missing[i].words.end(), part[i].words.begin(), part[i].words.end());
-        missing[i].kind.insert(missing[i].kind.end(), part[i].kind.begin(), part[i].kind.end());
-      }
+    missing[k - 1] = std::move(rows.lines);
   }
   OwnedBackoff result;
   result.shape = unite(shape, place_lines(pool, shape.n_words, missing).shape);

@@ -95,6 +95,7 @@ struct BackoffAutomaton {
   Step step(std::uint32_t context, std::uint32_t word) const {
     double log_backoff = 0.0;
     for (;;) {
+      __builtin_prefetch(&contexts[contexts[context].parent]);  // where the word is not found it is needed next
       if (const AutomatonEntry* e = find(context, word, seek(context, word)))
         return {log_backoff + e->log_probability, e->next, context};
       log_backoff += contexts[context].log_backoff;

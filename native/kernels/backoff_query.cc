@@ -293,32 +293,49 @@ std::uint32_t number_of(const QueryModel& model, std::string_view word, std::siz
   return id < 0 ? model.unknown : static_cast<std::uint32_t>(id);
 }
 
+namespace {
+
+// token(number) for every word of a text, and for </s>. All words are looked up before the first is scored, since those
+// waits for memory overlap and those of the automaton do not.
+template <class Token>
+void for_each_token(const QueryModel& model, std::string_view text, bool end, Token token) {
+  std::vector<std::string_view> words;
+  words.reserve(text.size() / 4 + 1);
+  split_words(text.data(), text.data() + text.size(), [&](std::string_view word) { words.push_back(word); });
+  std::vector<std::uint32_t> numbers;
+  numbers.reserve(words.size());
+  model.words.find_each(
+      words.size(), [&](std::size_t i) { return words[i]; },
+      [&](std::int32_t id) {
+        if (id < 0 && model.unknown == kBlank) refuse(words[numbers.size()], numbers.size(), "");
+        numbers.push_back(id < 0 ? model.unknown : static_cast<std::uint32_t>(id));
+        __builtin_prefetch(&model.automaton.entries[numbers.back()]);
+      });
+  for (const std::uint32_t number : numbers) token(number);
+  if (end) token(0);
+}
+
+}  // namespace
+
 std::vector<TokenScore> score_tokens(const QueryModel& model, std::string_view text, std::uint32_t& state, bool end) {
   std::vector<TokenScore> scores;
-  const auto token = [&](std::uint32_t word) {
+  for_each_token(model, text, end, [&](std::uint32_t word) {
     const BackoffAutomaton::Step s = model.automaton.step(state, word);
     const auto length = static_cast<std::uint32_t>(model.automaton.length(s.context) + 1);
     scores.push_back({s.log_probability, length, word == model.unknown});
     state = s.next;
-  };
-  split_words(text.data(), text.data() + text.size(),
-              [&](std::string_view word) { token(number_of(model, word, scores.size())); });
-  if (end) token(0);
+  });
   return scores;
 }
 
 double score_text(const QueryModel& model, std::string_view text, Boundaries boundaries) {
   std::uint32_t state = boundaries.begin ? model.automaton.begin : 0;
   double sum = 0.0;
-  std::size_t place = 0;
-  const auto token = [&](std::uint32_t word) {
+  for_each_token(model, text, boundaries.end, [&](std::uint32_t word) {
     const BackoffAutomaton::Step s = model.automaton.step(state, word);
     sum += s.log_probability;
     state = s.next;
-  };
-  split_words(text.data(), text.data() + text.size(),
-              [&](std::string_view word) { token(number_of(model, word, place++)); });
-  if (boundaries.end) token(0);
+  });
   return sum;
 }
 

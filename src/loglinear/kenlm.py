@@ -1,6 +1,6 @@
 """The surface of the ``kenlm`` package, so that code written for it runs with ``from loglinear import kenlm``.
 
-``Model(path)`` reads ARPA files (plain, gzip, xz) and the model files of this package. What differs from the original:
+``Model(path)`` reads ARPA files (plain, gzip, xz) and files of ``LanguageModel``. What differs from the original:
 ``<s>`` inside a sentence is an unknown word; where the model has no ``<unk>``, an unknown word is refused by name, and
 the original gives it a probability of 10^-100; states cannot be carried from one model to another; KenLM's own binary
 files are not read. Beyond the original, a model is a ``loglinear.models.queries.NgramQueries``: batches, the next word,
@@ -53,7 +53,7 @@ class Model(NgramQueries):
             queries = _read(name)
         except (OSError, LoglinearError) as error:
             raise OSError(f"Cannot read model {name!r} ({error})") from error
-        self._adopt(queries.vocabulary, queries.arrays(), None)
+        vars(self).update(vars(queries))  # checked once, when read
 
     def __repr__(self) -> str:
         return f"<Model from {Path(os.fsdecode(self.path)).name}>"

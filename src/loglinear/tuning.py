@@ -21,11 +21,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from loglinear import solvers
 from loglinear.errors import IncompatibleError
@@ -64,6 +65,7 @@ class Tuned:
     weights: FloatArray
     history: list[Trial]
     status: str
+    result: Result  # of the training that gave the weights
 
     @property
     def best(self) -> Trial:
@@ -110,6 +112,7 @@ def tune_strengths(
     seconds: float | None = None,
     tolerance: float = 1e-5,
     bounds: tuple[float, float] = (1e-6, 1e6),
+    fixed: Sequence[int] = (),
     budget: Budget | None = None,
     n_threads: int | None = None,
     callback: Callable[[Trial], bool | None] | None = None,
@@ -117,7 +120,7 @@ def tune_strengths(
     """Minimise ``validation_loss`` over the strengths of ``penalty`` that are not zero, from those it has.
 
     ``tolerance``: stop when a round gains, or can hope to gain, less than this fraction of the validation loss.
-    ``seconds``: no round is begun that would probably end later. ``callback(trial)`` may return True to stop.
+    ``fixed``: numbers of strengths that stay as they are. ``seconds``: no round is begun that would probably end later. ``callback(trial)`` may return True to stop.
     Ctrl-C stops with the best so far.
     """
     if not isinstance(penalty, Tunable):
@@ -131,10 +134,12 @@ def tune_strengths(
         )
     if max_rounds < 0 or not tolerance >= 0 or not 0 < bounds[0] < bounds[1]:
         raise ValueError("max_rounds and tolerance must not be negative, and bounds must be positive and rise")
-    if not np.any(penalty.strengths > 0):
-        raise ValueError("all strengths are zero: there is nothing to tune; begin with a positive one")
+    free = penalty.strengths > 0
+    free[list(fixed)] = False
+    if not np.any(free):
+        raise ValueError("no strength is free and positive: there is nothing to tune; begin with a positive one")
     tuner = _Tuner(
-        loss, penalty, validation_loss, solver, dict(solver_options or {}), budget or Budget(), bounds, n_threads,
+        loss, penalty, validation_loss, free, solver, dict(solver_options or {}), budget or Budget(), bounds, n_threads,
         tolerance, seconds, callback,
     )  # fmt: skip
     return tuner.run(w0, max_rounds)
@@ -146,6 +151,7 @@ class _Tuner:
         loss: Loss,
         penalty: Tunable,
         validation_loss: Loss,
+        free: NDArray[np.bool_],
         solver: str | Solver,
         solver_options: dict[str, Any],
         budget: Budget,
@@ -158,7 +164,7 @@ class _Tuner:
         self.loss, self.penalty, self.validation_loss, self.n_threads = loss, penalty, validation_loss, n_threads
         self.solver, self.solver_options, self.budget = solver, solver_options, budget
         self.tolerance, self.seconds, self.callback = tolerance, seconds, callback
-        self.free = np.flatnonzero(penalty.strengths > 0)
+        self.free = np.flatnonzero(free)
         start = np.log(penalty.strengths[self.free])
         self.start = start
         self.low, self.high = np.minimum(start, math.log(bounds[0])), np.maximum(start, math.log(bounds[1]))
@@ -194,7 +200,8 @@ class _Tuner:
                 self.callback = None
                 self._record(self.best, True)
         status = self.status or "max_rounds reached"
-        return Tuned(self.best.objective.penalty, self.best.result.weights, self.history, status)
+        best = self.best
+        return Tuned(best.objective.penalty, best.result.weights, self.history, status, best.result)
 
     def _round(self, model: _Model) -> None:
         """One more trial, the best from now on if it is better; sets the status when it is time to stop."""

@@ -30,10 +30,12 @@ def test_the_quick_demonstration(tmp_path: Path) -> None:
     assert len(learnt) == 6
     assert decision[-1]["feature"] == "(all other features)"
     assert all(0 <= row["relative gap"] < 1e-6 for row in race)
-    check_taggers(*tables[4:])
+    check_taggers(*tables[4:7])
+    check_language_models(*tables[7:])
     text = page.read_text()
     assert "A race to the optimum" in text
     assert "A line with more than one reading" in text
+    assert "Longer contexts, lower perplexity" in text
 
 
 def check_taggers(comparison: list, learnt: list, readings: list) -> None:
@@ -51,6 +53,22 @@ def check_taggers(comparison: list, learnt: list, readings: list) -> None:
     probabilities = [float(readings[0][-1][f"reading {rank}"]) for rank in (1, 2, 3)]
     assert probabilities == sorted(probabilities, reverse=True)
     assert sum(probabilities) <= 1.0
+
+
+def check_language_models(comparison: list, said: list) -> None:
+    """Contexts help, penalties keep fewer n-grams than Kneser-Ney needs, and both know what comes next."""
+    (rows,), (words,) = comparison, said
+    found = {(row["estimator"], row["order"]): row for row in rows}
+    assert set(found) == {(name, n) for name in ("maxent", "kneser-ney") for n in range(1, 6)} | {
+        ("maxent, default strengths", 5)
+    }
+    for name in ("maxent", "kneser-ney"):
+        perplexity = [found[name, n]["test perplexity"] for n in (1, 2, 3)]
+        assert perplexity[0] > 2 * perplexity[1] > 2 * perplexity[2] > 2
+    assert found["maxent", 5]["n-grams kept"] < found["kneser-ney", 5]["n-grams kept"]
+    assert found["maxent", 5]["test perplexity"] < found["kneser-ney", 5]["test perplexity"]
+    assert all(row["seconds"] > 0 and row["file, MB"] > 0 for row in rows)
+    assert all(len(row["maxent"].split(", ")) >= 4 for row in words)
 
 
 def test_the_corpus_is_the_same_every_time_and_hides_the_answer() -> None:

@@ -48,7 +48,7 @@ def folder(tmp_path_factory):
 def experiments(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "experiments"))
     yield
-    for name in [name for name in sys.modules if name.startswith("m_estimation")]:
+    for name in [name for name in sys.modules if name.startswith(("m_estimation", "hierarchical_training"))]:
         del sys.modules[name]
 
 
@@ -112,3 +112,30 @@ def test_input_only_features_are_counted_and_expected(experiments, folder):
     unigrams = after.expectations[n:].max()
     assert unigrams < lengths.mean()
     assert more.score(corpus.test, more.solve(1.0).weights).f1 > 0
+
+
+def test_hierarchical_training(experiments, tmp_path, monkeypatch):
+    import hierarchical_training
+
+    rng = np.random.default_rng(0)
+    for _, path in hierarchical_training.CORPORA.values():
+        lines = [" ".join(f"w{k}" for k in rng.zipf(1.5, rng.integers(1, 9)) if k < 40) for _ in range(200)]
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_bytes(gzip.compress("\n".join([*lines, ""]).encode()))
+    monkeypatch.delenv("LOGLINEAR_DATA", raising=False)
+    output, raw = tmp_path / "results", tmp_path / "raw.json"
+    options = ["--minutes", "0.02", "--sampled", "20", "--output", str(output), "--json", str(raw)]
+    with pytest.raises(SystemExit, match="LOGLINEAR_DATA"):
+        hierarchical_training.main(options)
+    hierarchical_training.main([*options, "--data", str(tmp_path)])
+    page = output / "hierarchical_training.md"
+    text = page.read_text(encoding="utf-8")
+    assert text.count("\n## ") == 5
+    assert text.count("| Gutenberg |") == 3
+    assert "| IIS |" in text
+    assert "nan" not in text
+
+    # The page is rebuilt from the results alone, and keeps what was written by hand.
+    page.write_text(text.replace("<!-- remarks times -->\n", "<!-- remarks times -->\nBy hand.\n"), encoding="utf-8")
+    hierarchical_training.main([*options, "--page"])
+    assert page.read_text(encoding="utf-8").replace("By hand.\n", "") == text

@@ -18,7 +18,7 @@ def demo(
     quick: Annotated[bool, typer.Option("--quick", help="A smaller version, in a few seconds.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Train classifiers and taggers on Python's standard library, compare them, look inside, write a report."""
+    """Train classifiers, taggers and language models on Python's standard library, look inside, write a report."""
     console.check_writable(output)
 
     from loglinear.demo import run

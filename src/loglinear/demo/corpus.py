@@ -14,7 +14,7 @@ import sysconfig
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from loglinear.errors import LoglinearError
@@ -35,6 +35,7 @@ class Corpus:
     test_labels: list[str]
     about: str
     quick: bool = False
+    documents: list[str] = field(default_factory=list)  # all texts found, whole, whatever their class
 
 
 def stdlib_docstrings(*, quick: bool = False, folder: str | None = None) -> Corpus:
@@ -43,7 +44,7 @@ def stdlib_docstrings(*, quick: bool = False, folder: str | None = None) -> Corp
     found = list(_docstrings(root, _QUICK if quick else None))
     what = f"docstrings of the standard library in {root}"
     if len(Counter(label for label, _, _ in found)) < 4:
-        found, what = _topics(), "sections of pydoc's topics, since this Python comes without its sources"
+        found, what = topic_paragraphs(), "sections of pydoc's topics, since this Python comes without its sources"
     counts = Counter(label for label, _, _ in found)
     chosen = {label for label, count in counts.most_common(6 if quick else 20) if count >= 8}
     if len(chosen) < 2:
@@ -60,7 +61,7 @@ def stdlib_docstrings(*, quick: bool = False, folder: str | None = None) -> Corp
     about = f"{what}: {len(train):,} to train on, {len(test):,} to test on, {len(chosen)} classes"
     texts = [[t for t, _ in part] for part in (train, test)]
     labels = [[y for _, y in part] for part in (train, test)]
-    return Corpus(texts[0], labels[0], texts[1], labels[1], about, quick)
+    return Corpus(texts[0], labels[0], texts[1], labels[1], about, quick, [text for _, _, text in found])
 
 
 def _docstrings(root: Path, only: set[str] | None = None) -> Iterator[tuple[str, str, str]]:
@@ -107,7 +108,7 @@ def _documented(path: Path) -> Iterator[tuple[str, str]]:
                 stack.append((prefix, child))
 
 
-def _topics() -> list[tuple[str, str, str]]:
+def topic_paragraphs() -> list[tuple[str, str, str]]:
     """Paragraphs of pydoc's topics, labelled by topic."""
     try:
         from pydoc_data.topics import topics

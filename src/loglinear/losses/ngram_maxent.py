@@ -22,7 +22,7 @@ from loglinear.threads import pool
 
 
 class NgramMaxentLoss:
-    """Powers: Curvature, SplitExpectations.
+    """Powers: Curvature, Scaled, SplitExpectations.
 
     ``offset`` is added to the weights: those of a base model, so that only the difference is learnt.
     """
@@ -47,6 +47,11 @@ class NgramMaxentLoss:
     def hessian(self, w: FloatArray) -> NgramHessian:
         """Second derivatives at ``w``."""
         return NgramHessian(self._native, np.array(self._weights(w)), self.n_threads)
+
+    # Scaled
+    def curvature_estimate(self, out: FloatArray) -> None:
+        """The observed counts: what the expected ones are at the optimum, and p (1 - p) is p for all but a few."""
+        np.maximum(self.trie.entry_count, 0.5, out=out)
 
     # the distribution
     def log_probabilities(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:

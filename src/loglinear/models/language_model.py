@@ -104,7 +104,7 @@ class LanguageModel(BaseEstimator):
         solver: str = "auto",
         solver_options: dict[str, Any] | None = None,
         tolerance: float = 1e-5,
-        decrease_tolerance: float = 3e-5,
+        decrease_tolerance: float = 1e-4,
         max_iterations: int = 200,
         n_threads: int | None = None,
         random_state: int | None = None,

@@ -136,6 +136,10 @@ def train_maxent(
     by_class = penalty.on(classes, settings.n_threads)
     if start is None and offset is None and penalty.penalty != "none":
         start = weights_of(kneser_ney(trie, vocabulary, n_threads=settings.n_threads), trie)
+        # A constant added to all unigram weights changes no probability; their ridge is least where they sum to zero.
+        # Solvers find that direction slowly: it is flat but for the ridge.
+        unigrams = start[: trie.entry_start[1]]
+        unigrams -= unigrams.mean()
     if settings.solver == "auto":  # counts span orders of magnitude: steps are measured by the curvature
         name = "lbfgs" if isinstance(by_class, Smooth) else "owlqn"
         settings = replace(settings, solver=name, solver_options={"metric": "curvature", **settings.solver_options})
@@ -146,6 +150,7 @@ def train_maxent(
             by_class,
             loss.on(validation),
             start,
+            fixed=[0, len(classes.orders)],  # the unigrams' ridge would learn what the validation text is about
             solver=settings.solver,
             solver_options=settings.solver_options,
             n_threads=settings.n_threads,

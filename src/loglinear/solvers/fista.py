@@ -2,14 +2,14 @@
 O'Donoghue and Candes 2015).
 
 Works with any penalty that has a prox. ``metric="curvature"`` takes steps of 1 / (L d_j), d the diagonal of the loss's
-Hessian at the start, where the penalty's prox allows one step per weight (power Metric).
+Hessian at the start (solvers/metric.py), where the penalty's prox allows one step per weight (power Metric).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from loglinear.errors import IncompatibleError
 from loglinear.minimise import State
 from loglinear.objective import Objective
 from loglinear.protocols import Curvature, Loss, Metric, Penalty
+from loglinear.solvers.metric import curvature_unit
 from loglinear.structure import FloatArray
 
 
@@ -53,9 +54,7 @@ class Fista:
             raise IncompatibleError(f"metric must be 'none' or 'curvature', not {self.metric!r}")
         able = isinstance(objective.loss, Curvature) and isinstance(objective.penalty, Metric)
         if self.metric == "curvature" and able:
-            d = np.empty_like(w0)
-            cast(Curvature, objective.loss).hessian(w0).diagonal(d)
-            state.metric = np.maximum(d, 1e-6 * max(float(d.max(initial=0.0)), 1e-300))
+            state.metric = curvature_unit(objective, w0) ** -2
             state.lipschitz = 1.0
         else:
             norm = math.sqrt(_core.dot(objective.pool, gradient, gradient))

@@ -25,11 +25,20 @@ def _floor(diagonal: FloatArray, fraction: float) -> float:
 
 
 def curvature_unit(objective: Objective, w: FloatArray) -> FloatArray:
-    """1 / sqrt of the diagonal of the Hessian at ``w``."""
+    """1 / sqrt of the diagonal of the Hessian at ``w``.
+
+    Where the loss is also Scaled, of the larger of that and its estimate: the curvature at one point may be next to
+    nothing where a step leads to much (words that the start finds improbable).
+    """
     if not isinstance(objective.loss, Curvature):
         raise IncompatibleError("metric='curvature' needs the power Curvature, which this loss lacks")
     diagonal = np.empty_like(w)
     objective.loss.hessian(w).diagonal(diagonal)
+    if isinstance(objective.loss, Scaled):
+        estimate = np.empty_like(w)
+        objective.loss.curvature_estimate(estimate)
+        np.maximum(diagonal, estimate, out=diagonal)
+        del estimate
     _with_ridge(objective, w, diagonal)
     np.maximum(diagonal, _floor(diagonal, 1e-8), out=diagonal)
     np.sqrt(diagonal, out=diagonal)

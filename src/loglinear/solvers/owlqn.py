@@ -82,7 +82,8 @@ class Owlqn:
             memory.clear()
             self._direction(objective, state)
             slope = objective.dot(state.pseudo, state.direction)
-        t = 1.0 if memory.s else 1.0 / max(np.sqrt(-slope), 1e-300)
+        scaled = bool(memory.s) or state.unit is not None  # then a step of one is a Newton step, roughly
+        t = 1.0 if scaled else 1.0 / max(np.sqrt(-slope), 1e-300)
         for attempt in range(40):
             if attempt:
                 penalty.pseudo_gradient(state.weights, state.gradient, state.pseudo)
@@ -93,7 +94,7 @@ class Owlqn:
             state.evaluations += 1
             if value <= state.value + 1e-4 * slope + 1e-15 * abs(state.value):
                 break
-            t *= 0.5 if memory.s else 0.1
+            t *= 0.5 if scaled else 0.1
         else:
             penalty.pseudo_gradient(state.weights, state.gradient, state.pseudo)
             if memory.s:

@@ -1,0 +1,58 @@
+"""A command run as a process of its own: how long it took and how much memory it held at most.
+
+The peak is the kernel's (ru_maxrss of wait4). A process begins with the peak of the one that started it, so whoever
+measures must stay small.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class Failed(Exception):
+    """The command ended badly or was stopped; the message says what it wrote."""
+
+
+@dataclass(frozen=True)
+class Run:
+    seconds: float
+    megabytes: float
+    output: str  # what it printed; empty where that went to a file
+
+
+def run(command: Sequence[str | Path], limit: float, *, text: Path | None = None, out: Path | None = None) -> Run:
+    """Run the command on ``text`` as its standard input, its output to ``out`` if given; stop it after the limit."""
+    with (
+        (text or Path(os.devnull)).open("rb") as stdin,
+        out.open("wb") if out else tempfile.TemporaryFile() as stdout,
+        tempfile.TemporaryFile() as stderr,
+    ):
+        start = time.perf_counter()
+        process = subprocess.Popen([str(c) for c in command], stdin=stdin, stdout=stdout, stderr=stderr)
+        timer = threading.Timer(limit, process.kill)
+        timer.start()
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        finally:
+            timer.cancel()
+        seconds = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            stderr.seek(0)
+            told = stderr.read().decode(errors="replace").strip()[-2000:]
+            stopped = f" (stopped after {limit:.0f} s)" if seconds >= limit else ""
+            raise Failed(f"{Path(command[0]).name} ended with {process.returncode}{stopped}: {told}")
+        output = ""
+        if out is None:
+            stdout.seek(0)
+            output = stdout.read().decode()
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Run(seconds, usage.ru_maxrss * unit / 1e6, output)

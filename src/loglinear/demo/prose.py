@@ -1,0 +1,62 @@
+"""Sentences that every Python carries: its documentation, as language models read it.
+
+The text: the docstrings of the standard library, and the paragraphs of pydoc's topics (the language reference).
+Sentences are cut at full stops, lower-cased, punctuation parted from words. A docstring or paragraph is trained on,
+tuned on or tested on as a whole, by a hash of its text, and the same text is taken once; a third of all is enough. The
+same Python gives the same sentences in every run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from loglinear.demo.corpus import Corpus, topic_paragraphs
+
+_END = re.compile(r"(?<=[.!?:])\s+(?=[A-Z\"'(<*])")
+_TOKEN = re.compile(r"\w+(?:[.'_-]\w+)*|[^\w\s]")
+_LEAST_TOKENS = 3
+_TENTHS = {8: "validation", 9: "test"}  # of ten parts; the others are trained on
+_SHARE = 3  # one text in so many is taken, where there are many
+
+
+class Prose(NamedTuple):
+    """Sentences of tokens joined by blanks; ``about`` says where they come from."""
+
+    train: list[str]
+    validation: list[str]
+    test: list[str]
+    about: str
+
+
+def documentation(corpus: Corpus) -> Prose:
+    """A third of the documents of a corpus and of the language reference; all documents of the quick version."""
+    reference = [] if corpus.quick else [text for _, _, text in topic_paragraphs()]
+    parts: dict[str, list[str]] = {"train": [], "validation": [], "test": []}
+    for text in dict.fromkeys([*corpus.documents, *reference]):
+        number = _number(text)
+        if corpus.quick or number // 10 % _SHARE == 0:
+            parts[_TENTHS.get(number % 10, "train")] += sentences([text])
+    n_words = {name: sum(sentence.count(" ") + 1 for sentence in part) for name, part in parts.items()}
+    sources = "docstrings of the standard library" + ("" if corpus.quick else " and the language reference")
+    about = (
+        f"{sources}: {n_words['train']:,} words to train on, {n_words['validation']:,} to tune on, "
+        f"{n_words['test']:,} to test on"
+    )
+    return Prose(**parts, about=about)
+
+
+def sentences(texts: Iterable[str]) -> Iterator[str]:
+    """Sentences of at least three tokens, lower-cased, with blanks between tokens."""
+    for text in texts:
+        for sentence in _END.split(text):
+            tokens = _TOKEN.findall(sentence.lower())
+            if len(tokens) >= _LEAST_TOKENS:
+                yield " ".join(tokens)
+
+
+def _number(text: str) -> int:
+    """As good as random, and the same in every run."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).digest(), "big")
