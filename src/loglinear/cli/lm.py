@@ -128,7 +128,8 @@ def train(
         "prune": None if prune is None else tuple(_numbers("prune", prune + ",0", int)[:-1]),
         "prune_entropy": prune_entropy, "k": add_k, "vocabulary": vocab, "min_word_count": min_word_count,
         "max_words": max_words, "unknown": unknown, "units": units, "reserved": reserved, "base": base,
-        "memory": memory, "tolerance": tolerance, "decrease_tolerance": tolerance, "max_iterations": max_iterations, "n_threads": threads, "verbose": 1 if verbose else None,
+        "memory": memory, "tolerance": tolerance, "decrease_tolerance": tolerance,
+        "max_iterations": max_iterations, "n_threads": threads, "verbose": 1 if verbose else None,
     }  # fmt: skip
 
     from loglinear.language_modelling import make_language_model
