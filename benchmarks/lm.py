@@ -195,17 +195,18 @@ def cell(value: object) -> str:
 
 
 def table(rows: list[dict]) -> list[str]:
+    if not rows:
+        return []
     columns = list(dict.fromkeys(key for row in rows for key in row))
     lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
     return lines + ["| " + " | ".join(cell(row.get(c)) for c in columns) + " |" for row in rows]
 
 
 def markdown(report: Report) -> str:
-    lines = [f"## {report.title}", "", *(table(report.rows) if report.rows else []), "", *report.remarks, ""]
-    if report.targets:
-        heads = ("what", "target", "reached", "met")
-        lines += table([dict(zip(heads, (*t[:3], "yes" if t[3] else "no"))) for t in report.targets])
-    return "\n".join(lines).rstrip() + "\n"
+    heads = ("what", "target", "reached", "met")
+    targets = [dict(zip(heads, (*t[:3], "yes" if t[3] else "no"))) for t in report.targets]
+    parts = [[f"## {report.title}"], table(report.rows), *([remark] for remark in report.remarks), table(targets)]
+    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
 
 def main(arguments: list[str]) -> None:

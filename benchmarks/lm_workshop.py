@@ -85,7 +85,7 @@ class Workshop:
         given = json.dumps({k: str(v) if isinstance(v, Path) else v for k, v in options.items()})
         done = run([sys.executable, "-m", "benchmarks.language_models", role, given], LIMIT)
         found = json.loads(done.output.strip().splitlines()[-1])
-        told = {k: round(v, 3) if isinstance(v, float) else v for k, v in found.items()}
+        told = {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in found.items()}
         names = " ".join(Path(str(v)).name for k, v in options.items() if k in ("text", "model"))
         _say(f"{role} {names}: {done.seconds:.1f} s, {done.megabytes:.0f} MB, {told}")
         return Done(found, done)
