@@ -67,7 +67,7 @@ def train(
         ),
     ] = None,
     l1_ratio: Annotated[
-        str | None, typer.Option(metavar="R|R2,R3,...", help="Share of l1 in the elastic net.", show_default="0.55,...,0.75")
+        str | None, typer.Option(metavar="R|R2,R3,...", help="Share of l1 in the elastic net.", show_default="by order")
     ] = None,
     tune: Annotated[
         str | None, typer.Option(metavar="VALID", help="Choose the strengths of maxent on this held-out text.")
