@@ -157,13 +157,14 @@ def batch(model: str, peer: str, text: str) -> dict:
 
     lines = lines_of(text)
     n_tokens = tokens_of(lines)
+    repeat = 3 if n_tokens > 1_000_000 else 9
     theirs = kenlm.Model(peer)
     found: dict = {"sentences": len(lines), "tokens": n_tokens}
-    found["kenlm"] = n_tokens / best_of(lambda: [theirs.score(line) for line in lines], 3)
+    found["kenlm"] = n_tokens / best_of(lambda: [theirs.score(line) for line in lines], repeat)
     queries = LanguageModel.load(model).queries_
     for n_threads in (1, N_THREADS):
         queries.n_threads = n_threads
-        found[f"ours on {n_threads}"] = n_tokens / best_of(lambda: queries.score_batch(lines), 3)
+        found[f"ours on {n_threads}"] = n_tokens / best_of(lambda: queries.score_batch(lines), repeat)
     found["ratio"] = found[f"ours on {N_THREADS}"] / found["kenlm"]
     return found
 

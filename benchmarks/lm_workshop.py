@@ -162,7 +162,7 @@ class Workshop:
                 continue
             whole = min(run(command, LIMIT, text=text, out=out).seconds for _ in range(2))
             found[name] = (n_lines + n_words) / (whole - loading)
-            found[f"{name}, loading"] = loading
+            found[f"{name}, s of loading"], found[f"{name}, s in all"] = loading, whole
             _say(f"{' '.join(Path(c).name for c in command[:3])}: {whole:.2f} s, loading {loading:.2f} s")
         return found
 
