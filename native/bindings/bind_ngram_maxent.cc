@@ -46,11 +46,6 @@ void bind_ngram_maxent(nb::module_& m) {
         nb::gil_scoped_release release;
         m.model.log_probabilities(pool, view(w), view(log_p), view(log_r));
       }, nb::arg("pool"), nb::arg("w").noconvert(), nb::arg("log_p").noconvert(), nb::arg("log_r").noconvert())
-      .def("direct_value_and_gradient", [](const M& m, In<double> w, Out<double> gradient) {
-        nb::gil_scoped_release release;
-        return direct_value_and_gradient(m.model.trie(), view(w), view(gradient), {}, {});
-      }, nb::arg("w").noconvert(), nb::arg("gradient").noconvert(),
-           "The same by summation over the vocabulary, in logarithms.")
       .def("recount", [](const M& m, In<std::uint32_t> words, In<std::int64_t> sentence_ptr,
                          Out<std::uint32_t> context_count, Out<std::uint32_t> entry_count) {
         nb::gil_scoped_release release;

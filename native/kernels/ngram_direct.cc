@@ -63,8 +63,8 @@ double own_tokens(const TrieView& trie, std::uint32_t c) {
 
 }  // namespace
 
-double direct_value_and_gradient(const TrieView& trie, std::span<const double> w, std::span<double> gradient,
-                                 std::span<const double> tangent, std::span<double> second) {
+double direct_sums(const TrieView& trie, std::span<const double> w, std::span<double> gradient,
+                   std::span<const double> tangent, std::span<double> second) {
   double loss = 0.0;
   for (std::size_t e = 0; e < w.size(); ++e) {
     const double count = trie.entry_count[e];
@@ -94,19 +94,6 @@ double direct_value_and_gradient(const TrieView& trie, std::span<const double> w
     }
   });
   return loss;
-}
-
-void direct_log_probabilities(const TrieView& trie, std::span<const double> w, std::span<double> log_p,
-                              std::span<double> log_r) {
-  std::vector<double> log_z(trie.order + 1, 0.0);  // along the path
-  Walk walk(trie, w, {});
-  walk([&](std::uint32_t c) {
-    const std::size_t depth = walk.path().size();
-    log_z[depth] = simd::loops().logsumexp(walk.score().data(), walk.score().size());
-    log_r[c] = log_z[depth] - (depth > 1 ? log_z[depth - 1] : 0.0);
-    for (std::uint32_t e = trie.context_entry[c]; e < trie.context_entry[c + 1]; ++e)
-      log_p[e] = walk.score()[trie.entry_word[e]] - log_z[depth];
-  });
 }
 
 }  // namespace loglinear

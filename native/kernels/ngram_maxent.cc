@@ -425,20 +425,20 @@ double NgramMaxent::value_and_gradient(ThreadPool& pool, std::span<const double>
   require_sizes(trie_, {w.size(), gradient.size()});
   Task<Mode::kGradient> task{{w, {}, gradient, {}}};
   if (sweep(pool, trie_, units_, chunks_, task)) return task.value;
-  return direct_value_and_gradient(trie_, w, gradient, {}, {});
+  return log_value_and_gradient(trie_, w, gradient);
 }
 
 void NgramMaxent::curvature_diagonal(ThreadPool& pool, std::span<const double> w, std::span<double> out) const {
   require_sizes(trie_, {w.size(), out.size()});
   Task<Mode::kSquares> task{{w, {}, out, {}}};
-  if (!sweep(pool, trie_, units_, chunks_, task)) direct_value_and_gradient(trie_, w, {}, {}, out);
+  if (!sweep(pool, trie_, units_, chunks_, task)) direct_sums(trie_, w, {}, {}, out);
 }
 
 void NgramMaxent::hessian_vector(ThreadPool& pool, std::span<const double> w, std::span<const double> v,
                                  std::span<double> out) const {
   require_sizes(trie_, {w.size(), v.size(), out.size()});
   Task<Mode::kTangent> task{{w, v, out, {}}};
-  if (!sweep(pool, trie_, units_, chunks_, task)) direct_value_and_gradient(trie_, w, {}, v, out);
+  if (!sweep(pool, trie_, units_, chunks_, task)) direct_sums(trie_, w, {}, v, out);
 }
 
 void NgramMaxent::log_probabilities(ThreadPool& pool, std::span<const double> w, std::span<double> log_p,
@@ -446,7 +446,7 @@ void NgramMaxent::log_probabilities(ThreadPool& pool, std::span<const double> w,
   require_sizes(trie_, {w.size(), log_p.size()});
   if (log_r.size() != trie_.n_contexts()) throw InvalidInput("n-gram model: log_r needs one number per context");
   Task<Mode::kProbabilities> task{{w, {}, log_p, log_r}};
-  if (!sweep(pool, trie_, units_, chunks_, task)) direct_log_probabilities(trie_, w, log_p, log_r);
+  if (!sweep(pool, trie_, units_, chunks_, task)) log_log_probabilities(trie_, w, log_p, log_r);
 }
 
 }  // namespace loglinear

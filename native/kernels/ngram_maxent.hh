@@ -17,7 +17,8 @@
 // section 3.7; its theorem 3.20 and equation 3.45 have slips, so the recursion above was derived anew). Probabilities
 // and ratios stay in range where sums of exponentials overflow. With weights >= 0 nothing cancels; where a ratio falls
 // below 1/100 the words without an entry are summed directly (all terms positive); where weights are so large that
-// products leave the range of double altogether, everything is summed directly in logarithms (ngram_direct.cc).
+// products leave the range of double altogether, the sweeps run in logarithms (ngram_logarithms.cc), and second
+// derivatives are summed over the vocabulary (ngram_direct.cc).
 //
 // The trie is cut into units that fit the second-level cache and are swept down and up before the next: theta, parent
 // and count are read once and the gradient written once, 24 bytes per n-gram plus 12 per context; the probabilities
@@ -73,11 +74,14 @@ class NgramMaxent {
   std::vector<std::uint32_t> chunks_;  // [n_chunks + 1] where the chunks begin in units_
 };
 
-// The same by summation over the vocabulary for each history, in logarithms: slow, and right for any finite weights.
-// `tangent` is empty or v: second [n_entries] then gets H v, otherwise (where not empty) the curvature diagonal.
-double direct_value_and_gradient(const TrieView& trie, std::span<const double> w, std::span<double> gradient,
-                                 std::span<const double> tangent, std::span<double> second);
-void direct_log_probabilities(const TrieView& trie, std::span<const double> w, std::span<double> log_p,
-                              std::span<double> log_r);
+// The same in logarithms (ngram_logarithms.cc): right for any finite weights, on one thread.
+double log_value_and_gradient(const TrieView& trie, std::span<const double> w, std::span<double> gradient);
+void log_log_probabilities(const TrieView& trie, std::span<const double> w, std::span<double> log_p,
+                           std::span<double> log_r);
+
+// The same by summation over the vocabulary for each history (ngram_direct.cc): slow, and plain enough to check the
+// others by. `second` is empty, or gets H v where `tangent` is v, and the curvature diagonal where that is empty.
+double direct_sums(const TrieView& trie, std::span<const double> w, std::span<double> gradient,
+                   std::span<const double> tangent, std::span<double> second);
 
 }  // namespace loglinear

@@ -567,9 +567,6 @@ class NgramMaxent:
 
     def log_probabilities(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_p: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], log_r: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
-    def direct_value_and_gradient(self, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float:
-        """The same by summation over the vocabulary, in logarithms."""
-
     def recount(self, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')], entry_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None:
         """The counts of another text on this trie."""
 

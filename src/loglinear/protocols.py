@@ -221,5 +221,8 @@ class Tunable(Protocol):
     def hold(self, w: FloatArray, v: FloatArray) -> None:
         """Zero the entries of ``v`` whose weights rest in a corner, where small changes of strength leave them."""
 
-    def strength_sums(self, w: FloatArray, v: FloatArray, *, squared: bool = False) -> FloatArray:
-        """For every strength, sum_j v_j d_j or sum_j v_j d_j^2 with d_j the derivative of its part by w_j."""
+    def strength_sums(self, w: FloatArray, v: FloatArray) -> FloatArray:
+        """For every strength k, sum_j v_j d_kj with d_kj the derivative of its part by w_j."""
+
+    def strength_products(self, w: FloatArray, v: FloatArray) -> FloatArray:
+        """For every two strengths, sum_j v_j d_kj d_lj: a matrix."""

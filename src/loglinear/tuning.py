@@ -13,8 +13,8 @@ every strength (Bengio 2000; Pedregosa 2016; with corners, Bertrand et al. 2022)
 The same a tells what stopping the training early has cost: to first order V(w*) = V(w) - a . (gradient at w). Trials
 are compared by that value, which forgives loose training; training is tightened where the term outweighs the gains.
 
-Steps are those of BFGS in rho within a box (a trust region, and bounds on the strengths), from a diagonal Gauss-Newton
-guess of the curvature:  h_k = sum_j v_j (d_kj / H_jj)^2,  v the diagonal of the validation loss's Hessian.
+Steps are those of BFGS in rho within a box (a trust region, and bounds on the strengths), from a Gauss-Newton guess of
+the curvature:  B_kl = sum_j v_j d_kj d_lj / H_jj^2,  v the diagonal of the validation loss's Hessian.
 """
 
 from __future__ import annotations
@@ -119,8 +119,9 @@ def tune_strengths(
 ) -> Tuned:
     """Minimise ``validation_loss`` over the strengths of ``penalty`` that are not zero, from those it has.
 
-    ``tolerance``: stop when a round gains, or can hope to gain, less than this fraction of the validation loss.
-    ``fixed``: numbers of strengths that stay as they are. ``seconds``: no round is begun that would probably end later. ``callback(trial)`` may return True to stop.
+    ``tolerance``: stop when two rounds gain, or one can hope to gain, less than this fraction of the validation loss.
+    ``fixed``: numbers of strengths that stay as they are. ``seconds``: no round is begun that would probably end
+    later. ``callback(trial)`` may return True to stop.
     Ctrl-C stops with the best so far.
     """
     if not isinstance(penalty, Tunable):
@@ -174,6 +175,7 @@ class _Tuner:
         self.status = ""
         self.began = time.perf_counter()
         self.longest_round = 0.0
+        self.idle = 0  # rounds in a row that gained next to nothing
         self.best: _Point
 
     # ---- the outer loop ----------------------------------------------------------------------------------------------
@@ -229,8 +231,9 @@ class _Tuner:
             self.best = trial
         self._record(trial, accepted)
         if not self.status:
-            if accepted and gain < enough:
-                self.status = "converged: the last round gained next to nothing"
+            self.idle = self.idle + 1 if accepted and gain < enough else 0
+            if self.idle == 2:
+                self.status = "converged: the last two rounds gained next to nothing"
             elif model.radius < SHORTEST_STEP:
                 self.status = "converged: no step is short enough to gain"
 
@@ -327,7 +330,7 @@ class _Tuner:
         point.expected = point.validation - objective.dot(self.adjoint, point.rest)
 
     def _curvature_guess(self, point: _Point) -> FloatArray:
-        """h_k of the head of this file; where the validation loss has no Curvature, that of training to its size."""
+        """B of the head of this file; where the validation loss has no Curvature, that of training to its size."""
         w = point.result.weights
         if isinstance(self.validation_loss, Curvature):
             weight = np.empty_like(w)
@@ -340,19 +343,19 @@ class _Tuner:
         weight /= self.diagonal**2
         tunable = cast(Tunable, point.objective.penalty)
         tunable.hold(w, weight)
-        return tunable.strength_sums(w, weight, squared=True)[self.free]
+        return tunable.strength_products(w, weight)[np.ix_(self.free, self.free)]
 
 
 class _Model:
     """The quadratic model of the validation loss around the best point: slopes and a BFGS matrix."""
 
-    def __init__(self, diagonal: FloatArray, slopes: FloatArray) -> None:
+    def __init__(self, guess: FloatArray, slopes: FloatArray) -> None:
         self.radius = math.log(2.0)
         self.slopes = slopes
-        top = float(diagonal.max(initial=0.0))
+        top = float(np.diag(guess).max(initial=0.0))
         if not (top > 0.0 and math.isfinite(top)):
-            diagonal, top = np.abs(slopes) / self.radius, float(np.abs(slopes).max())
-        self.matrix = np.diag(np.maximum(diagonal, 1e-3 * top))
+            guess, top = np.diag(np.abs(slopes) / self.radius), float(np.abs(slopes).max())
+        self.matrix = guess + 1e-3 * top * np.eye(slopes.size)
         self.pairs = 0
 
     def step(self, low: FloatArray, high: FloatArray) -> FloatArray:

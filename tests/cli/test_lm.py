@@ -40,9 +40,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (root / "test.txt").open("a") as file:
         file.write("the zebra sees a cat .\n")
     for name, estimator in (("maxent", "maxent"), ("kn", "kneser-ney")):
-        done = invoke(
-            "lm", "train", root / "train.txt", "-o", root / f"{name}.ll", "--order", 3, "--estimator", estimator, "--json"
-        )
+        args = ("-o", root / f"{name}.ll", "--order", 3, "--estimator", estimator, "--json")
+        done = invoke("lm", "train", root / "train.txt", *args)
         assert done.exit_code == 0, done.stderr
         (root / f"{name}.json").write_text(done.stdout)
     return root
@@ -148,7 +147,8 @@ def test_adaptation_of_a_base(place: Path, tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_ctrl_c_saves_the_model_trained_so_far(place: Path, tmp_path: Path) -> None:
     model = tmp_path / "m.ll"
-    endless = ["--penalty", "l2", "--strength", "1e-9", "--max-iterations", "999999999", "--tolerance", "0", "--order", "8"]
+    endless = ["--penalty", "l2", "--strength", "1e-9", "--max-iterations", "999999999"]
+    endless += ["--tolerance", "0", "--order", "8"]
     process = subprocess.Popen(
         [COMMAND, "lm", "train", str(place / "train.txt"), "-o", str(model), "--verbose", *endless],
         stdout=subprocess.PIPE,
@@ -185,7 +185,8 @@ def test_evaluation(place: Path) -> None:
 def test_scores_of_lines(place: Path) -> None:
     lines = (place / "test.txt").read_text().splitlines()
     model = LanguageModel.load(place / "kn.ll")
-    found = [line.split("\t") for line in invoke("lm", "score", place / "kn.ll", place / "test.txt").stdout.splitlines()]
+    scored = invoke("lm", "score", place / "kn.ll", place / "test.txt").stdout
+    found = [line.split("\t") for line in scored.splitlines()]
     assert [float(f[0]) for f in found] == pytest.approx([model.queries_.score(line) for line in lines], abs=1e-6)
     assert [int(f[1]) for f in found] == [len(line.split()) + 1 for line in lines]
     assert [float(f[2]) for f in found] == pytest.approx([10 ** (-float(p) / int(n)) for p, n, _ in found], rel=1e-4)

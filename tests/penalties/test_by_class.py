@@ -50,11 +50,14 @@ def test_equals_numpy(width):
     held = v.copy()
     penalty.hold(w, held)
     np.testing.assert_array_equal(held, np.where(corner, 0, v))
-    for squared in (False, True):
-        power = 2 if squared else 1
-        first, second = v * (a * np.sign(w)) ** power, v * (b * w) ** power
-        sums = [np.bincount(classes, weights=x[:-2], minlength=width) for x in (first, second)]
-        np.testing.assert_allclose(penalty.strength_sums(w, v, squared=squared), np.concatenate(sums), atol=1e-9)
+    parts = [np.where(np.arange(n) < n - 2, x, 0) for x in (a * np.sign(w), b * w)]
+    d = np.concatenate([[np.bincount(classes, x[:-2] * v[:-2], width)] for x in parts]).ravel()
+    np.testing.assert_allclose(penalty.strength_sums(w, v), d, atol=1e-9)
+    products = penalty.strength_products(w, v)
+    for i, j in ((0, 0), (0, 1), (1, 1)):
+        block = np.bincount(classes, (v * parts[i] * parts[j])[:-2], width)
+        np.testing.assert_allclose(products[i * width :, j * width :][:width, :width], np.diag(block), atol=1e-9)
+    np.testing.assert_array_equal(products, products.T)
 
 
 def test_one_class_is_the_plain_penalty():

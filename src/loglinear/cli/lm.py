@@ -67,7 +67,7 @@ def train(
         ),
     ] = None,
     l1_ratio: Annotated[
-        str | None, typer.Option(metavar="R|R2,R3,...", help="Share of l1 in the elastic net.", show_default="0.8")
+        str | None, typer.Option(metavar="R|R2,R3,...", help="Share of l1 in the elastic net.", show_default="by order")
     ] = None,
     tune: Annotated[
         str | None, typer.Option(metavar="VALID", help="Choose the strengths of maxent on this held-out text.")
@@ -128,7 +128,8 @@ def train(
         "prune": None if prune is None else tuple(_numbers("prune", prune + ",0", int)[:-1]),
         "prune_entropy": prune_entropy, "k": add_k, "vocabulary": vocab, "min_word_count": min_word_count,
         "max_words": max_words, "unknown": unknown, "units": units, "reserved": reserved, "base": base,
-        "memory": memory, "tolerance": tolerance, "decrease_tolerance": tolerance, "max_iterations": max_iterations, "n_threads": threads, "verbose": 1 if verbose else None,
+        "memory": memory, "tolerance": tolerance, "decrease_tolerance": tolerance,
+        "max_iterations": max_iterations, "n_threads": threads, "verbose": 1 if verbose else None,
     }  # fmt: skip
 
     from loglinear.language_modelling import make_language_model

@@ -35,7 +35,9 @@ from loglinear.structure import FloatArray
 from loglinear.training import Settings
 
 ESTIMATORS = ("maxent", "kneser-ney", "kneser-ney-single", "witten-bell", "add-k")
-STRENGTH = (0.5, 0.75, 0.9, 1.05)  # of orders 2, 3, 4, and 5 and above: good on newswire and on balanced English
+# Of orders 2, 3, 4, and 5 and above: good on newswire and on balanced English.
+STRENGTH = (0.35, 0.6, 0.75, 0.8)
+L1_RATIO = (0.55, 0.6, 0.65, 0.75)
 
 
 class LanguageModel(BaseEstimator):
@@ -86,7 +88,7 @@ class LanguageModel(BaseEstimator):
         penalty: str = "elastic_net",
         strength: float | Sequence[float] | str = STRENGTH,
         strength_classes: str = "order",
-        l1_ratio: float | Sequence[float] = 0.8,
+        l1_ratio: float | Sequence[float] = L1_RATIO,
         unigram_strength: float = 0.01,
         nonnegative: bool = True,
         min_count: int | Sequence[int] = 1,

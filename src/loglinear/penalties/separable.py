@@ -105,8 +105,22 @@ class SeparableBase(ABC):
         """Zero the entries of ``v`` whose weights rest in a corner."""
         self.native(w.size).hold(pool(self.n_threads), w, v)
 
-    def strength_sums(self, w: FloatArray, v: FloatArray, *, squared: bool = False) -> FloatArray:
-        """For every strength the sum of v_j times its part's derivative at w_j (or the square of it)."""
+    def strength_sums(self, w: FloatArray, v: FloatArray) -> FloatArray:
+        """For every strength the sum of v_j times its part's derivative at w_j."""
+        return self._sums(w, v, False)
+
+    def strength_products(self, w: FloatArray, v: FloatArray) -> FloatArray:
+        """For every two strengths the sum of v_j times both derivatives: only the two of one class meet anywhere."""
+        ridge = np.zeros_like(w)
+        self.add_smooth_gradient(w, ridge)
+        ridge *= v
+        crossed = self._sums(w, ridge, False)[: self.strengths.size // 2]
+        out = np.diag(self._sums(w, v, True))
+        k = np.arange(crossed.size)
+        out[k, k + crossed.size] = out[k + crossed.size, k] = crossed
+        return out
+
+    def _sums(self, w: FloatArray, v: FloatArray, squared: bool) -> FloatArray:
         out = np.empty(self.strengths.size)
         self.native(w.size).class_sums(pool(self.n_threads), w, v, squared, out)
         return out
