@@ -84,6 +84,14 @@ def test_the_optimum_is_certified():
     assert other.perplexity(TEST) == pytest.approx(model.perplexity(TEST), rel=1e-3)
 
 
+def test_unknown_words_keep_the_share_that_counting_gives_them():
+    def unknown(estimator):
+        model = fitted(estimator)
+        return model.queries_.next_distribution([], False)[model.vocabulary_.unknown]
+
+    assert 0.2 < unknown("maxent") / unknown("kneser-ney") < 5
+
+
 def test_signed_ridge_and_other_penalties():
     ridge = fitted(penalty="l2", nonnegative=False, strength=0.5, tolerance=1e-6, decrease_tolerance=0.0)
     assert ridge.solver_ == "lbfgs"

@@ -168,10 +168,12 @@ class LanguageModel(BaseEstimator):
             raise ValueError("strength='auto' chooses the strengths on held-out text: give fit(text, validation=...)")
         if held_out is not None:
             self.n_validation_tokens_ = held_out.n_tokens + held_out.n_sentences
+        stages = {"reading": time.perf_counter() - began}
         trie = build_trie(sentences, self.order, memory=self.memory, n_threads=self.n_threads)
         self.n_tokens_ = sentences.n_tokens + sentences.n_sentences
         self.counts_ = np.diff(trie.entry_start).tolist()
         del sentences
+        stages["counting"] = time.perf_counter() - began - sum(stages.values())
         if self.estimator == "maxent":
             fit = self._maxent(trie, held_out, base, before)
             model, self.n_weights_, self.strengths_ = fit.backoff, fit.n_weights, fit.strengths
@@ -185,7 +187,10 @@ class LanguageModel(BaseEstimator):
         del trie
         if self.prune_entropy is not None:
             model = prune_by_entropy(model, self.prune_entropy, n_threads=self.n_threads)
+        stages["estimating"] = time.perf_counter() - began - sum(stages.values())
         self._take(model)
+        stages["indexing"] = time.perf_counter() - began - sum(stages.values())
+        self.stage_seconds_ = stages
         self.fit_seconds_ = time.perf_counter() - began
         self._warn()
         return self
@@ -405,7 +410,7 @@ class LanguageModel(BaseEstimator):
     @classmethod
     def from_backoff(cls, model: BackoffModel, *, n_threads: int | None = None) -> LanguageModel:
         """A model made elsewhere: read, mixed or merged."""
-        made = cls(order=model.order, estimator="kneser-ney", n_threads=n_threads)
+        made = cls(order=model.order, estimator="imported", n_threads=n_threads)
         made.status_, made.converged_, made.n_iter_ = "imported", True, 1
         made.n_weights_ = model.n_entries
         made._take(model)

@@ -16,7 +16,7 @@ from loglinear.models.archive import Archive, as_json, check_n_threads, require,
 from loglinear.models.queries import NgramQueries
 
 KIND = "language-model"
-_MORE = ("n_weights", "n_ngrams", "n_tokens", "counts", "strengths", "discounts")
+_MORE = ("n_weights", "n_ngrams", "n_tokens", "counts", "strengths", "discounts", "stage_seconds")
 
 
 def save(model: Any, path: Any) -> None:

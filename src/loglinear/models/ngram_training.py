@@ -91,6 +91,22 @@ def weights_of(model: BackoffModel, trie: NgramTrie) -> FloatArray:
     return theta
 
 
+def with_unknown(trie: NgramTrie, vocabulary: WordVocabulary, counted: BackoffModel) -> NgramTrie:
+    """The trie with tokens of ``<unk>`` where an open vocabulary has met none: as many as Kneser-Ney expects.
+
+    A text tells nothing of words it lacks. Without a count ``<unk>`` would have what the ridge leaves it, next to
+    nothing; Kneser-Ney gives it the share of a word seen zero times.
+    """
+    unknown = vocabulary.unknown
+    if unknown is None or trie.entry_count[unknown] > 0:
+        return trie
+    expected = round(float(trie.context_count[0]) * float(np.exp(counted.log_probability[unknown])))
+    entry_count, context_count = trie.entry_count.copy(), trie.context_count.copy()
+    entry_count[unknown] = max(expected, 1)
+    context_count[0] += entry_count[unknown]
+    return replace(trie, entry_count=entry_count, context_count=context_count)
+
+
 def backoff_of(loss: NgramMaxentLoss, vocabulary: WordVocabulary, w: FloatArray) -> BackoffModel:
     """The model of the weights, in back-off form: exact, with backoff(h) = Z(parent h) / Z(h)."""
     trie = loss.trie
@@ -132,14 +148,18 @@ def train_maxent(
     classes = ngram_classes(trie, scheme)
     if offset is not None:
         penalty = replace(penalty, nonnegative=False)
-    loss = NgramMaxentLoss(trie, offset=offset, n_threads=settings.n_threads)
     by_class = penalty.on(classes, settings.n_threads)
-    if start is None and offset is None and penalty.penalty != "none":
-        start = weights_of(kneser_ney(trie, vocabulary, n_threads=settings.n_threads), trie)
-        # A constant added to all unigram weights changes no probability; their ridge is least where they sum to zero.
-        # Solvers find that direction slowly: it is flat but for the ridge.
-        unigrams = start[: trie.entry_start[1]]
-        unigrams -= unigrams.mean()
+    if offset is None:
+        counted = kneser_ney(trie, vocabulary, n_threads=settings.n_threads)
+        trie = with_unknown(trie, vocabulary, counted)
+        if start is None and penalty.penalty != "none":
+            start = weights_of(counted, trie)
+            # A constant added to all unigram weights changes no probability; their ridge is least where they sum to
+            # zero. Solvers find that direction slowly: it is flat but for the ridge.
+            unigrams = start[: trie.entry_start[1]]
+            unigrams -= unigrams.mean()
+        del counted
+    loss = NgramMaxentLoss(trie, offset=offset, n_threads=settings.n_threads)
     if settings.solver == "auto":  # counts span orders of magnitude: steps are measured by the curvature
         name = "lbfgs" if isinstance(by_class, Smooth) else "owlqn"
         settings = replace(settings, solver=name, solver_options={"metric": "curvature", **settings.solver_options})
