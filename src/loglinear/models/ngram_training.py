@@ -92,7 +92,7 @@ def weights_of(model: BackoffModel, trie: NgramTrie) -> FloatArray:
 
 
 def with_unknown(trie: NgramTrie, vocabulary: WordVocabulary, counted: BackoffModel) -> NgramTrie:
-    """The trie with tokens of ``<unk>`` where an open vocabulary has met none: as many as Kneser-Ney expects.
+    """The trie, changed, with tokens of ``<unk>`` where an open vocabulary has met none: as many as Kneser-Ney expects.
 
     A text tells nothing of words it lacks. Without a count ``<unk>`` would have what the ridge leaves it, next to
     nothing; Kneser-Ney gives it the share of a word seen zero times.
@@ -101,10 +101,11 @@ def with_unknown(trie: NgramTrie, vocabulary: WordVocabulary, counted: BackoffMo
     if unknown is None or trie.entry_count[unknown] > 0:
         return trie
     expected = round(float(trie.context_count[0]) * float(np.exp(counted.log_probability[unknown])))
-    entry_count, context_count = trie.entry_count.copy(), trie.context_count.copy()
-    entry_count[unknown] = max(expected, 1)
-    context_count[0] += entry_count[unknown]
-    return replace(trie, entry_count=entry_count, context_count=context_count)
+    if not (trie.entry_count.flags.writeable and trie.context_count.flags.writeable):  # mapped from files
+        trie = replace(trie, entry_count=trie.entry_count.copy(), context_count=trie.context_count.copy())
+    trie.entry_count[unknown] = max(expected, 1)
+    trie.context_count[0] += trie.entry_count[unknown]
+    return trie
 
 
 def backoff_of(loss: NgramMaxentLoss, vocabulary: WordVocabulary, w: FloatArray) -> BackoffModel:
