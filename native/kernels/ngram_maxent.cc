@@ -38,7 +38,7 @@ struct Level {  // a frame's memory, which only grows
     const std::size_t size = sets * (n + m) + (second ? 2 : 1) * m;
     if (store.size() < size) store.resize(size * 5 / 4);
     double* at = store.data();
-    const auto next = [&at](std::size_t size) { return at += size, at - size; };
+    const auto next = [&at](std::size_t length) { return at += length, at - length; };
     frame.first_entry = e0, frame.end_entry = e1, frame.first_context = c0, frame.end_context = c1;
     frame.p = next(n), frame.d = next(n), frame.r = next(m), frame.b = next(m), frame.m = next(m);
     if (second) {

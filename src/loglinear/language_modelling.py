@@ -61,7 +61,12 @@ def _units(model: LanguageModel) -> Units:
 
 def _reading(model: LanguageModel) -> dict[str, Any]:
     """How text for a model is read."""
-    return {"units": model.units, "reserved": model.reserved, "n_threads": model.n_threads}
+    return {
+        "units": model.units,
+        "reserved": model.reserved,
+        "encoding": model.encoding,
+        "n_threads": model.n_threads,
+    }
 
 
 # ---- text ---------------------------------------------------------------------------------------------------------
@@ -145,7 +150,8 @@ def score_file(
 
 
 def _scored_blocks(model: LanguageModel, source: Source, block: int) -> Iterator[tuple[bytes, SentenceScores]]:
-    if model.units == "words" and model.reserved == "error" and model.vocabulary_.is_open:
+    plain = model.units == "words" and model.reserved == "error" and model.encoding.lower() in ("utf-8", "utf8")
+    if plain and model.vocabulary_.is_open:
         for number, text in enumerate(read_line_blocks(source, block)):
             text = text.removeprefix(_MARK) if number == 0 else text
             if text:
@@ -219,7 +225,7 @@ class Mixture:
         words = "same" if all(p.vocabulary == parts[0].vocabulary for p in parts) else "union"
         model = merge(parts, self.weights, vocabulary=words, n_threads=first.n_threads)
         made = LanguageModel.from_backoff(model, n_threads=first.n_threads)
-        return made.set_params(units=first.units, reserved=first.reserved)
+        return made.set_params(units=first.units, reserved=first.reserved, encoding=first.encoding)
 
 
 def mix(

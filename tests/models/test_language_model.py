@@ -189,6 +189,15 @@ def test_text_comes_from_files_lists_and_iterables(tmp_path):
         assert LanguageModel(3, verbose=0).fit(source).perplexity(TEST) == expected
 
 
+def test_files_in_other_encodings(tmp_path):
+    lines = [s.replace("a", "ä") for s in TRAIN]
+    (tmp_path / "latin.txt").write_bytes("\n".join(lines).encode("latin-1"))
+    with pytest.raises(FormatError, match="--encoding"):
+        LanguageModel(2).fit(tmp_path / "latin.txt")
+    model = LanguageModel(2, encoding="latin-1", verbose=0).fit(tmp_path / "latin.txt")
+    assert model.perplexity(tmp_path / "latin.txt") == LanguageModel(2, verbose=0).fit(lines).perplexity(lines)
+
+
 def test_memory_limits_change_nothing():
     assert fitted(memory="100k").perplexity(TEST) == fitted().perplexity(TEST)
 

@@ -100,6 +100,7 @@ def train(
     reserved: Annotated[
         str, typer.Option(metavar="error|skip", help="What to do with <s> and </s> inside text.")
     ] = "error",
+    encoding: Annotated[str, typer.Option(help="Encoding of the text files that the model reads.")] = "utf-8",
     base: Annotated[
         str | None, typer.Option(metavar="MODEL", help="Adapt this model: train the difference alone (maxent).")
     ] = None,
@@ -110,7 +111,7 @@ def train(
         float | None,
         typer.Option(
             help="Stop where the violation of optimality, or the decrease of the objective, is less, relatively.",
-            show_default="1e-5, 3e-5",
+            show_default="1e-5, 1e-4",
         ),
     ] = None,
     max_iterations: Annotated[int | None, typer.Option(help="Most solver steps.", show_default="200")] = None,
@@ -127,8 +128,8 @@ def train(
         "nonnegative": False if signed else None, "min_count": _numbers("min-count", min_count, int),
         "prune": None if prune is None else tuple(_numbers("prune", prune + ",0", int)[:-1]),
         "prune_entropy": prune_entropy, "k": add_k, "vocabulary": vocab, "min_word_count": min_word_count,
-        "max_words": max_words, "unknown": unknown, "units": units, "reserved": reserved, "base": base,
-        "memory": memory, "tolerance": tolerance, "decrease_tolerance": tolerance,
+        "max_words": max_words, "unknown": unknown, "units": units, "reserved": reserved, "encoding": encoding,
+        "base": base, "memory": memory, "tolerance": tolerance, "decrease_tolerance": tolerance,
         "max_iterations": max_iterations, "n_threads": threads, "verbose": 1 if verbose else None,
     }  # fmt: skip
 

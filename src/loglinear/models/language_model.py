@@ -69,6 +69,7 @@ class LanguageModel(BaseEstimator):
     unknown : "token": words outside the vocabulary are ``<unk>``; "error": they are refused
     units : "words" between blanks, "characters" or "bytes"
     reserved : "error" or "skip": what to do with ``<s>`` and ``</s>`` inside text
+    encoding : of text files
     base : a LanguageModel or the path of one (or of an ARPA file), to adapt: only the difference is trained (maxent)
     memory : limit for counting n-grams, such as "4G": beyond it, sorted runs on disk are merged
     solver, solver_options, tolerance, decrease_tolerance, max_iterations : of the minimiser (maxent)
@@ -101,6 +102,7 @@ class LanguageModel(BaseEstimator):
         unknown: str = "token",
         units: str = "words",
         reserved: str = "error",
+        encoding: str = "utf-8",
         base: Any = None,
         memory: int | str | None = None,
         solver: str = "auto",
@@ -131,6 +133,7 @@ class LanguageModel(BaseEstimator):
         self.unknown = unknown
         self.units = units
         self.reserved = reserved
+        self.encoding = encoding
         self.base = base
         self.memory = memory
         self.solver = solver
@@ -235,6 +238,7 @@ class LanguageModel(BaseEstimator):
             "units": self.units,
             "unknown": self.unknown,
             "reserved": self.reserved,
+            "encoding": self.encoding,
             "n_threads": self.n_threads,
         }
         known = base.vocabulary if base is not None else None if before is None else before.vocabulary
@@ -251,7 +255,8 @@ class LanguageModel(BaseEstimator):
         """Text in the numbers of the vocabulary."""
         if isinstance(X, Sentences):
             return X
-        options: dict[str, Any] = {"units": self.units, "reserved": self.reserved, "n_threads": self.n_threads}
+        options: dict[str, Any] = {"units": self.units, "reserved": self.reserved, "encoding": self.encoding}
+        options["n_threads"] = self.n_threads
         sentences, _ = read_corpus(X, vocabulary=self.vocabulary_, **options)
         return sentences
 
