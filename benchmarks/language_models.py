@@ -86,16 +86,16 @@ def sweep(text: str, order: int) -> dict:
 
     from benchmarks.kernels import best_of
     from loglinear import _core
+    from loglinear.base_models.interpolation import loglinear_weights
     from loglinear.base_models.kneser_ney import kneser_ney
     from loglinear.data.corpus import read_corpus
     from loglinear.data.ngram import build_trie
     from loglinear.losses.ngram_maxent import NgramMaxentLoss
-    from loglinear.models.ngram_training import weights_of
     from loglinear.threads import pool
 
     sentences, vocabulary = read_corpus(text, n_threads=N_THREADS)
     trie = build_trie(sentences, order, n_threads=N_THREADS)
-    w = weights_of(kneser_ney(trie, vocabulary, n_threads=N_THREADS), trie)
+    w = loglinear_weights(kneser_ney(trie, vocabulary, n_threads=N_THREADS), n_threads=N_THREADS)
     gradient = np.zeros(trie.n_entries)
     found: dict = {"n-grams": trie.n_entries, "contexts": trie.n_contexts}
     for n_threads in (1, N_THREADS):

@@ -62,7 +62,7 @@ class Curvature(Protocol):
 
 @runtime_checkable
 class Scaled(Protocol):
-    """Power of a loss without Curvature: how fast its gradient may change along each weight, roughly."""
+    """Power of a loss: how fast its gradient may change along each weight, roughly; not only at one point."""
 
     def curvature_estimate(self, out: FloatArray) -> None:
         """Write one positive number per weight."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from loglinear.base_models.backoff import BackoffModel
+from loglinear.base_models.interpolation import loglinear_weights
 from loglinear.base_models.kneser_ney import kneser_ney
 from loglinear.base_models.pruning import without_entries
 from loglinear.data.ngram import NgramTrie
@@ -79,18 +80,6 @@ class MaxentFit:
     strengths: list[dict[str, Any]]  # of each class of n-grams
 
 
-def weights_of(model: BackoffModel, trie: NgramTrie) -> FloatArray:
-    """theta of a model with the contexts and entries of the trie."""
-    theta = model.log_probability.copy()
-    for n in range(2, trie.order + 1):
-        entries = slice(trie.entry_start[n - 1], trie.entry_start[n])
-        contexts = slice(trie.context_start[n - 1], trie.context_start[n])
-        sizes = np.diff(trie.context_entry[contexts.start : contexts.stop + 1])
-        theta[entries] -= model.log_probability[trie.entry_parent[entries]]
-        theta[entries] -= np.repeat(model.log_backoff[contexts], sizes)
-    return theta
-
-
 def with_unknown(trie: NgramTrie, vocabulary: WordVocabulary, counted: BackoffModel) -> NgramTrie:
     """The trie, changed, with tokens of ``<unk>`` where an open vocabulary has met none: as many as Kneser-Ney expects.
 
@@ -154,7 +143,7 @@ def train_maxent(
         counted = kneser_ney(trie, vocabulary, n_threads=settings.n_threads)
         trie = with_unknown(trie, vocabulary, counted)
         if start is None and penalty.penalty != "none":
-            start = weights_of(counted, trie)
+            start = loglinear_weights(counted, n_threads=settings.n_threads)
             # A constant added to all unigram weights changes no probability; their ridge is least where they sum to
             # zero. Solvers find that direction slowly: it is flat but for the ridge.
             unigrams = start[: trie.entry_start[1]]

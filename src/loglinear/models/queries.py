@@ -27,6 +27,7 @@ from loglinear.data.sentences import Sentences
 from loglinear.errors import IncompatibleError, ModelFileError
 from loglinear.features.vocabulary import Vocabulary
 from loglinear.features.word_vocabulary import WordVocabulary
+from loglinear.metrics.perplexity import perplexity
 from loglinear.models import automaton
 from loglinear.threads import pool
 
@@ -68,13 +69,13 @@ class SentenceScores:
     @property
     def perplexity(self) -> float:
         """Of all sentences together, per token, ends included."""
-        return _perplexity(self.log_probability.sum(), self.n_tokens.sum())
+        return perplexity(float(self.log_probability.sum()), int(self.n_tokens.sum()))
 
     @property
     def perplexity_without_unknown(self) -> float:
         """The same with the unknown words left out of both sums; they still stand in contexts."""
         known = self.log_probability.sum() - self.unknown_log_probability.sum()
-        return _perplexity(known, self.n_tokens.sum() - self.n_unknown.sum())
+        return perplexity(float(known), int(self.n_tokens.sum() - self.n_unknown.sum()))
 
 
 class NgramQueries:
@@ -167,7 +168,7 @@ class NgramQueries:
 
     def perplexity(self, sentence: str | bytes) -> float:
         """Of one sentence, per token, its end included."""
-        return _perplexity(self.score(sentence) / LOG10, len(as_bytes(sentence).split()) + 1)
+        return perplexity(self.score(sentence) / LOG10, len(as_bytes(sentence).split()) + 1)
 
     def BeginSentenceWrite(self, state: State) -> None:
         """Make the state that after ``<s>``."""
@@ -297,13 +298,6 @@ def as_bytes(text: str | bytes) -> bytes:
     if isinstance(text, str):
         return text.encode("utf-8", "surrogatepass")
     raise TypeError(f"expected str or bytes, not {type(text).__name__}")
-
-
-def _perplexity(log_probability: float, n_tokens: int) -> float:
-    if n_tokens == 0:
-        return math.nan
-    mean = -float(log_probability) / int(n_tokens)
-    return math.exp(mean) if mean < 700 else math.inf
 
 
 def _checked_array(arrays: Mapping[str, np.ndarray], name: str) -> np.ndarray:
