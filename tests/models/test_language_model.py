@@ -312,6 +312,26 @@ model.save({str(tmp_path / "m.ll")!r})
     assert LanguageModel.load(tmp_path / "m.ll").perplexity(["1 2 3"]) > 1
 
 
+def test_interrupted_tuning_says_so():
+    script = """
+import os, signal, threading, warnings
+from loglinear import LanguageModel
+warnings.simplefilter("ignore")
+rng = __import__("numpy").random.default_rng(0)
+text = [" ".join(map(str, rng.zipf(1.3, 25).clip(max=3000))) for _ in range(24000)]
+import loglinear.models.ngram_training as training
+tune = training.tune_strengths
+def tune_and_interrupt(*args, **options):
+    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    return tune(*args, **options)
+training.tune_strengths = tune_and_interrupt
+model = LanguageModel(4, verbose=0, strength="auto").fit(text[:20000], validation=text[20000:])
+assert model.status_ == "interrupted", model.status_
+assert model.perplexity(text[:100]) > 1
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+
+
 @pytest.mark.skipif(DATA is None, reason="LOGLINEAR_DATA is not set")
 def test_penn_treebank_perplexities():
     folder = Path(DATA) / "ptb"

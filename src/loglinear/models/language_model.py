@@ -318,6 +318,8 @@ class LanguageModel(BaseEstimator):
             ]
         self.n_iter_, self.objective_ = max(result.n_iterations, 1), result.value
         self.violation_, self.converged_, self.status_ = result.violation, result.converged, result.status
+        if fit.tuned is not None and fit.tuned.status == "interrupted":
+            self.status_, self.converged_ = "interrupted", False
 
     def _take(self, model: BackoffModel) -> None:
         self.queries_ = NgramQueries.from_backoff(model, n_threads=self.n_threads)

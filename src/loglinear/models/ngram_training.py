@@ -168,6 +168,8 @@ def train_maxent(
             **(tuning_options or {}),
         )
         by_class, start = tuned.penalty, tuned.weights
+        if tuned.status == "interrupted":
+            settings = replace(settings, max_iterations=0)
     solution = train(Objective(loss, by_class, settings.n_threads), settings, start)
     weights = solution.weights
     model = backoff_of(loss, vocabulary, weights)
