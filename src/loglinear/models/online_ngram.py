@@ -1,0 +1,315 @@
+"""Language models learnt from minibatches: several epochs over a corpus, or once over a stream that grows the tree.
+
+    minimise  - sum over tokens of log p(w | h)  +  penalty(weights)
+
+by the stochastic accelerated proximal method of Nelakanti et al. (2013), algorithm 1, corrected; its equations, why its
+steps must shrink, and how trees that a batch does not touch catch up later are in native/kernels/online_tree.hh. The
+n-grams (h, w) of contexts h that have always occurred together share one weight (a class), so memory follows the
+collapsed tree; ``tree-l2`` alone parts such n-grams and keeps every one.
+
+Penalties (depth = order - 2 of the shortest n-gram of a class, weight = depth_growth ** depth, m n-grams in a class):
+
+    tree-linf   strength * sum_g m_g weight_g max_{i below g} |x_i|
+    tree-l2     strength * sum_g weight_g sqrt(sum_{i below g} (count_i / count_g) x_i^2)
+    l1          strength * sum_i m_i weight_i |x_i|
+    l2          strength / 2 * sum_i m_i weight_i x_i^2
+
+each with l2 / 2 * sum_i m_i x_i^2 besides; unigrams have a ridge of their own and are signed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loglinear import _core
+from loglinear.base_models.backoff import BackoffModel
+from loglinear.base_models.pruning import without_entries
+from loglinear.data.ngram import NgramTrie
+from loglinear.data.sentences import Sentences
+from loglinear.features.word_vocabulary import WordVocabulary
+from loglinear.losses.ngram_maxent import NgramMaxentLoss
+from loglinear.models.ngram_training import backoff_of
+from loglinear.structure import FloatArray
+from loglinear.threads import pool
+
+PENALTIES = ("tree-linf", "tree-l2", "l1", "l2", "none")
+BATCH_TOKENS = 400  # of the paper
+LONGEST = 255  # words of an n-gram of a model that is queried
+
+
+@dataclass(frozen=True)
+class OnlineTrie:
+    """The classes as a trie whose levels are those of the tree, not lengths; ``source`` finds an entry's value."""
+
+    trie: NgramTrie
+    context_length: NDArray[np.uint32]  # [n_contexts] words of the longest context of a class
+    context_end: NDArray[np.uint32]  # [n_contexts] its words are text[end - 1], text[end - 2], ...
+    source: NDArray[np.int64]  # [n_entries] place in ``OnlineNgrams.weights``
+
+    @property
+    def entry_multiplicity(self) -> FloatArray:
+        """N-grams that each entry stands for: [n_entries]."""
+        return np.repeat(self._context_multiplicity(), np.diff(self.trie.context_entry.astype(np.int64)))
+
+    @property
+    def entry_depth(self) -> NDArray[np.int64]:
+        """Order - 2 of the shortest n-gram of each entry (0 for unigrams): [n_entries]."""
+        above = self.context_length.astype(np.int64) - self._context_multiplicity().astype(np.int64)
+        return np.repeat(np.maximum(above, 0), np.diff(self.trie.context_entry.astype(np.int64)))
+
+    def _context_multiplicity(self) -> FloatArray:
+        children = np.diff(self.trie.context_child.astype(np.int64))
+        parents = np.repeat(np.arange(self.trie.n_contexts), children)
+        multiplicity = np.ones(self.trie.n_contexts)
+        lengths = self.context_length.astype(np.float64)
+        multiplicity[1:] = lengths[1:] - lengths[parents]
+        return multiplicity
+
+
+@dataclass
+class OnlineHistory:
+    """One entry per epoch or per call: tokens, steps, mean loss per token (each batch scored before it is learnt)."""
+
+    n_tokens: list[int] = field(default_factory=list)
+    n_steps: list[int] = field(default_factory=list)
+    mean_loss: list[float] = field(default_factory=list)
+
+
+class OnlineNgrams:
+    """Weights, counts and the tree of a model in training.
+
+    ``order=None``: histories reach back to the beginning of the sentence. ``gain`` scales how fast steps shrink (0: not
+    at all, for batches that are the whole corpus); ``mu``: strong convexity with respect to the counts, if known;
+    ``lipschitz``: of the loss in the metric of the counts, by default the mean number of n-grams per token.
+    """
+
+    def __init__(
+        self,
+        n_words: int,
+        order: int | None = 5,
+        *,
+        penalty: str = "tree-linf",
+        strength: float = 1.0,
+        l2: float = 0.0,
+        depth_growth: float = 1.0,
+        unigram_strength: float = 0.01,
+        nonnegative: bool = True,
+        batch_tokens: int = BATCH_TOKENS,
+        gain: float = 1.0,
+        mu: float = 0.0,
+        lipschitz: float | None = None,
+        eager: bool = False,
+        n_threads: int | None = None,
+    ) -> None:
+        if penalty not in PENALTIES:
+            raise ValueError(f"unknown penalty {penalty!r}; known: {', '.join(PENALTIES)}")
+        if order is not None and (not isinstance(order, int) or isinstance(order, bool) or order < 1):
+            raise ValueError(f"the order is {order!r}; it must be a whole number from 1, or None for no limit")
+        if not isinstance(batch_tokens, int) or batch_tokens < 1:
+            raise ValueError(f"batch_tokens is {batch_tokens!r}; it must be a whole number from 1")
+        if not n_words >= 1:
+            raise ValueError(f"{n_words} words: a model needs one to predict at least")
+        self.n_words, self.order, self.batch_tokens, self.n_threads = n_words, order, batch_tokens, n_threads
+        self.penalty, self.strength, self.l2, self.depth_growth = penalty, strength, l2, depth_growth
+        self.unigram_strength = unigram_strength
+        self.history = OnlineHistory()
+        self._native = _core.OnlineTree(
+            n_words,
+            order or 0,
+            "none" if penalty == "l2" else penalty,
+            penalty != "tree-l2",
+            nonnegative,
+            0.0 if penalty in ("l2", "none") else strength,
+            l2,
+            strength if penalty == "l2" else 0.0,
+            depth_growth,
+            unigram_strength,
+            gain,
+            mu,
+            lipschitz or 0.0,
+            eager,
+        )
+
+    # ---- what it holds ----------------------------------------------------------------------------------------------
+    @property
+    def n_tokens(self) -> int:
+        """Tokens taken in, ends of sentences included."""
+        return self._native.n_tokens
+
+    @property
+    def n_sentences(self) -> int:
+        """Sentences taken in."""
+        return self._native.n_sentences
+
+    @property
+    def n_entries(self) -> int:
+        """Weights: unigrams and entries of classes."""
+        return self._native.n_entries
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the text, the tree, the counts and both sequences of weights."""
+        return self._native.n_bytes
+
+    @property
+    def weights(self) -> FloatArray:
+        """Of unigrams, then of the entries block by block: [n_entries]."""
+        w = np.empty(self.n_entries)
+        self._native.values(pool(self.n_threads), w)
+        return w
+
+    @weights.setter
+    def weights(self, w: FloatArray) -> None:
+        self._native.set_values(pool(self.n_threads), np.ascontiguousarray(w, dtype=np.float64))
+
+    # ---- learning ---------------------------------------------------------------------------------------------------
+    def extend(self, sentences: Sentences) -> NDArray[np.int64]:
+        """Take sentences into the tree without learning from them; returns their numbers."""
+        self._check(sentences)
+        first = self.n_sentences
+        self._native.extend(pool(self.n_threads), *_contiguous(sentences))
+        return np.arange(first, self.n_sentences)
+
+    def learn(self, sentences: Sentences, *, callback: Callable[[OnlineNgrams], bool | None] | None = None) -> float:
+        """One pass over new sentences, in batches; returns their mean loss per token, each scored before it is learnt.
+
+        A batch stands for all tokens taken in so far. ``callback`` is called between batches and may return True to
+        stop; the sentences after that are not taken in.
+        """
+        self._check(sentences)
+        words, ptr = _contiguous(sentences)
+        cuts = _batches(np.diff(ptr) + 1, self.batch_tokens)
+        threads, loss, begin, steps = pool(self.n_threads), 0.0, self.n_tokens, self._native.n_steps
+        for a, b in zip(cuts[:-1], cuts[1:]):
+            loss += self._native.learn(threads, words[ptr[a] : ptr[b]], ptr[a : b + 1] - ptr[a])
+            if callback is not None and callback(self):
+                break
+        return self._record(self.n_tokens - begin, steps, loss)
+
+    def epoch(
+        self,
+        random_state: int | np.random.Generator | None = None,
+        *,
+        callback: Callable[[OnlineNgrams], bool | None] | None = None,
+    ) -> float:
+        """One pass over all sentences taken in, shuffled; returns the mean loss per token."""
+        rng = np.random.default_rng(random_state)
+        order = rng.permutation(self.n_sentences)
+        cuts = _batches(self._sentence_tokens()[order], self.batch_tokens)
+        threads, loss, steps, total = pool(self.n_threads), 0.0, self._native.n_steps, float(self.n_tokens)
+        for a, b in zip(cuts[:-1], cuts[1:]):
+            loss += self._native.step(threads, order[a:b], total)
+            if callback is not None and callback(self):
+                break
+        return self._record(self.n_tokens, steps, loss)
+
+    def loss_and_gradient(self, sentences: NDArray[np.int64] | None = None) -> tuple[float, FloatArray]:
+        """Of sentences taken in (all, unless numbers are given), at ``weights``; per n-gram, not times multiplicity."""
+        out = np.empty(self.n_entries)
+        numbers = np.arange(self.n_sentences) if sentences is None else np.asarray(sentences, dtype=np.int64)
+        return self._native.gradient(pool(self.n_threads), numbers, out), out
+
+    def objective(self) -> float:
+        """Loss of all text plus the penalty."""
+        return self.loss_and_gradient()[0] + self.penalty_value()
+
+    # ---- results ----------------------------------------------------------------------------------------------------
+    def tree(self) -> OnlineTrie:
+        """The classes so far."""
+        *arrays, length, end, source = self._native.layout(False)
+        return OnlineTrie(NgramTrie(arrays[0].size - 1, self.n_words, *arrays), length, end, source)
+
+    def ngrams(self) -> tuple[NgramTrie, FloatArray]:
+        """Every n-gram, classes spelt out, with its weight."""
+        *arrays, _, _, source = self._native.layout(True)
+        return NgramTrie(arrays[0].size - 1, self.n_words, *arrays), self.weights[source]
+
+    def penalty_value(self) -> float:
+        """The penalty at ``weights``."""
+        tree = self.tree()
+        x, m, V = self.weights[tree.source], tree.entry_multiplicity, self.n_words
+        weight = m * float(self.depth_growth) ** tree.entry_depth
+        value = 0.5 * self.unigram_strength * float(x[:V] @ x[:V]) + 0.5 * self.l2 * float(m[V:] @ x[V:] ** 2)
+        if self.penalty == "none":
+            return value
+        if self.penalty == "l2":
+            return value + 0.5 * self.strength * float(weight[V:] @ x[V:] ** 2)
+        if self.penalty == "l1":
+            return value + self.strength * float(weight[V:] @ np.abs(x[V:]))
+        return value + self.strength * float(weight[V:] @ self._group_norms(tree, x)[V:])
+
+    def _group_norms(self, tree: OnlineTrie, x: FloatArray) -> FloatArray:
+        """Of the subtree of every entry."""
+        trie, is_l2 = tree.trie, self.penalty == "tree-l2"
+        norms = trie.entry_count * x**2 if is_l2 else np.abs(x)
+        for k in range(trie.order - 1, 1, -1):
+            rows = slice(trie.entry_start[k], trie.entry_start[k + 1])
+            (np.add if is_l2 else np.maximum).at(norms, trie.entry_parent[rows], norms[rows])
+        return np.sqrt(norms / np.maximum(trie.entry_count, 1)) if is_l2 else norms
+
+    def to_backoff(self, vocabulary: WordVocabulary) -> BackoffModel:
+        """The model in back-off form, without n-grams whose weight is zero."""
+        if vocabulary.n_words != self.n_words:
+            raise ValueError(f"a vocabulary of {vocabulary.n_words} words for a model of {self.n_words}")
+        trie, w = self.ngrams()
+        if trie.order > LONGEST:
+            raise ValueError(f"n-grams of {trie.order} words; models hold at most {LONGEST}: give an order")
+        _give_unknown(trie, vocabulary, w)
+        model = backoff_of(NgramMaxentLoss(trie, n_threads=self.n_threads), vocabulary, w)
+        keep = w != 0
+        keep[: self.n_words] = True
+        return without_entries(model, keep.view(np.uint8), n_threads=self.n_threads)
+
+    # ---- details ----------------------------------------------------------------------------------------------------
+    def _check(self, sentences: Sentences) -> None:
+        if sentences.n_words != self.n_words:
+            raise ValueError(f"sentences of a vocabulary of {sentences.n_words} words for a model of {self.n_words}")
+
+    def _sentence_tokens(self) -> NDArray[np.int64]:
+        text = self._native.text()
+        starts = np.flatnonzero(text == self.n_words)
+        return np.diff(np.append(starts, text.size))  # the mark before a sentence stands for </s> after it
+
+    def _record(self, n_tokens: int, steps_before: int, loss: float) -> float:
+        mean = loss / max(n_tokens, 1)
+        self.history.n_tokens.append(n_tokens)
+        self.history.n_steps.append(self._native.n_steps - steps_before)
+        self.history.mean_loss.append(mean)
+        return mean
+
+
+def _contiguous(sentences: Sentences) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    words = np.ascontiguousarray(sentences.words, dtype=np.uint32)
+    return words, np.ascontiguousarray(sentences.sentence_ptr, dtype=np.int64)
+
+
+def _batches(tokens: NDArray[Any], size: int) -> list[int]:
+    """Where batches of whole sentences begin, each the first to hold ``size`` tokens; the rest joins the last."""
+    total = np.cumsum(tokens)
+    cuts, reached = [0], 0
+    while reached + size <= (total[-1] if total.size else 0):
+        cuts.append(int(np.searchsorted(total, reached + size)) + 1)
+        reached = int(total[cuts[-1] - 1])
+    if cuts[-1] < total.size:
+        cuts[-1 if len(cuts) > 1 else 1 :] = [int(total.size)]
+    return cuts
+
+
+def _give_unknown(trie: NgramTrie, vocabulary: WordVocabulary, w: FloatArray) -> None:
+    """Where the text had no ``<unk>``, its weight says that it is as probable as half the words seen once.
+
+    A text tells nothing of words it lacks; what the ridge leaves them is next to nothing.
+    """
+    unknown = vocabulary.unknown
+    if unknown is None or trie.entry_count[unknown] > 0 or trie.context_count[0] == 0:
+        return
+    counts = trie.entry_count[: trie.n_words]
+    share = 0.5 * max(np.count_nonzero(counts == 1), 1) / float(trie.context_count[0])
+    others = np.delete(w[: trie.n_words], unknown)
+    top = others.max()
+    w[unknown] = top + np.log(np.exp(others - top).sum()) + np.log(share / (1 - share))
