@@ -74,7 +74,10 @@ void SmallForestProx::linf(std::span<const std::uint32_t> parent, std::span<cons
       continue;
     }
     cap_[i] = std::numeric_limits<double>::infinity();
-    if (K > 0.0) {
+    if (heap == i && elements_[i].child == kNoWord) {  // alone, as most are
+      cap_[i] = elements_[i].value = value - K / mass[i];
+      total -= K;
+    } else if (K > 0.0) {
       double sum = 0.0, weight = 0.0;
       std::uint32_t last = kNoWord;
       while (heap != kNoWord && weight * elements_[heap].value > sum - K) {

@@ -1,6 +1,6 @@
 // The proximal step of a small forest, on one thread: what one block of online n-grams needs at a time.
 //
-//   x <- argmin_x  sum_i mass_i / 2 (x_i - x_i)^2 + penalty(x)          (x >= 0 where asked)
+//   x <- argmin_y  sum_i mass_i / 2 (y_i - x_i)^2 + penalty(y)          (y >= 0 where asked)
 //
 // Nodes are numbered parents first. With K = threshold, sub g the subtree of node g:
 //
@@ -9,10 +9,10 @@
 //   kL1         penalty = sum_i K_i |x_i|
 //   kNone       penalty = 0
 //
-// Both tree norms: one pass from the leaves, each group in turn, then the caps or factors from the roots (Jenatton et al.
-// 2011). For kTreeLinf a group lowers its largest values to a common r with sum_i mass_i (|x_i| - r)_+ = K; the values of
-// a subtree wait in a mergeable heap, where those that were lowered together are one element, so that each is popped
-// once (Nelakanti et al. 2013, algorithm 4, corrected: values count as often as they stand for).
+// Both tree norms: one pass from the leaves, each group in turn, then the caps or factors from the roots (Jenatton et
+// al. 2011). For kTreeLinf a group lowers its largest values to a common r with sum_i mass_i (|x_i| - r)_+ = K; the
+// values of a subtree wait in a mergeable heap, where those that were lowered together are one element, so that each is
+// popped once (Nelakanti et al. 2013, algorithm 4, corrected: values count as often as they stand for).
 #pragma once
 #include <cstdint>
 #include <span>

@@ -54,7 +54,7 @@ OnlineTree::OnlineTree(const OnlineTreeSettings& settings) : settings_(settings)
   if (!(std::isfinite(s.depth_growth) && s.depth_growth > 0.0))
     throw InvalidInput("online n-grams: depth_growth must be a positive number");
   if (s.penalty == OnlinePenalty::kTreeL2 && s.collapse)
-    throw InvalidInput("online n-grams: the tree-l2 norm parts n-grams that always occur together: collapse no classes");
+    throw InvalidInput("online n-grams: the tree-l2 norm parts n-grams that always occur together; do not collapse");
   blocks_.resize(std::size_t{s.n_words} + 1);
   unigram_w_.assign(s.n_words, 0.0);
   unigram_z_.assign(s.n_words, 0.0);
@@ -86,7 +86,8 @@ void OnlineTree::check(std::span<const std::uint32_t> words, std::span<const std
   if (ptr.empty() || ptr.front() != 0 || ptr.back() != static_cast<std::int64_t>(words.size()))
     throw InvalidInput("online n-grams: sentences must begin at 0 and end with the words");
   for (std::size_t i = 0; i + 1 < ptr.size(); ++i)
-    if (ptr[i + 1] < ptr[i]) throw InvalidInput("online n-grams: sentence " + std::to_string(i) + " ends before it begins");
+    if (ptr[i + 1] < ptr[i])
+      throw InvalidInput("online n-grams: sentence " + std::to_string(i) + " ends before it begins");
   for (const std::uint32_t w : words)
     if (w >= settings_.n_words || w == 0)
       throw InvalidInput("online n-grams: word " + std::to_string(w) + " is not one of the 1 to " +
@@ -331,7 +332,7 @@ double OnlineTree::gradient(ThreadPool& pool, std::span<const std::int64_t> sent
     const OnlineBlock& block = blocks_[piece.block];
     scratch.fit(block);
     block_gradient(block, block.w, piece, p, scratch);
-    std::copy(scratch.gradient.begin(), scratch.gradient.end(), out.begin() + static_cast<std::ptrdiff_t>(start[piece.block]));
+    std::copy(scratch.gradient.begin(), scratch.gradient.end(), out.data() + start[piece.block]);
   });
   return unigram_gradient(unigram_w_, tokens, pieces, log_z, p, out.first(p.size()));
 }
@@ -341,7 +342,7 @@ OnlineSchedule OnlineTree::next_schedule(double batches) {
   const double t = static_cast<double>(schedule_.size()) + 1.0;
   if (!schedule_.empty()) tau_ = (std::sqrt(4.0 * delta_ + delta_ * delta_) - delta_) / 2.0;
   double L = settings_.lipschitz;
-  if (L == 0.0) L = 1.0 + static_cast<double>(history_words_) / static_cast<double>(std::max<std::uint64_t>(n_tokens_, 1));
+  if (L == 0.0) L = 1.0 + static_cast<double>(history_words_) / static_cast<double>(n_tokens_);
   L *= 1.0 + settings_.ridge + settings_.graded_ridge;
   const double noise = settings_.gain * t * (batches + std::sqrt(batches * t));
   rho_ = std::max(rho_, L * (1.0 + noise) + settings_.mu / delta_);
@@ -349,6 +350,15 @@ OnlineSchedule OnlineTree::next_schedule(double batches) {
   schedule_.push_back({tau_, rho_, settings_.mu});
   return schedule_.back();
 }
+
+namespace {
+
+// V in place of Z.
+void to_average(const OnlineSchedule& s, std::span<const double> w, std::span<double> z) {
+  for (std::size_t i = 0; i < z.size(); ++i) z[i] = (1.0 - s.tau) * w[i] + s.tau * z[i];
+}
+
+}  // namespace
 
 // From z = V and w = W to the next W and Z.
 void OnlineTree::advance(OnlineBlock& b, const OnlineSchedule& s, double scale, std::span<const double> gradient,
@@ -384,7 +394,7 @@ void OnlineTree::replay(OnlineBlock& b, std::uint64_t until, Scratch& scratch) c
       return;
     }
     const OnlineSchedule& s = schedule_[b.step];
-    for (std::size_t e = 0; e < b.w.size(); ++e) b.z[e] = (1.0 - s.tau) * b.w[e] + s.tau * b.z[e];
+    to_average(s, b.w, b.z);
     advance(b, s, 0.0, {}, scratch);
   }
 }
@@ -406,7 +416,7 @@ double OnlineTree::take_step(ThreadPool& pool, std::vector<Token>& tokens, doubl
   const std::uint64_t before = n_steps();
   const OnlineSchedule s = next_schedule(scale);
   std::vector<Piece> pieces = pieces_of(tokens);
-  for (std::size_t w = 0; w < unigram_w_.size(); ++w) unigram_z_[w] = (1.0 - s.tau) * unigram_w_[w] + s.tau * unigram_z_[w];
+  to_average(s, unigram_w_, unigram_z_);
   std::vector<double> p;
   const double log_z = softmax(unigram_z_, p);
   for_pieces(pool, pieces, [&](Piece& piece, Scratch& scratch) {
@@ -414,7 +424,7 @@ double OnlineTree::take_step(ThreadPool& pool, std::vector<Token>& tokens, doubl
     replay(b, before, scratch);
     if (insert_first) insert(b, piece.tokens);
     scratch.fit(b);
-    for (std::size_t e = 0; e < b.w.size(); ++e) b.z[e] = (1.0 - s.tau) * b.w[e] + s.tau * b.z[e];
+    to_average(s, b.w, b.z);
     block_gradient(b, b.z, piece, p, scratch);
     advance(b, s, scale, scratch.gradient, scratch);
   });
@@ -467,7 +477,7 @@ void OnlineTree::set_values(ThreadPool& pool, std::span<const double> w) {
 }
 
 // ---- the whole trie -------------------------------------------------------------------------------------------------
-OnlineLayout OnlineTree::layout(bool by_length) const {
+OnlineLayout OnlineTree::layout(bool by_length, std::uint32_t longest) const {
   struct Place {
     std::uint32_t block, context;
     std::size_t entry, above;  // where its entries begin in the result, and those of the place it came from
@@ -479,7 +489,7 @@ OnlineLayout OnlineTree::layout(bool by_length) const {
   std::int64_t flat = V;
   for (std::uint32_t b = 0; b < blocks_.size(); flat += static_cast<std::int64_t>(blocks_[b++].n_entries())) {
     start[b] = flat;
-    if (blocks_[b].n_contexts()) level.push_back({b, 0, 0, 0});
+    if (blocks_[b].n_contexts() && longest != 1) level.push_back({b, 0, 0, 0});
   }
   if (flat >= kNoWord) throw InvalidInput("online n-grams: more than 4294967294 n-grams");
   to.context_start = {0, 1};
@@ -498,7 +508,8 @@ OnlineLayout OnlineTree::layout(bool by_length) const {
   }
   for (std::uint32_t k = 1; !level.empty(); ++k) {
     next.clear();
-    std::size_t below = to.context_word.size() + level.size();
+    const bool last = k + 1 == longest;
+    const std::size_t below = to.context_word.size() + level.size();
     for (Place& place : level) {
       const OnlineBlock& b = blocks_[place.block];
       const std::uint32_t c = place.context, first = b.context_entry[c], length = b.context_length[c];
@@ -518,6 +529,7 @@ OnlineLayout OnlineTree::layout(bool by_length) const {
         to.entry_count.push_back(b.entry_count[e]);
         to.source.push_back(start[place.block] + e);
       }
+      if (last) continue;
       if (stays) next.push_back({place.block, c, 0, place.entry});
       else
         for (std::uint32_t child = b.context_child[c]; child < b.context_child[c + 1]; ++child)

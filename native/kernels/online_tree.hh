@@ -2,8 +2,9 @@
 //
 //   minimise  sum over tokens of - log p(w | h)  +  penalty(W),        p as in kernels/ngram_maxent.hh
 //
-// over the classes of kernels/online_block.hh, where p(w | h) ~ exp(sum of m_e W_e), m_e the n-grams that entry e stands
-// for. One step takes a batch of whole sentences (Nelakanti et al. 2013, algorithm 1, corrected; Hu, Kwok and Pan 2009):
+// over the classes of kernels/online_block.hh, where p(w | h) ~ exp(sum of m_e W_e), m_e the n-grams that entry e
+// stands for. One step takes a batch of whole sentences (Nelakanti et al. 2013, algorithm 1, corrected; Hu, Kwok and
+// Pan 2009):
 //
 //   V = (1 - tau) W + tau Z
 //   W' = argmin  <G, x> + rho / 2 sum_i d_i (x_i - V_i)^2 + penalty(x)
@@ -19,9 +20,9 @@
 //
 //   rho_t = L (1 + gain (t + 1) (B + sqrt(B (t + 1)))) + mu / delta
 //
-// whose first part keeps the first steps, 1 / (rho tau) in Z, near 1 / B, so that an n-gram seen in one batch moves by no
-// more than its count says. L is the mean number of n-grams of a token: H <= L diag(counts) where they are as expected.
-// The metric only grows (counts do), as the telescoping of distances to the optimum needs.
+// whose first part keeps the first steps, 1 / (rho tau) in Z, near 1 / B, so that an n-gram seen in one batch moves by
+// no more than its count says. L is the mean number of n-grams of a token: H <= L diag(counts) where counts are as
+// expected. The metric only grows (counts do), as the telescoping of distances to the optimum needs.
 //
 // Trees are rooted at bigrams; a *block* holds those of one context word. A batch has a gradient only in the blocks of
 // its words, so other blocks lag behind and take their missed steps (which shrink) when they are next needed: the same
@@ -55,7 +56,7 @@ struct OnlineTreeSettings {
   double graded_ridge = 0.0;   // the same, times the depth's weight
   double depth_growth = 1.0;   // weight of an n-gram = depth_growth ^ (order - 2), that of the shortest of its class
   double unigram_ridge = 0.01;
-  double gain = 1.0, mu = 0.0;
+  double gain = 0.05, mu = 0.0;
   double lipschitz = 0.0;      // 0: the mean number of n-grams per token
 };
 
@@ -97,7 +98,7 @@ class OnlineTree {
   void catch_up(ThreadPool& pool);                                      // all blocks
   void values(ThreadPool& pool, std::span<double> w);                   // in the flat numbering
   void set_values(ThreadPool& pool, std::span<const double> w);         // W = Z = w
-  OnlineLayout layout(bool by_length) const;
+  OnlineLayout layout(bool by_length, std::uint32_t longest) const;     // n-grams of so many words; 0: all
 
  private:
   struct Token {
@@ -122,7 +123,8 @@ class OnlineTree {
   double unigram_gradient(std::span<const double> at, std::span<const Token> tokens, std::span<const Piece> pieces,
                           double log_z, std::span<const double> p, std::span<double> out) const;
   void advance_unigrams(const OnlineSchedule& s, double scale, std::span<const double> gradient);
-  void for_pieces(ThreadPool& pool, std::vector<Piece>& pieces, const std::function<void(Piece&, Scratch&)>& task) const;
+  void for_pieces(ThreadPool& pool, std::vector<Piece>& pieces,
+                  const std::function<void(Piece&, Scratch&)>& task) const;
   double depth_weight(std::uint32_t depth) const { return depth_weights_.empty() ? 1.0 : depth_weights_[depth]; }
 
   OnlineTreeSettings settings_;
