@@ -50,7 +50,7 @@ def test_the_best_of_two_settings_is_found(begin):
     assert found.best.validation <= min(grid) * 1.01
     np.testing.assert_allclose(found.weights, exact(*found.best.strengths), atol=1e-4)
     assert found.status.startswith("converged")
-    assert found.best.validation == min(t.validation for t in found.history if t.accepted)
+    assert found.best is [t for t in found.history if t.accepted][-1]
     assert (found.penalty.l1, found.penalty.l2) == tuple(found.best.strengths)
 
 
@@ -64,8 +64,8 @@ def test_what_has_no_step_stays():
 def test_bounds_are_kept():
     found = tuned([Setting("l1", 0.05, bounds=(0.04, 0.06)), Setting("l2", 0.1, bounds=(0.05, 0.2))])
     for trial in found.history:
-        assert 0.04 <= trial.strengths[0] * (1 + 1e-9) and trial.strengths[0] <= 0.06 * (1 + 1e-9)
-        assert 0.05 <= trial.strengths[1] * (1 + 1e-9) and trial.strengths[1] <= 0.2 * (1 + 1e-9)
+        np.testing.assert_array_less([0.0399, 0.0499], trial.strengths)
+        np.testing.assert_array_less(trial.strengths, [0.0601, 0.2001])
 
 
 def test_trials_are_limited_and_a_callback_stops():
@@ -73,7 +73,8 @@ def test_trials_are_limited_and_a_callback_stops():
     assert len(few.history) == 3
     assert few.status == "3 trials made"
     seen = []
-    stopped = tuned([Setting("l1", 4.0), Setting("l2", 4.0)], callback=lambda trial: seen.append(trial) or len(seen) == 2)
+    both = [Setting("l1", 4.0), Setting("l2", 4.0)]
+    stopped = tuned(both, callback=lambda trial: seen.append(trial) or len(seen) == 2)
     assert stopped.status == "stopped by the callback"
     assert len(seen) == len(stopped.history) == 2
 
@@ -96,7 +97,7 @@ def test_an_interruption_keeps_the_best_so_far():
 def test_bad_settings_are_refused():
     with pytest.raises(ValueError, match="nothing to tune"):
         tuned([Setting("l1", 1.0, step=0.0)])
-    with pytest.raises(ValueError, match="l2 is 0.0"):
+    with pytest.raises(ValueError, match="l2 is 0"):
         tuned([Setting("l1", 1.0), Setting("l2", 0.0)])
     with pytest.raises(ValueError, match="tolerance"):
         tuned([Setting("l1", 1.0)], tolerance=-1.0)
@@ -105,5 +106,8 @@ def test_bad_settings_are_refused():
 
 
 def test_penalties_need_not_be_separable_ones_by_class():
-    found = tune_path(lambda v: Objective(Squares(), ElasticNet(v[0], l1_ratio=0.5)), validation, [Setting("strength", 1.0)])
+    def at(values):
+        return Objective(Squares(), ElasticNet(values[0], l1_ratio=0.5))
+
+    found = tune_path(at, validation, [Setting("strength", 1.0)])
     assert found.penalty.l1 == pytest.approx(0.5 * found.best.strengths[0])

@@ -239,7 +239,7 @@ class _Search:
         accepted = again or not self.history or validation < self.best.validation
         if accepted:
             self.best = point
-        self.solved = [p for p in self.solved if p is not self.best][-KEPT:] + [point]
+        self.solved = [*[p for p in self.solved if p is not self.best][-KEPT:], point]
         if result.status == "interrupted":
             self.status = "interrupted"
         self._record(point, values, accepted)
