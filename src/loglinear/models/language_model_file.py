@@ -16,7 +16,18 @@ from loglinear.models.archive import Archive, as_json, check_n_threads, require,
 from loglinear.models.queries import NgramQueries
 
 KIND = "language-model"
-_MORE = ("n_weights", "n_ngrams", "n_tokens", "counts", "strengths", "discounts", "stage_seconds")
+_MORE = (
+    "n_weights",
+    "n_parameters",
+    "n_ngrams",
+    "n_tokens",
+    "counts",
+    "strengths",
+    "depth_growth",
+    "l2",
+    "discounts",
+    "stage_seconds",
+)
 
 
 def save(model: Any, path: Any) -> None:

@@ -7,6 +7,7 @@ nonnegative weights are chosen from, and a few steps from the optimum.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,6 +31,18 @@ from loglinear.training import Settings, Solution, train
 from loglinear.tuning import Tuned, tune_strengths
 
 PENALTIES = ("elastic_net", "l1", "l2", "none")
+MOST_GROWTH = 200 * math.log(10)  # of the depth weights, as a logarithm; squares of strengths are still numbers
+
+
+def check_growth(growth: float, depth: int = 0) -> None:
+    """Refuse a factor per order that is none, or that leaves the range of numbers ``depth`` orders above the second."""
+    if not (math.isfinite(growth) and growth > 0):
+        raise ValueError(f"depth_growth must be a positive, finite number, not {growth!r}")
+    if abs(math.log(growth)) * depth > MOST_GROWTH:
+        raise ValueError(
+            f"depth_growth {growth:g} becomes {'too large' if growth > 1 else 'too small'} at n-grams of "
+            f"{depth + 2} words: {growth:g}^{depth}; take one nearer to 1, or a lower order"
+        )
 
 
 @dataclass(frozen=True)
@@ -41,6 +54,7 @@ class NgramPenalty:
     l1_ratio: Sequence[float] = (0.8,)
     unigram_strength: float = 0.01  # a ridge: unigrams are signed, and unseen words need a bound
     nonnegative: bool = True
+    depth_growth: float = 1.0  # multiplies the strength once more with every order above the second
 
     def __post_init__(self) -> None:
         if self.penalty not in PENALTIES:
@@ -51,6 +65,7 @@ class NgramPenalty:
                 raise ValueError(f"{name} must be one nonnegative number, or one per order from the second")
         if max(self.l1_ratio) > 1:
             raise ValueError(f"l1_ratio must lie between 0 and 1, not {self.l1_ratio!r}")
+        check_growth(self.depth_growth)
 
     def of_order(self, n: int) -> tuple[float, float]:
         """(l1, l2) of the n-grams of an order."""
@@ -58,12 +73,12 @@ class NgramPenalty:
             return 0.0, self.unigram_strength
         strength = self.strength[min(n - 2, len(self.strength) - 1)]
         ratio = {"l1": 1.0, "l2": 0.0}.get(self.penalty, self.l1_ratio[min(n - 2, len(self.l1_ratio) - 1)])
-        if self.penalty == "none":
-            strength = 0.0
+        strength *= 0.0 if self.penalty == "none" else self.depth_growth ** (n - 2)
         return strength * ratio, strength * (1 - ratio)
 
     def on(self, classes: NgramClasses, n_threads: int | None = None) -> ByClass:
         """The penalty of the weights of a trie."""
+        check_growth(self.depth_growth, max(classes.orders) - 2)
         strengths = np.array([self.of_order(n) for n in classes.orders])
         signs = np.array([self.nonnegative and n > 1 for n in classes.orders])
         return ByClass(classes.numbers, strengths[:, 0], strengths[:, 1], signs, n_threads=n_threads)
@@ -78,6 +93,8 @@ class MaxentFit:
     solution: Solution
     tuned: Tuned | None
     strengths: list[dict[str, Any]]  # of each class of n-grams
+    n_parameters: int = 0  # constant-value non-branching paths that are not zero
+    penalty: Any = None  # of a tree: with the strength, depth growth and l2 that were chosen
 
 
 def with_unknown(trie: NgramTrie, vocabulary: WordVocabulary, counted: BackoffModel) -> NgramTrie:
@@ -115,6 +132,26 @@ def backoff_of(loss: NgramMaxentLoss, vocabulary: WordVocabulary, w: FloatArray)
         entry_word=trie.entry_word,
         log_probability=log_p,
     )
+
+
+def n_paths(trie: NgramTrie, w: FloatArray) -> int:
+    """Weights that are not zero, those on a constant-value non-branching path counted once (Nelakanti et al. 2013).
+
+    (h, w) is on one path with its parent where the parent's context never occurs without h and the weights are equal,
+    to a millionth: solvers find equal ones from sums in another order.
+    """
+    count = int(np.count_nonzero(w))
+    only = np.diff(trie.context_child) == 1  # [n_contexts] one older word goes before it, always
+    alone = np.repeat(only, np.diff(trie.context_child))  # of each context but the empty one, by its parent
+    first = int(trie.entry_start[min(2, trie.order)])
+    for n in range(3, trie.order + 1):
+        contexts = slice(int(trie.context_start[n - 1]), int(trie.context_start[n]))
+        sizes = np.diff(trie.context_entry[contexts.start : contexts.stop + 1])
+        inside = np.flatnonzero(np.repeat(alone[contexts.start - 1 : contexts.stop - 1], sizes)) + first
+        own, above = w[inside], w[trie.entry_parent[inside]]
+        count -= int(np.count_nonzero((own != 0) & (np.abs(own - above) <= 1e-6 * np.abs(above))))
+        first += int(sizes.sum())
+    return count
 
 
 def train_maxent(
@@ -181,4 +218,5 @@ def train_maxent(
         for name, n, a, b in zip(classes.names, classes.orders, by_class.l1, by_class.l2)
     ]
     small = without_entries(model, keep.view(np.uint8), n_threads=settings.n_threads)
-    return MaxentFit(small, int(np.count_nonzero(keep)), solution, tuned, strengths)
+    n_parameters = n_paths(trie, total)
+    return MaxentFit(small, int(np.count_nonzero(keep)), solution, tuned, strengths, n_parameters)
