@@ -6,7 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,8 +21,9 @@ from loglinear.base_models.kneser_ney import KneserNey, kneser_ney
 from loglinear.base_models.pruning import prune_by_entropy
 from loglinear.base_models.witten_bell import witten_bell
 from loglinear.data.corpus import read_corpus
-from loglinear.data.ngram import NgramTrie, build_trie, cut, extend_trie
+from loglinear.data.ngram import MAX_ORDER, NgramTrie, build_trie, cut, extend_trie
 from loglinear.data.sentences import Sentences
+from loglinear.data.suffix_tree import SuffixTree, build_suffix_tree
 from loglinear.errors import InterruptedWarning
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.formats.running_text import join_units, split_units
@@ -31,7 +32,7 @@ from loglinear.models import language_model_file, ngram_settings
 from loglinear.models.ngram_settings import L1_RATIO
 from loglinear.models.ngram_training import MaxentFit, train_maxent
 from loglinear.models.queries import NgramQueries
-from loglinear.models.tree_training import OnTrie, TreePenalty, train_tree
+from loglinear.models.tree_training import TreePenalty, ngrams_by_order, train_tree, weights_over
 from loglinear.structure import FloatArray
 
 
@@ -175,22 +176,23 @@ class LanguageModel(BaseEstimator):
         if held_out is not None:
             self.n_validation_tokens_ = held_out.n_tokens + held_out.n_sentences
         stages = {"reading": time.perf_counter() - began}
-        trie = self._count(sentences)
+        ngrams = self._count(sentences)
         self.n_tokens_ = sentences.n_tokens + sentences.n_sentences
         del sentences
         stages["counting"] = time.perf_counter() - began - sum(stages.values())
         if self.estimator == "maxent":
-            fit = self._maxent(trie, held_out, base, before)
+            fit = self._maxent(ngrams, held_out, base, before)
             model = fit.backoff
             self._record(fit)
         else:
-            model = self._counted(trie)
+            model = self._counted(cast(NgramTrie, ngrams))
             self.status_, self.converged_, self.n_iter_ = "counted", True, 1
             self.n_weights_ = model.n_entries
             if isinstance(model, KneserNey):
                 self.discounts_ = [str(d) for d in model.discounts]
-        del trie
+        del ngrams
         if self.prune_entropy is not None:
+            self.collapsed_ = None
             model = prune_by_entropy(model, self.prune_entropy, n_threads=self.n_threads)
         stages["estimating"] = time.perf_counter() - began - sum(stages.values())
         self._take(model)
@@ -229,30 +231,37 @@ class LanguageModel(BaseEstimator):
         sentences, _ = read_corpus(X, vocabulary=self.vocabulary_, **options)
         return sentences
 
-    def _count(self, sentences: Sentences) -> NgramTrie:
-        """The n-grams of the text."""
-        if ngram_settings.is_tree(self):
-            longest = int(np.diff(sentences.sentence_ptr).max(initial=0)) + 2
-            if self.order is not None and self.order > longest:
-                raise ValueError(
-                    f"order {self.order}: the longest n-gram of the text, <s> and </s> included, has {longest} words; "
-                    f"use at most {longest}, or with penalty='tree-linf' order=None"
-                )
-        trie = build_trie(sentences, self.order, memory=self.memory, n_threads=self.n_threads)
+    def _count(self, sentences: Sentences) -> NgramTrie | SuffixTree:
+        """The n-grams of the text, collapsed where the penalty lets them."""
+        longest = int(np.diff(sentences.sentence_ptr).max(initial=0)) + 2
+        if ngram_settings.is_tree(self) and self.order is not None and self.order > longest:
+            raise ValueError(
+                f"order {self.order}: the longest n-gram of the text, <s> and </s> included, has {longest} words; "
+                f"use at most {longest}, or with penalty='tree-linf' order=None"
+            )
+        if ngram_settings.collapses(self):
+            order = min(longest, MAX_ORDER) if self.order is None else self.order
+            tree = build_suffix_tree(sentences, order, n_threads=self.n_threads)
+            self.counts_ = ngrams_by_order(tree)
+            return tree
+        order = cast(int, self.order)  # checked: without an order only what collapses is trained
+        trie = build_trie(sentences, order, memory=self.memory, n_threads=self.n_threads)
         self.counts_ = np.diff(trie.entry_start).tolist()
         return trie
 
     def _maxent(
-        self, trie: NgramTrie, held_out: Sentences | None, base: NgramQueries | None, before: BackoffModel | None
+        self,
+        ngrams: NgramTrie | SuffixTree,
+        held_out: Sentences | None,
+        base: NgramQueries | None,
+        before: BackoffModel | None,
     ) -> MaxentFit:
-        limits = np.atleast_1d(np.asarray(self.min_count)).tolist()
-        if max(limits) > 1:
-            trie = cut(trie, [1, *limits] if len(limits) < trie.order else limits)
         penalty, settings = ngram_settings.penalty_of(self), ngram_settings.settings_of(self)
         if isinstance(penalty, TreePenalty):
-            weights = OnTrie(trie, self.vocabulary_, self.n_threads)
+            weights = weights_over(self._cut(ngrams), self.vocabulary_, self.n_threads)
             tuned = ngram_settings.tuned_names(self)
             return train_tree(weights, penalty, settings, validation=held_out, tuned=tuned)
+        trie = cast(NgramTrie, self._cut(ngrams))
         offset: FloatArray | None = None
         start: FloatArray | None = None
         if base is not None:
@@ -271,6 +280,13 @@ class LanguageModel(BaseEstimator):
             start=start,
             offset=offset,
         )
+
+    def _cut(self, ngrams: NgramTrie | SuffixTree) -> NgramTrie | SuffixTree:
+        """Without n-grams that are too rare."""
+        limits = np.atleast_1d(np.asarray(self.min_count)).tolist()
+        if isinstance(ngrams, SuffixTree) or max(limits) <= 1:
+            return ngrams
+        return cut(ngrams, [1, *limits] if len(limits) < ngrams.order else limits)
 
     def _counted(self, trie: NgramTrie) -> BackoffModel:
         threads, words = self.n_threads, self.vocabulary_
@@ -294,6 +310,7 @@ class LanguageModel(BaseEstimator):
         self.n_weights_, self.n_parameters_, self.strengths_ = fit.n_weights, fit.n_parameters, fit.strengths
         if isinstance(fit.penalty, TreePenalty):
             self.strength_, self.depth_growth_, self.l2_ = fit.penalty.values
+        self.collapsed_ = fit.packed
         self.solver_, self.solver_reason_, self.history_ = fit.solution.solver, fit.solution.reason, result.history
         if fit.tuned is not None:
             self.tuning_status_ = fit.tuned.status

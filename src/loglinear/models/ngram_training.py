@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from loglinear.base_models.backoff import BackoffModel
 from loglinear.base_models.interpolation import loglinear_weights
@@ -95,6 +96,7 @@ class MaxentFit:
     strengths: list[dict[str, Any]]  # of each class of n-grams
     n_parameters: int = 0  # constant-value non-branching paths that are not zero
     penalty: Any = None  # of a tree: with the strength, depth growth and l2 that were chosen
+    packed: dict[str, NDArray[Any]] | None = None  # the collapsed tree, where it was trained on
 
 
 def with_unknown(trie: NgramTrie, vocabulary: WordVocabulary, counted: BackoffModel) -> NgramTrie:
@@ -137,21 +139,14 @@ def backoff_of(loss: NgramMaxentLoss, vocabulary: WordVocabulary, w: FloatArray)
 def n_paths(trie: NgramTrie, w: FloatArray) -> int:
     """Weights that are not zero, those on a constant-value non-branching path counted once (Nelakanti et al. 2013).
 
-    (h, w) is on one path with its parent where the parent's context never occurs without h and the weights are equal,
-    to a millionth: solvers find equal ones from sums in another order.
+    An n-gram goes on with the path of its parent where it is the only one to extend it and the weights are equal, to a
+    millionth: solvers find equal ones by sums in another order. Unigrams are paths by themselves.
     """
-    count = int(np.count_nonzero(w))
-    only = np.diff(trie.context_child) == 1  # [n_contexts] one older word goes before it, always
-    alone = np.repeat(only, np.diff(trie.context_child))  # of each context but the empty one, by its parent
-    first = int(trie.entry_start[min(2, trie.order)])
-    for n in range(3, trie.order + 1):
-        contexts = slice(int(trie.context_start[n - 1]), int(trie.context_start[n]))
-        sizes = np.diff(trie.context_entry[contexts.start : contexts.stop + 1])
-        inside = np.flatnonzero(np.repeat(alone[contexts.start - 1 : contexts.stop - 1], sizes)) + first
-        own, above = w[inside], w[trie.entry_parent[inside]]
-        count -= int(np.count_nonzero((own != 0) & (np.abs(own - above) <= 1e-6 * np.abs(above))))
-        first += int(sizes.sum())
-    return count
+    parent = trie.entry_parent[trie.n_words :]
+    only = np.bincount(parent, minlength=trie.n_entries)[parent] == 1
+    own, above = w[trie.n_words :], w[parent]
+    same = only & (parent >= trie.n_words) & (own != 0) & (np.abs(own - above) <= 1e-6 * np.abs(above))
+    return int(np.count_nonzero(w)) - int(np.count_nonzero(same))
 
 
 def train_maxent(

@@ -19,7 +19,7 @@ collapsed contexts share the weight of the path's top, without which they would 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -29,9 +29,12 @@ from loglinear.base_models.backoff import BackoffModel
 from loglinear.base_models.interpolation import loglinear_weights
 from loglinear.base_models.kneser_ney import kneser_ney
 from loglinear.base_models.pruning import without_entries
+from loglinear.base_models.tree_start import tree_start
 from loglinear.data.ngram import NgramTrie
 from loglinear.data.sentences import Sentences
+from loglinear.data.suffix_tree import SuffixTree
 from loglinear.features.word_vocabulary import WordVocabulary
+from loglinear.losses.collapsed_ngram import CollapsedNgramLoss
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
 from loglinear.models.ngram_training import MaxentFit, backoff_of, check_growth, n_paths, with_unknown
 from loglinear.objective import Objective
@@ -120,9 +123,11 @@ class OnTrie:
 
     def objective(self, penalty: TreePenalty) -> Objective:
         """The count-weighted norm for tree-l2; the largest weight for tree-linf, by order."""
+        check_growth(penalty.depth_growth, self.order - 2)
         trie, n_threads = self.loss.trie, self.n_threads
         scale = np.maximum(trie.entry_count[trie.n_words :], 0.5) + penalty.l2
-        return Objective(self.loss, _blocks(penalty, trie.n_words, self.tree, scale, n_threads), n_threads)
+        more = {"depth_growth": penalty.depth_growth}
+        return Objective(self.loss, _blocks(penalty, trie.n_words, self.tree, scale, n_threads, more), n_threads)
 
     def validation(self, sentences: Sentences) -> Callable[[FloatArray], float]:
         """The loss with the counts of that text."""
@@ -149,30 +154,109 @@ class OnTrie:
         return keep
 
 
+class OnSuffixTree:
+    """One weight per entry of the collapsed tree: the same for all n-grams that it stands for."""
+
+    def __init__(self, tree: SuffixTree, vocabulary: WordVocabulary, n_threads: int | None = None) -> None:
+        counted = kneser_ney(tree.trie, vocabulary, collapsed=True, n_threads=n_threads)
+        self.start = centred(tree_start(tree, vocabulary, counted=counted, n_threads=n_threads), tree.n_words)
+        tree = replace(tree, trie=with_unknown(tree.trie, vocabulary, counted))
+        self.vocabulary, self.n_threads, self.order = vocabulary, n_threads, tree.order
+        self.loss = CollapsedNgramLoss(tree, n_threads=n_threads)
+        self.tree = forest(tree.trie)
+        self.depth = tree.entry_depth[tree.n_words :]
+
+    def objective(self, penalty: TreePenalty) -> Objective:
+        """A group weighs as the shortest of its path, times the length of the path."""
+        check_growth(penalty.depth_growth, self.order - 2)
+        tree, n_threads = self.loss.tree, self.n_threads
+        multiplicity = self.loss.multiplicity[tree.n_words :]
+        by_depth = penalty.depth_growth ** np.arange(int(self.depth.max(initial=0)) + 1)
+        scale = np.maximum(tree.trie.entry_count[tree.n_words :], 0.5) * multiplicity**2 + penalty.l2 * multiplicity
+        more = {"weights": by_depth[self.depth], "multiplicity": multiplicity}
+        return Objective(self.loss, _blocks(penalty, tree.n_words, self.tree, scale, n_threads, more), n_threads)
+
+    def validation(self, sentences: Sentences) -> Callable[[FloatArray], float]:
+        """Exact, without expanding the tree."""
+        return lambda w: self.loss.value_on(w, sentences)
+
+    def model(self, w: FloatArray) -> BackoffModel:
+        """By way of what a file would hold, so that a model that is read answers to the bit as before."""
+        return model_of_packed(self.packed(w), self.vocabulary, n_threads=self.n_threads)
+
+    def packed(self, w: FloatArray) -> dict[str, np.ndarray]:
+        """What is not zero, with paths of equal weights as one."""
+        return self.loss.tree.pack(w)
+
+    def n_weights(self, w: FloatArray) -> int:
+        """Entries of the collapsed tree."""
+        return self.loss.tree.n_words + int(np.count_nonzero(w[self.loss.tree.n_words :]))
+
+    def n_parameters(self, w: FloatArray) -> int:
+        """Definition 3 of the paper."""
+        return self.loss.tree.n_parameters(w)
+
+
+def weights_over(ngrams: NgramTrie | SuffixTree, vocabulary: WordVocabulary, n_threads: int | None = None) -> Weights:
+    """On what was counted."""
+    if isinstance(ngrams, SuffixTree):
+        return OnSuffixTree(ngrams, vocabulary, n_threads)
+    return OnTrie(ngrams, vocabulary, n_threads)
+
+
+def ngrams_by_order(tree: SuffixTree) -> list[int]:
+    """How many n-grams of each order a collapsed tree stands for."""
+    sizes = np.diff(tree.trie.context_entry)
+    change = np.zeros(tree.order + 1, np.int64)
+    # The contexts of a class have the lengths above that of its parent's longest, up to its own longest.
+    np.add.at(change, tree.context_length[tree.context_parent][1:] + 1, sizes[1:])
+    np.subtract.at(change, tree.context_length[1:] + 1, sizes[1:])
+    counts = np.cumsum(change[:-1])
+    counts[0] = sizes[0]
+    return counts.tolist()
+
+
+def model_of_packed(
+    arrays: Mapping[str, np.ndarray], vocabulary: WordVocabulary, *, n_threads: int | None = None
+) -> BackoffModel:
+    """The back-off model of a packed tree: expanded to its n-grams. ValueError where the arrays are none."""
+    tree, x = SuffixTree.unpack(arrays, vocabulary.n_words)
+    trie, w = tree.expand(x)
+    model = backoff_of(NgramMaxentLoss(trie, n_threads=n_threads), vocabulary, w)
+    keep = w != 0
+    keep[: trie.n_words] = True
+    return without_entries(model, keep.view(np.uint8), n_threads=n_threads)
+
+
 def centred(start: FloatArray, n_words: int) -> FloatArray:
     """The weights, changed, with unigrams that sum to zero: the same probabilities at the least ridge."""
     start[:n_words] -= start[:n_words].mean()
     return start
 
 
-def forest(trie: NgramTrie) -> Tree:
-    """The n-grams of order 2 and above; bigrams are the roots."""
+def forest(trie: NgramTrie) -> Tree | None:
+    """The n-grams of order 2 and above, where there are any; bigrams are the roots."""
+    if trie.n_entries == trie.n_words:
+        return None
     parent = trie.entry_parent[trie.n_words :].astype(np.int64) - trie.n_words
-    return Tree(np.where(parent < 0, -1, parent).astype(np.int32))
+    return Tree(np.maximum(parent, -1).astype(np.int32))
 
 
-def _blocks(penalty: TreePenalty, n_words: int, tree: Tree, scale: FloatArray, n_threads: int | None) -> Blocks:
-    make: Any = TreeL2 if penalty.penalty == "tree-l2" else TreeLinf
-    groups = make(
-        tree,
-        penalty.strength,
-        depth_growth=penalty.depth_growth,
-        scale=scale,
-        l2=penalty.l2,
-        nonnegative=penalty.nonnegative,
-        n_threads=n_threads,
-    )
+def _blocks(
+    penalty: TreePenalty,
+    n_words: int,
+    tree: Tree | None,
+    scale: FloatArray,
+    n_threads: int | None,
+    more: Mapping[str, Any],
+) -> Blocks:
+    """Unigrams, and the groups above them."""
     unigrams = L2(penalty.unigram_strength, n_threads=n_threads)
+    if tree is None:
+        return Blocks([(n_words, unigrams)], n_threads=n_threads)
+    make: Any = TreeL2 if penalty.penalty == "tree-l2" else TreeLinf
+    common = {"scale": scale, "l2": penalty.l2, "nonnegative": penalty.nonnegative, "n_threads": n_threads}
+    groups = make(tree, penalty.strength, **common, **more)
     return Blocks([(n_words, unigrams), (tree.n_nodes, groups)], n_threads=n_threads)
 
 
@@ -209,6 +293,7 @@ def train_tree(
     return MaxentFit(
         weights.model(w), weights.n_weights(w), solution, choice, _by_order(penalty, weights.order),
         n_parameters=weights.n_parameters(w), penalty=penalty,
+        packed=weights.packed(w) if isinstance(weights, OnSuffixTree) else None,
     )  # fmt: skip
 
 
