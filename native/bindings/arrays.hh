@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "util/pages.hh"
 #include "util/views.hh"
 
 namespace loglinear {
@@ -44,6 +45,14 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T>&& values) {
   return {owner->data(), {owner->size()}, free};
 }
 
+// Pages handed to Python without a copy.
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(Pages<T>&& values) {
+  auto* owner = new Pages<T>(std::move(values));
+  nb::capsule free(owner, [](void* p) noexcept { delete static_cast<Pages<T>*>(p); });
+  return {owner->data(), {owner->size()}, free};
+}
+
 // The matrix and the arrays it views, kept alive together.
 template <class Index>
 struct BoundSparse {
@@ -65,6 +74,7 @@ void bind_linear(nb::module_& m);
 void bind_vector(nb::module_& m);
 void bind_separable(nb::module_& m);
 void bind_tying(nb::module_& m);
+void bind_tree(nb::module_& m);
 void bind_text(nb::module_& m);
 void bind_conll(nb::module_& m);
 void bind_templates(nb::module_& m);
@@ -78,6 +88,7 @@ void bind_kneser_ney(nb::module_& m);
 void bind_ngram_maxent(nb::module_& m);
 void bind_online_tree(nb::module_& m);
 void bind_trie(nb::module_& m);
+void bind_suffix_tree(nb::module_& m);
 void bind_corpus(nb::module_& m);
 
 }  // namespace loglinear

@@ -126,6 +126,16 @@ def dot_difference(pool: ThreadPool, g: Annotated[NDArray[numpy.float64], dict(o
 
 def max_abs(pool: ThreadPool, a: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
 
+def forward_step(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], before: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], g: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], g_before: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], momentum: float, metric: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, lipschitz: float, step: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None, z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """
+    step = 1 / (lipschitz metric),  z = x + momentum (x - before) - step (g + momentum (g - g_before))
+    """
+
+def test_step(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], before: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], g: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], g_before: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], momentum: float, metric: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, to: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], g_to: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> tuple[float, float, float]:
+    """
+    With y, h extrapolated: ((g_to - h) . (to - y), sum metric (to - y)^2, sum metric (y - to) (to - x))
+    """
+
 @overload
 def multiply(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
@@ -218,6 +228,54 @@ def check_groups(map: Annotated[NDArray[numpy.int32], dict(order='C', device='cp
 def sum_groups(pool: ThreadPool, values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], map: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
 def copy_groups(pool: ThreadPool, shared: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], map: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+class Tree:
+    """A forest cut into units of work."""
+
+    def __init__(self, parent: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], unit: int = 16384) -> None: ...
+
+    @property
+    def n_units(self) -> int: ...
+
+    @property
+    def n_runs(self) -> int: ...
+
+    @property
+    def crown_size(self) -> int: ...
+
+def forest_depths(parent: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], depth: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None: ...
+
+def sort_forest(parent: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')], sorted_parent: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')]) -> None: ...
+
+class TreeL2:
+    """sum_g k_g sqrt(sum_i s_i / s_g x_i^2) over subtrees + l2 / 2 sum x^2."""
+
+    def __init__(self, tree: object, strength: float, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, multiplicity: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, growth: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, depth: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)] | None, scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, l2: float, nonnegative: bool) -> None: ...
+
+    def value(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
+
+    def prox(self, pool: ThreadPool, z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def violation(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], loss_gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
+
+    def max_strength(self, pool: ThreadPool, gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
+
+class TreeLinf:
+    """sum_g k_g max |x_i| over subtrees + l2 / 2 sum m_i x_i^2."""
+
+    def __init__(self, tree: object, strength: float, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, multiplicity: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, growth: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, depth: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)] | None, scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, l2: float, nonnegative: bool) -> None: ...
+
+    def value(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
+
+    def prox(self, pool: ThreadPool, z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def violation(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], loss_gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
+
+    def max_strength(self, pool: ThreadPool, gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
+
+    def prox_pivot(self, pool: ThreadPool, z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], seed: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def pivot_counts(self, z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], merged: bool) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
 
 def parse_svmlight(pool: ThreadPool, text: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], base: str, n_features: int, chunk_size: int = 1048576) -> tuple:
     """
@@ -598,6 +656,11 @@ class TrieRuns:
 
     @property
     def n_tokens(self) -> int: ...
+
+def longest_ngram(n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> int: ...
+
+def build_suffix_tree(pool: ThreadPool, n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], order: int) -> tuple:
+    """(the arrays of the trie of classes, context_length, context_end, text)"""
 
 def tokenise_corpus(pool: ThreadPool, texts: Sequence[Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]], unit: str, keep_empty: bool, skip_boundaries: bool, chunk_size: int = 0) -> tuple:
     """
