@@ -27,13 +27,13 @@ void bind_online_tree(nb::module_& m) {
   using T = OnlineTree;
   nb::class_<T>(m, "OnlineTree", "Stochastic and online training of n-gram models with structured penalties.")
       .def("__init__", [](T* self, std::uint32_t n_words, std::uint32_t order, const std::string& penalty,
-                          bool collapse, bool nonnegative, double strength, double ridge, double graded_ridge,
-                          double depth_growth, double unigram_ridge, double gain, double mu, double lipschitz,
-                          bool eager) {
-        new (self) T({n_words, order, penalty_named(penalty), collapse, nonnegative, eager, strength, ridge,
-                      graded_ridge, depth_growth, unigram_ridge, gain, mu, lipschitz});
+                          bool collapse, bool nonnegative, std::vector<double> strengths,
+                          std::vector<double> ridges, double depth_growth, double ridge_growth, double unigram_ridge,
+                          double gain, double mu, double lipschitz, bool eager) {
+        new (self) T({n_words, order, penalty_named(penalty), collapse, nonnegative, eager, std::move(strengths),
+                      std::move(ridges), depth_growth, ridge_growth, unigram_ridge, gain, mu, lipschitz});
       }, nb::arg("n_words"), nb::arg("order"), nb::arg("penalty"), nb::arg("collapse"), nb::arg("nonnegative"),
-           nb::arg("strength"), nb::arg("ridge"), nb::arg("graded_ridge"), nb::arg("depth_growth"),
+           nb::arg("strengths"), nb::arg("ridges"), nb::arg("depth_growth"), nb::arg("ridge_growth"),
            nb::arg("unigram_ridge"), nb::arg("gain"), nb::arg("mu"), nb::arg("lipschitz"), nb::arg("eager") = false)
       .def_prop_ro("n_tokens", &T::n_tokens)
       .def_prop_ro("n_sentences", &T::n_sentences)

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernels/ngram_trie.hh"
+#include "kernels/pairing_heap.hh"
 
 namespace loglinear {
 
@@ -26,73 +27,43 @@ void SmallForestProx::operator()(OnlinePenalty penalty, bool nonnegative, std::s
   }
 }
 
-std::uint32_t SmallForestProx::meld(std::uint32_t a, std::uint32_t b) {
-  if (a == kNoWord) return b;
-  if (b == kNoWord) return a;
-  if (elements_[a].value < elements_[b].value) std::swap(a, b);
-  elements_[b].next = elements_[a].child;
-  elements_[a].child = b;
-  return a;
-}
-
-// The heap without its largest element: its children melded in pairs, then all pairs.
-std::uint32_t SmallForestProx::without_first(std::uint32_t heap) {
-  std::uint32_t at = elements_[heap].child, pairs = kNoWord;
-  while (at != kNoWord) {
-    const std::uint32_t a = at, b = elements_[a].next;
-    at = b == kNoWord ? kNoWord : elements_[b].next;
-    const std::uint32_t pair = meld(a, b);
-    elements_[pair].next = pairs;
-    pairs = pair;
-  }
-  std::uint32_t all = kNoWord;
-  while (pairs != kNoWord) {
-    const std::uint32_t pair = pairs;
-    pairs = elements_[pair].next;
-    all = meld(all, pair);
-  }
-  return all;
-}
-
 void SmallForestProx::linf(std::span<const std::uint32_t> parent, std::span<const double> mass,
                            std::span<const double> threshold, std::span<double> x) {
   const std::size_t n = x.size();
-  elements_.resize(n);
-  heaps_.assign(n, kNoWord);
+  for (auto* a : {&value_, &mass_}) a->resize(n);
+  for (auto* a : {&child_, &next_}) a->resize(n);
+  const PairingHeap blocks{value_.data(), mass_.data(), child_.data(), next_.data()};
+  heaps_.assign(n, PairingHeap::kNone);
   total_.assign(n, 0.0);
   cap_.resize(n);
   for (std::size_t i = n; i-- > 0;) {
     const double value = std::abs(x[i]), K = threshold[i];
     std::uint32_t heap = heaps_[i];
     double total = total_[i] + mass[i] * value;  // the most that this subtree can give up
-    if (value > 0.0) {
-      elements_[i] = {value, mass[i], kNoWord, kNoWord};
-      heap = meld(heap, static_cast<std::uint32_t>(i));
-    }
+    if (value > 0.0) heap = blocks.meld(heap, blocks.make(static_cast<std::uint32_t>(i), value, mass[i]));
     if (total <= K) {
       cap_[i] = 0.0;
       continue;
     }
     cap_[i] = std::numeric_limits<double>::infinity();
-    if (heap == i && elements_[i].child == kNoWord) {  // alone, as most are
-      cap_[i] = elements_[i].value = value - K / mass[i];
+    if (heap == i && child_[i] == PairingHeap::kNone) {  // alone, as most are
+      cap_[i] = value_[i] = value - K / mass[i];
       total -= K;
     } else if (K > 0.0) {
       double sum = 0.0, weight = 0.0;
-      std::uint32_t last = kNoWord;
-      while (heap != kNoWord && weight * elements_[heap].value > sum - K) {
+      std::uint32_t last = PairingHeap::kNone;
+      while (heap != PairingHeap::kNone && weight * value_[heap] > sum - K) {
         last = heap;
-        sum += elements_[heap].value * elements_[heap].mass;
-        weight += elements_[heap].mass;
-        heap = without_first(heap);
+        sum += value_[heap] * mass_[heap];
+        weight += mass_[heap];
+        heap = blocks.pop(heap);
       }
       cap_[i] = std::max((sum - K) / weight, 0.0);
-      elements_[last] = {cap_[i], weight, kNoWord, kNoWord};
-      heap = meld(heap, last);
+      heap = blocks.meld(heap, blocks.make(last, cap_[i], weight));
       total -= K;
     }
     if (parent[i] != kNoWord) {
-      heaps_[parent[i]] = meld(heaps_[parent[i]], heap);
+      heaps_[parent[i]] = blocks.meld(heaps_[parent[i]], heap);
       total_[parent[i]] += total;
     }
   }

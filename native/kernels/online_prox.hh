@@ -34,17 +34,10 @@ class SmallForestProx {
   void l2(std::span<const std::uint32_t> parent, std::span<const double> mass, std::span<const double> threshold,
           std::span<double> x);
 
-  // Pairing heaps of (value, mass), named by their first element.
-  struct Element {
-    double value, mass;
-    std::uint32_t child, next;
-  };
-  std::uint32_t meld(std::uint32_t a, std::uint32_t b);
-  std::uint32_t without_first(std::uint32_t heap);
-
-  std::vector<Element> elements_;     // [n]
-  std::vector<std::uint32_t> heaps_;  // [n] of each subtree
-  std::vector<double> total_, cap_;   // [n]
+  std::vector<double> value_, mass_;          // [n] of the blocks of a heap
+  std::vector<std::uint32_t> child_, next_;   // [n]
+  std::vector<std::uint32_t> heaps_;          // [n] of each subtree
+  std::vector<double> total_, cap_;           // [n]
 };
 
 }  // namespace loglinear

@@ -48,10 +48,11 @@ OnlineTree::OnlineTree(const OnlineTreeSettings& settings) : settings_(settings)
   const auto& s = settings_;
   if (s.n_words < 1 || s.n_words >= kNoWord - 1) throw InvalidInput("online n-grams: there must be a word to predict");
   const auto sane = [](double v) { return std::isfinite(v) && v >= 0.0; };
-  if (!sane(s.strength) || !sane(s.ridge) || !sane(s.graded_ridge) || !sane(s.unigram_ridge) || !sane(s.gain) ||
+  if (s.strengths.empty() || !std::all_of(s.strengths.begin(), s.strengths.end(), sane) || s.ridges.empty() ||
+      !std::all_of(s.ridges.begin(), s.ridges.end(), sane) || !sane(s.unigram_ridge) || !sane(s.gain) ||
       !sane(s.mu) || !sane(s.lipschitz))
     throw InvalidInput("online n-grams: strengths, gain and mu must be finite numbers from 0");
-  if (!(std::isfinite(s.depth_growth) && s.depth_growth > 0.0))
+  if (!(std::isfinite(s.depth_growth) && s.depth_growth > 0.0 && std::isfinite(s.ridge_growth) && s.ridge_growth > 0.0))
     throw InvalidInput("online n-grams: depth_growth must be a positive number");
   if (s.penalty == OnlinePenalty::kTreeL2 && s.collapse)
     throw InvalidInput("online n-grams: the tree-l2 norm parts n-grams that always occur together; do not collapse");
@@ -102,14 +103,15 @@ std::vector<std::int64_t> OnlineTree::append(std::span<const std::uint32_t> word
   std::int64_t longest = 0;
   for (std::size_t i = 0; i + 1 < ptr.size(); ++i) longest = std::max(longest, ptr[i + 1] - ptr[i] + 1);
   if (settings_.order > 0) longest = std::min<std::int64_t>(longest, settings_.order - 1);
-  if (settings_.depth_growth != 1.0)
-    while (static_cast<std::int64_t>(depth_weights_.size()) < longest) {
-      const double weight = std::pow(settings_.depth_growth, static_cast<double>(depth_weights_.size()));
-      if (!std::isnormal(weight))
-        throw InvalidInput("online n-grams: depth_growth leaves the range of numbers at depth " +
-                           std::to_string(depth_weights_.size()) + ": take one nearer to 1, or a lower order");
-      depth_weights_.push_back(weight);
-    }
+  for (std::size_t d = strength_.size(); static_cast<std::int64_t>(d) < longest; ++d) {
+    const double depth = static_cast<double>(d);
+    const double growth = std::pow(settings_.depth_growth, depth), ridge = std::pow(settings_.ridge_growth, depth);
+    if (!std::isnormal(growth) || !std::isnormal(ridge))
+      throw InvalidInput("online n-grams: depth_growth leaves the range of numbers at depth " + std::to_string(d) +
+                         ": take one nearer to 1, or a lower order");
+    strength_.push_back(settings_.strengths[std::min(d, settings_.strengths.size() - 1)] * growth);
+    ridge_.push_back(settings_.ridges[std::min(d, settings_.ridges.size() - 1)] * ridge);
+  }
   std::vector<std::int64_t> numbers;
   for (std::size_t i = 0; i + 1 < ptr.size(); ++i) {
     numbers.push_back(static_cast<std::int64_t>(starts_.size()));
@@ -343,7 +345,6 @@ OnlineSchedule OnlineTree::next_schedule(double batches) {
   if (!schedule_.empty()) tau_ = (std::sqrt(4.0 * delta_ + delta_ * delta_) - delta_) / 2.0;
   double L = settings_.lipschitz;
   if (L == 0.0) L = 1.0 + static_cast<double>(history_words_) / static_cast<double>(n_tokens_);
-  L *= 1.0 + settings_.ridge + settings_.graded_ridge;
   const double noise = settings_.gain * t * (batches + std::sqrt(batches * t));
   rho_ = std::max(rho_, L * (1.0 + noise) + settings_.mu / delta_);
   if (!schedule_.empty()) delta_ *= 1.0 - tau_;
@@ -366,10 +367,10 @@ void OnlineTree::advance(OnlineBlock& b, const OnlineSchedule& s, double scale, 
   const std::size_t E = b.n_entries();
   double *x = scratch.x.data(), *mass = scratch.mass.data(), *threshold = scratch.threshold.data();
   for (std::uint32_t c = 0; c < b.n_contexts(); ++c) {
-    const double m = b.multiplicity(c), weight = depth_weight(b.length_above(c));
-    const double K = settings_.strength * m * weight, ridge = settings_.ridge + settings_.graded_ridge * weight;
+    const std::uint32_t depth = b.length_above(c);
+    const double m = b.context_length[c] - depth, K = m * strength_[depth], ridge = ridge_[depth];
     for (std::uint32_t e = b.context_entry[c]; e < b.context_entry[c + 1]; ++e) {
-      const double unit = s.rho * b.entry_count[e], v = b.z[e];
+      const double unit = s.rho * (b.entry_count[e] + ridge), v = b.z[e];
       double g = ridge * v;
       if (!gradient.empty()) g += scale * gradient[e];
       x[e] = v - g / unit;

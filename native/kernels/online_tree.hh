@@ -10,7 +10,7 @@
 //   W' = argmin  <G, x> + rho / 2 sum_i d_i (x_i - V_i)^2 + penalty(x)
 //   Z' = (rho tau Z + (mu - rho) V + rho W') / (rho tau + mu) = (rho (W' - (1 - tau) W) + mu V) / (rho tau + mu)
 //
-// G is the batch's gradient times B = tokens / batch tokens, d the counts so far. (The paper prints (1 - mu) Z, which
+// G is the batch's gradient times B = tokens / batch tokens, d the counts so far + ridge. (The paper prints (1 - mu) Z, which
 // diverges on a quadratic.) tau falls as 2 / t.
 //
 // With noise rho has to grow. A step leaves an error of E|G - grad|^2 / (rho_s - L), of which (1 - tau_{s+1}) ... (1 -
@@ -51,10 +51,10 @@ struct OnlineTreeSettings {
   std::uint32_t order = 0;  // 0: unbounded
   OnlinePenalty penalty = OnlinePenalty::kTreeLinf;
   bool collapse = true, nonnegative = true, eager = false;
-  double strength = 1.0;       // of the penalty
-  double ridge = 0.0;          // sum m ridge / 2 x^2
-  double graded_ridge = 0.0;   // the same, times the depth's weight
-  double depth_growth = 1.0;   // weight of an n-gram = depth_growth ^ (order - 2), that of the shortest of its class
+  std::vector<double> strengths{1.0};  // of the penalty by depth, which is order - 2; the last holds for the rest
+  std::vector<double> ridges{0.0};     // likewise: sum m ridge / 2 x^2
+  double depth_growth = 1.0;           // multiplies a strength once more with every depth
+  double ridge_growth = 1.0;           // multiplies a ridge
   double unigram_ridge = 0.01;
   double gain = 0.05, mu = 0.0;
   double lipschitz = 0.0;      // 0: the mean number of n-grams per token
@@ -125,7 +125,6 @@ class OnlineTree {
   void advance_unigrams(const OnlineSchedule& s, double scale, std::span<const double> gradient);
   void for_pieces(ThreadPool& pool, std::vector<Piece>& pieces,
                   const std::function<void(Piece&, Scratch&)>& task) const;
-  double depth_weight(std::uint32_t depth) const { return depth_weights_.empty() ? 1.0 : depth_weights_[depth]; }
 
   OnlineTreeSettings settings_;
   std::vector<std::uint32_t> text_;    // <s> (n_words) before every sentence
@@ -135,7 +134,7 @@ class OnlineTree {
   std::vector<OnlineBlock> blocks_;    // [n_words + 1] by the last word of the context
   std::vector<double> unigram_w_, unigram_z_;
   std::vector<std::uint32_t> unigram_count_;
-  std::vector<double> depth_weights_;     // [longest history]; empty where all are one
+  std::vector<double> strength_, ridge_;  // [longest history] by the depth of the shortest n-gram of a class
   std::vector<OnlineSchedule> schedule_;  // of all steps, for blocks that lag behind
   double tau_ = 1.0, delta_ = 1.0, rho_ = 0.0;
   mutable Reused<Scratch> scratch_;
