@@ -70,14 +70,14 @@ void bind_online_tree(nb::module_& m) {
         nb::gil_scoped_release release;
         t.set_values(pool, view(w));
       }, nb::arg("pool"), nb::arg("w").noconvert())
-      .def("layout", [](const T& t, bool by_length, std::uint32_t longest) {
+      .def("layout", [](const T& t) {
         OnlineLayout layout;
         {
           nb::gil_scoped_release release;
-          layout = t.layout(by_length, longest);
+          layout = t.layout();
         }
         return layout_arrays(std::move(layout));
-      }, nb::arg("by_length"), nb::arg("longest") = 0);
+      }, "The arrays of a suffix tree, and where the values of its entries are.");
 }
 
 }  // namespace loglinear

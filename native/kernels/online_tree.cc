@@ -477,11 +477,11 @@ void OnlineTree::set_values(ThreadPool& pool, std::span<const double> w) {
   for (auto& b : blocks_) take(b.w, b.z);
 }
 
-// ---- the whole trie -------------------------------------------------------------------------------------------------
-OnlineLayout OnlineTree::layout(bool by_length, std::uint32_t longest) const {
+// ---- the whole tree -------------------------------------------------------------------------------------------------
+OnlineLayout OnlineTree::layout() const {
   struct Place {
     std::uint32_t block, context;
-    std::size_t entry, above;  // where its entries begin in the result, and those of the place it came from
+    std::size_t above;  // where the entries of its parent begin in the result
   };
   OnlineLayout to;
   const std::uint32_t V = settings_.n_words;
@@ -490,9 +490,10 @@ OnlineLayout OnlineTree::layout(bool by_length, std::uint32_t longest) const {
   std::int64_t flat = V;
   for (std::uint32_t b = 0; b < blocks_.size(); flat += static_cast<std::int64_t>(blocks_[b++].n_entries())) {
     start[b] = flat;
-    if (blocks_[b].n_contexts() && longest != 1) level.push_back({b, 0, 0, 0});
+    if (blocks_[b].n_contexts()) level.push_back({b, 0, 0});
   }
-  if (flat >= kNoWord) throw InvalidInput("online n-grams: more than 4294967294 n-grams");
+  if (flat >= kNoWord || n_contexts() >= kNoWord || n_tokens_ >= kNoWord)
+    throw InvalidInput("online n-grams: more than 4294967294 n-grams or tokens");
   to.context_start = {0, 1};
   to.entry_start = {0, V};
   to.context_word = {kNoWord};
@@ -507,39 +508,32 @@ OnlineLayout OnlineTree::layout(bool by_length, std::uint32_t longest) const {
     to.entry_count.push_back(unigram_count_[w]);
     to.source.push_back(w);
   }
-  for (std::uint32_t k = 1; !level.empty(); ++k) {
+  while (!level.empty()) {
     next.clear();
-    const bool last = k + 1 == longest;
     const std::size_t below = to.context_word.size() + level.size();
-    for (Place& place : level) {
+    for (const Place& place : level) {
       const OnlineBlock& b = blocks_[place.block];
-      const std::uint32_t c = place.context, first = b.context_entry[c], length = b.context_length[c];
-      const bool stays = by_length && length > k, stayed = by_length && b.length_above(c) + 1 < k;
-      const std::uint32_t above = stayed || k == 1 ? first : b.context_entry[b.context_parent[c]];
-      place.entry = to.entry_word.size();
-      to.context_word.push_back(by_length ? text_[b.context_end[c] - k] : b.context_word[c]);
+      const std::uint32_t c = place.context, parent = b.context_parent[c];
+      const std::size_t here = to.entry_word.size();
+      to.context_word.push_back(b.context_word[c]);
       to.context_count.push_back(b.context_count[c]);
-      to.context_length.push_back(by_length ? k : length);
+      to.context_length.push_back(b.context_length[c]);
       to.context_end.push_back(b.context_end[c]);
-      to.context_entry.push_back(static_cast<std::uint32_t>(place.entry));
+      to.context_entry.push_back(static_cast<std::uint32_t>(here));
       to.context_child.push_back(static_cast<std::uint32_t>(below + next.size()));
-      for (std::uint32_t e = first; e < b.context_entry[c + 1]; ++e) {
-        const std::size_t up = place.above + ((stayed ? e : b.entry_parent[e]) - above);
+      for (std::uint32_t e = b.context_entry[c]; e < b.context_entry[c + 1]; ++e) {
+        const std::size_t up = parent == kNoWord ? b.entry_word[e]
+                                                 : place.above + (b.entry_parent[e] - b.context_entry[parent]);
         to.entry_word.push_back(b.entry_word[e]);
-        to.entry_parent.push_back(k == 1 ? b.entry_word[e] : static_cast<std::uint32_t>(up));
+        to.entry_parent.push_back(static_cast<std::uint32_t>(up));
         to.entry_count.push_back(b.entry_count[e]);
         to.source.push_back(start[place.block] + e);
       }
-      if (last) continue;
-      if (stays) next.push_back({place.block, c, 0, place.entry});
-      else
-        for (std::uint32_t child = b.context_child[c]; child < b.context_child[c + 1]; ++child)
-          next.push_back({place.block, child, 0, place.entry});
+      for (std::uint32_t child = b.context_child[c]; child < b.context_child[c + 1]; ++child)
+        next.push_back({place.block, child, here});
     }
     to.context_start.push_back(static_cast<std::int64_t>(to.context_word.size()));
     to.entry_start.push_back(static_cast<std::int64_t>(to.entry_word.size()));
-    if (to.entry_word.size() >= kNoWord || below + next.size() >= kNoWord)
-      throw InvalidInput("online n-grams: more than 4294967294 n-grams");
     level.swap(next);
   }
   to.context_child.push_back(static_cast<std::uint32_t>(to.context_word.size()));

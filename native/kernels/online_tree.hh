@@ -60,8 +60,8 @@ struct OnlineTreeSettings {
   double lipschitz = 0.0;      // 0: the mean number of n-grams per token
 };
 
-// A trie of the classes by levels, or of all n-grams by lengths, with where its values are: number `source` of the flat
-// numbering (unigrams, then the entries of all blocks).
+// A trie of the classes by levels of the tree (src/loglinear/data/suffix_tree.py), with where the values of its entries
+// are: number `source` of the flat numbering (unigrams, then the entries of all blocks).
 struct OnlineLayout {
   std::vector<std::int64_t> context_start, entry_start;
   std::vector<std::uint32_t> context_word, context_child, context_entry, context_count;
@@ -98,7 +98,7 @@ class OnlineTree {
   void catch_up(ThreadPool& pool);                                      // all blocks
   void values(ThreadPool& pool, std::span<double> w);                   // in the flat numbering
   void set_values(ThreadPool& pool, std::span<const double> w);         // W = Z = w
-  OnlineLayout layout(bool by_length, std::uint32_t longest) const;     // n-grams of so many words; 0: all
+  OnlineLayout layout() const;
 
  private:
   struct Token {

@@ -4,23 +4,18 @@
 
 by the stochastic accelerated proximal method of Nelakanti et al. (2013), algorithm 1, corrected; its equations, why its
 steps must shrink, and how trees that a batch does not touch catch up later are in native/kernels/online_tree.hh. The
-n-grams (h, w) of contexts h that have always occurred together share one weight (a class), so memory follows the
-collapsed tree; ``tree-l2`` alone parts such n-grams and keeps every one.
+n-grams (h, w) of contexts h that have always occurred together share one weight, so memory follows the collapsed tree
+(data/suffix_tree.py), which grows with the text. Penalties that part such n-grams, tree-l2 and strengths that differ by
+order, keep every n-gram.
 
-Penalties (depth = order - 2 of the shortest n-gram of a class, weight = depth_growth ** depth, m n-grams in a class):
-
-    tree-linf   strength * sum_g m_g weight_g max_{i below g} |x_i|
-    tree-l2     strength * sum_g weight_g sqrt(sum_{i below g} (count_i / count_g) x_i^2)
-    l1          strength * sum_i m_i weight_i |x_i|
-    l2          strength / 2 * sum_i m_i weight_i x_i^2
-
-each with l2 / 2 * sum_i m_i x_i^2 besides; unigrams have a ridge of their own and are signed.
+Penalties are those of batch training (``TreePenalty``, ``NgramPenalty``): where the tree is that of the whole text, so
+is the objective, but that nothing is set aside here for an unknown word (it gets its share when the model is made).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,46 +24,20 @@ from numpy.typing import NDArray
 from loglinear import _core
 from loglinear.base_models.backoff import BackoffModel
 from loglinear.base_models.pruning import without_entries
-from loglinear.data.ngram import MAX_ORDER, NgramTrie
+from loglinear.data.ngram import NgramTrie
 from loglinear.data.sentences import Sentences
+from loglinear.data.suffix_tree import SuffixTree
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
-from loglinear.models.ngram_training import backoff_of
+from loglinear.models.ngram_training import NgramPenalty, backoff_of
+from loglinear.models.tree_training import DEFAULTS, TreePenalty, model_of_packed
 from loglinear.structure import FloatArray
 from loglinear.threads import pool
 
-PENALTIES = ("tree-linf", "tree-l2", "l1", "l2", "none")
 BATCH_TOKENS = 400  # of the paper
 GAIN = 0.05  # measured: a third of it overshoots, three times as much needs three times as many epochs
 
-
-@dataclass(frozen=True)
-class OnlineTrie:
-    """The classes as a trie whose levels are those of the tree, not lengths; ``source`` finds an entry's value."""
-
-    trie: NgramTrie
-    context_length: NDArray[np.uint32]  # [n_contexts] words of the longest context of a class
-    context_end: NDArray[np.uint32]  # [n_contexts] its words are text[end - 1], text[end - 2], ...
-    source: NDArray[np.int64]  # [n_entries] place in ``OnlineNgrams.weights``
-
-    @property
-    def entry_multiplicity(self) -> FloatArray:
-        """N-grams that each entry stands for: [n_entries]."""
-        return np.repeat(self._context_multiplicity(), np.diff(self.trie.context_entry.astype(np.int64)))
-
-    @property
-    def entry_depth(self) -> NDArray[np.int64]:
-        """Order - 2 of the shortest n-gram of each entry (0 for unigrams): [n_entries]."""
-        above = self.context_length.astype(np.int64) - self._context_multiplicity().astype(np.int64)
-        return np.repeat(np.maximum(above, 0), np.diff(self.trie.context_entry.astype(np.int64)))
-
-    def _context_multiplicity(self) -> FloatArray:
-        children = np.diff(self.trie.context_child.astype(np.int64))
-        parents = np.repeat(np.arange(self.trie.n_contexts), children)
-        multiplicity = np.ones(self.trie.n_contexts)
-        lengths = self.context_length.astype(np.float64)
-        multiplicity[1:] = lengths[1:] - lengths[parents]
-        return multiplicity
+Callback = Callable[["OnlineNgrams"], "bool | None"]
 
 
 @dataclass
@@ -92,13 +61,8 @@ class OnlineNgrams:
         self,
         n_words: int,
         order: int | None = 5,
+        penalty: TreePenalty | NgramPenalty = DEFAULTS["tree-linf"],
         *,
-        penalty: str = "tree-linf",
-        strength: float = 1.0,
-        l2: float = 0.0,
-        depth_growth: float = 1.0,
-        unigram_strength: float = 0.01,
-        nonnegative: bool = True,
         batch_tokens: int = BATCH_TOKENS,
         gain: float = GAIN,
         mu: float = 0.0,
@@ -106,29 +70,27 @@ class OnlineNgrams:
         eager: bool = False,
         n_threads: int | None = None,
     ) -> None:
-        if penalty not in PENALTIES:
-            raise ValueError(f"unknown penalty {penalty!r}; known: {', '.join(PENALTIES)}")
         if order is not None and (not isinstance(order, int) or isinstance(order, bool) or order < 1):
             raise ValueError(f"the order is {order!r}; it must be a whole number from 1, or None for no limit")
         if not isinstance(batch_tokens, int) or batch_tokens < 1:
             raise ValueError(f"batch_tokens is {batch_tokens!r}; it must be a whole number from 1")
         if not n_words >= 1:
             raise ValueError(f"{n_words} words: a model needs one to predict at least")
-        self.n_words, self.order, self.batch_tokens, self.n_threads = n_words, order, batch_tokens, n_threads
-        self.penalty, self.strength, self.l2, self.depth_growth = penalty, strength, l2, depth_growth
-        self.unigram_strength = unigram_strength
+        self.n_words, self.order, self.penalty = n_words, order, penalty
+        self.batch_tokens, self.n_threads = batch_tokens, n_threads
         self.history = OnlineHistory()
+        self._strengths = _Strengths.of(penalty)
         self._native = _core.OnlineTree(
             n_words,
             order or 0,
-            "none" if penalty == "l2" else penalty,
-            penalty != "tree-l2",
-            nonnegative,
-            0.0 if penalty in ("l2", "none") else strength,
-            l2,
-            strength if penalty == "l2" else 0.0,
-            depth_growth,
-            unigram_strength,
+            self._strengths.norm,
+            self.collapses,
+            penalty.nonnegative,
+            self._strengths.norms,
+            self._strengths.ridges,
+            penalty.depth_growth,
+            self._strengths.ridge_growth,
+            penalty.unigram_strength,
             gain,
             mu,
             lipschitz or 0.0,
@@ -136,6 +98,11 @@ class OnlineNgrams:
         )
 
     # ---- what it holds ----------------------------------------------------------------------------------------------
+    @property
+    def collapses(self) -> bool:
+        """Whether n-grams of contexts that always occur together share a weight."""
+        return self._strengths.collapses
+
     @property
     def n_tokens(self) -> int:
         """Tokens taken in, ends of sentences included."""
@@ -175,7 +142,7 @@ class OnlineNgrams:
         self._native.extend(pool(self.n_threads), *_contiguous(sentences))
         return np.arange(first, self.n_sentences)
 
-    def learn(self, sentences: Sentences, *, callback: Callable[[OnlineNgrams], bool | None] | None = None) -> float:
+    def learn(self, sentences: Sentences, *, callback: Callback | None = None) -> float:
         """One pass over new sentences, in batches; returns their mean loss per token, each scored before it is learnt.
 
         A batch stands for all tokens taken in so far. ``callback`` is called between batches and may return True to
@@ -195,7 +162,7 @@ class OnlineNgrams:
         self,
         random_state: int | np.random.Generator | None = None,
         *,
-        callback: Callable[[OnlineNgrams], bool | None] | None = None,
+        callback: Callback | None = None,
     ) -> float:
         """One pass over all sentences taken in, shuffled; returns the mean loss per token."""
         rng = np.random.default_rng(random_state)
@@ -219,49 +186,59 @@ class OnlineNgrams:
         return self.loss_and_gradient()[0] + self.penalty_value()
 
     # ---- results ----------------------------------------------------------------------------------------------------
-    def tree(self) -> OnlineTrie:
-        """The classes so far."""
-        *arrays, length, end, source = self._native.layout(False)
-        return OnlineTrie(NgramTrie(arrays[0].size - 1, self.n_words, *arrays), length, end, source)
-
-    def ngrams(self, longest: int | None = None) -> tuple[NgramTrie, FloatArray]:
-        """Every n-gram (of at most ``longest`` words), classes spelt out, with its weight."""
-        *arrays, _, _, source = self._native.layout(True, longest or 0)
-        return NgramTrie(arrays[0].size - 1, self.n_words, *arrays), self.weights[source]
+    def tree(self) -> tuple[SuffixTree, FloatArray]:
+        """The classes so far (all n-grams, where none collapse) and their weights."""
+        *arrays, length, end, source = self._native.layout()
+        text = np.append(self._native.text(), np.uint32(self.n_words))
+        trie = NgramTrie(arrays[0].size - 1, self.n_words, *arrays)
+        return SuffixTree(trie, length, end, text, int(length.max()) + 1), self.weights[source]
 
     def penalty_value(self) -> float:
         """The penalty at ``weights``."""
-        tree = self.tree()
-        x, m, V = self.weights[tree.source], tree.entry_multiplicity, self.n_words
-        weight = m * float(self.depth_growth) ** tree.entry_depth
-        value = 0.5 * self.unigram_strength * float(x[:V] @ x[:V]) + 0.5 * self.l2 * float(m[V:] @ x[V:] ** 2)
-        if self.penalty == "none":
-            return value
-        if self.penalty == "l2":
-            return value + 0.5 * self.strength * float(weight[V:] @ x[V:] ** 2)
-        if self.penalty == "l1":
-            return value + self.strength * float(weight[V:] @ np.abs(x[V:]))
-        return value + self.strength * float(weight[V:] @ self._group_norms(tree, x)[V:])
+        tree, x = self.tree()
+        V, m, s = self.n_words, tree.entry_multiplicity[self.n_words :].astype(np.float64), self._strengths
+        depth, ridges = tree.entry_depth[V:].astype(np.int64), np.asarray(s.ridges)
+        norms = np.asarray(s.norms)[np.minimum(depth, len(s.norms) - 1)] * self.penalty.depth_growth**depth
+        ridges = ridges[np.minimum(depth, ridges.size - 1)] * s.ridge_growth**depth
+        value = 0.5 * self.penalty.unigram_strength * float(x[:V] @ x[:V]) + 0.5 * float((m * ridges) @ x[V:] ** 2)
+        return value + float((m * norms) @ self._group_norms(tree.trie, x)[V:])
 
-    def _group_norms(self, tree: OnlineTrie, x: FloatArray) -> FloatArray:
-        """Of the subtree of every entry."""
-        trie, is_l2 = tree.trie, self.penalty == "tree-l2"
-        norms = trie.entry_count * x**2 if is_l2 else np.abs(x)
+    def _group_norms(self, trie: NgramTrie, x: FloatArray) -> FloatArray:
+        """Of every entry with all below it."""
+        if self._strengths.norm in ("l1", "none"):
+            return np.abs(x)
+        is_l2 = self._strengths.norm == "tree-l2"
+        scale = trie.entry_count + max(self._strengths.ridges[0], 1e-300)
+        norms = scale * x**2 if is_l2 else np.abs(x)
         for k in range(trie.order - 1, 1, -1):
             rows = slice(trie.entry_start[k], trie.entry_start[k + 1])
             (np.add if is_l2 else np.maximum).at(norms, trie.entry_parent[rows], norms[rows])
-        return np.sqrt(norms / np.maximum(trie.entry_count, 1)) if is_l2 else norms
+        return np.sqrt(norms / scale) if is_l2 else norms
 
     def to_backoff(self, vocabulary: WordVocabulary) -> BackoffModel:
-        """The model in back-off form, without n-grams whose weight is zero or that are longer than MAX_ORDER words."""
-        if vocabulary.n_words != self.n_words:
-            raise ValueError(f"a vocabulary of {vocabulary.n_words} words for a model of {self.n_words}")
-        trie, w = self.ngrams(MAX_ORDER)
-        _give_unknown(trie, vocabulary, w)
-        model = backoff_of(NgramMaxentLoss(trie, n_threads=self.n_threads), vocabulary, w)
+        """The model in back-off form, without n-grams whose weight is zero."""
+        packed = self.pack(vocabulary)
+        if packed is not None:
+            return model_of_packed(packed, vocabulary, n_threads=self.n_threads)
+        tree, w = self._with_unknown(vocabulary)
+        model = backoff_of(NgramMaxentLoss(tree.trie, n_threads=self.n_threads), vocabulary, w)
         keep = w != 0
         keep[: self.n_words] = True
         return without_entries(model, keep.view(np.uint8), n_threads=self.n_threads)
+
+    def pack(self, vocabulary: WordVocabulary) -> dict[str, NDArray[Any]] | None:
+        """What a file of the model holds where n-grams collapse; None where they do not."""
+        if not self.collapses:
+            return None
+        tree, w = self._with_unknown(vocabulary)
+        return tree.pack(w)
+
+    def _with_unknown(self, vocabulary: WordVocabulary) -> tuple[SuffixTree, FloatArray]:
+        if vocabulary.n_words != self.n_words:
+            raise ValueError(f"a vocabulary of {vocabulary.n_words} words for a model of {self.n_words}")
+        tree, w = self.tree()
+        _give_unknown(tree.trie, vocabulary, w)
+        return tree, w
 
     # ---- details ----------------------------------------------------------------------------------------------------
     def _check(self, sentences: Sentences) -> None:
@@ -279,6 +256,28 @@ class OnlineNgrams:
         self.history.n_steps.append(self._native.n_steps - steps_before)
         self.history.mean_loss.append(mean)
         return mean
+
+
+@dataclass(frozen=True)
+class _Strengths:
+    """A penalty in the terms of the native steps: by depth, which is order - 2, the last holding for the rest."""
+
+    norm: str
+    norms: list[float]
+    ridges: list[float]
+    ridge_growth: float
+    collapses: bool
+
+    @classmethod
+    def of(cls, penalty: TreePenalty | NgramPenalty) -> _Strengths:
+        if isinstance(penalty, TreePenalty):
+            name = penalty.penalty
+            return cls(name, [float(penalty.strength)], [float(penalty.l2)], 1.0, name == "tree-linf")
+        flat = replace(penalty, depth_growth=1.0)  # which the native steps multiply in
+        pairs = [flat.of_order(n + 2) for n in range(max(len(penalty.strength), len(penalty.l1_ratio)))]
+        same = len(set(pairs)) == 1 and penalty.depth_growth == 1.0
+        norms, ridges = [float(a) for a, _ in pairs], [float(b) for _, b in pairs]
+        return cls("l1" if any(norms) else "none", norms, ridges, float(penalty.depth_growth), same)
 
 
 def _contiguous(sentences: Sentences) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
