@@ -176,19 +176,25 @@ def test_what_is_given_is_not_tuned():
 
 def test_interrupted_tuning_keeps_the_best_so_far():
     script = """
-import os, signal, threading, warnings
+import os, signal, warnings
 from loglinear import LanguageModel
 warnings.simplefilter("ignore")
 rng = __import__("numpy").random.default_rng(0)
-text = [" ".join(map(str, rng.zipf(1.3, 25).clip(max=3000))) for _ in range(24000)]
+text = [" ".join(map(str, rng.zipf(1.3, 25).clip(max=3000))) for _ in range(2400)]
 import loglinear.models.tree_training as training
 tune = training.tune_path
-def tune_and_interrupt(*args, **options):
-    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    return tune(*args, **options)
+def tune_and_interrupt(objective_at, validation, *args, **options):
+    calls = []
+    def interrupted(w):
+        calls.append(0)
+        if len(calls) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return validation(w)
+    return tune(objective_at, interrupted, *args, **options)
 training.tune_path = tune_and_interrupt
-model = LanguageModel(4, penalty="tree-l2", verbose=0, strength="auto").fit(text[:20000], validation=text[20000:])
+model = LanguageModel(4, penalty="tree-l2", verbose=0, strength="auto").fit(text[:2000], validation=text[2000:])
 assert model.status_ == "interrupted", model.status_
+assert len(model.tuning_) == 2, model.tuning_
 assert model.perplexity(text[:100]) > 1
 """
     subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
