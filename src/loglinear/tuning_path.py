@@ -121,7 +121,7 @@ class _Search:
         self.solver, self.solver_options, self.budget, self.tolerance = solver, solver_options, budget, tolerance
         self.start = np.array([s.value for s in settings])
         self.free = np.flatnonzero([s.step for s in settings])
-        chosen = [settings[k] for k in self.free]
+        chosen = [s for s in settings if s.step]
         self.steps = np.array([s.step for s in chosen])
         middle = np.log(self.start[self.free])
         low, high = (np.log([s.bounds[i] for s in chosen]) for i in (0, 1))

@@ -12,8 +12,14 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from loglinear import LanguageModel, ModelFileError, load
+from loglinear.data.corpus import read_corpus
+from loglinear.data.suffix_tree import build_suffix_tree
+from loglinear.losses.ngram_maxent import NgramMaxentLoss
 from loglinear.models.ngram_training import n_paths
-from loglinear.models.tree_training import TREES
+from loglinear.models.tree_training import TREES, TreePenalty, forest, train_tree, weights_over
+from loglinear.objective import Objective
+from loglinear.penalties import L2, Blocks, TreeLinf
+from loglinear.training import Settings, train
 
 DATA = os.environ.get("LOGLINEAR_DATA")
 WORDS = ["the", "a", "cat", "dog", "bird", "fox", "sees", "likes", "chases", "fears", "red", "big"]
@@ -205,6 +211,42 @@ def test_scikit_learn_conventions():
     model = LanguageModel(None, penalty="tree-linf", strength=0.4, depth_growth=1.18, l2=0.1)
     assert clone(model).get_params() == model.get_params()
     assert clone(model).fit(TRAIN).score(TEST) < 0
+
+
+def test_another_fit_forgets_the_tree(tmp_path):
+    model = fitted(order=4).set_params(penalty="elastic_net").fit(TRAIN)
+    for name in ("collapsed_", "depth_growth_", "l2_"):
+        assert not hasattr(model, name)
+    model.save(tmp_path / "m.ll")
+    assert load(tmp_path / "m.ll").perplexity(TEST) == model.perplexity(TEST)
+    pruned = fitted(order=4, prune_entropy=1e-4)
+    pruned.save(tmp_path / "m.ll")
+    assert load(tmp_path / "m.ll").perplexity(TEST) == pruned.perplexity(TEST)
+    assert sum(pruned.n_ngrams_) < sum(fitted(order=4).n_ngrams_)
+
+
+def test_a_collapsed_tree_is_the_model_of_all_its_n_grams():
+    """The penalised loss over all n-grams, each group weighing as the top of its path, has the same optimum."""
+    sentences, vocabulary = read_corpus(TRAIN[:60])
+    order, penalty = 6, TreePenalty("tree-linf", 0.4, 1.3, 0.1)
+    on_tree = weights_over(build_suffix_tree(sentences, order), vocabulary)
+    settings = Settings(solver="fista", tolerance=1e-9, decrease_tolerance=0.0, max_iterations=50000, verbose=0)
+    small = train_tree(on_tree, penalty, settings)
+    full, w = on_tree.loss.tree.expand(on_tree.loss.tree.entry_depth + 1.0)  # the depths, n-gram by n-gram
+    depth = w[full.n_words :] - 1.0
+    tree = forest(full)
+    plain = Blocks(
+        [
+            (full.n_words, L2(0.01)),
+            (tree.n_nodes, TreeLinf(tree, 0.4, weights=1.3**depth, l2=0.1, nonnegative=True)),
+        ]
+    )
+    large = train(Objective(NgramMaxentLoss(full), plain), settings)
+    assert small.solution.result.converged
+    assert large.result.converged
+    assert small.solution.result.value == pytest.approx(large.result.value, rel=1e-9)
+    expanded = on_tree.loss.tree.expand(np.where(small.solution.weights == 0, 1e-300, small.solution.weights))[1]
+    np.testing.assert_allclose(expanded, large.weights, atol=2e-4)
 
 
 def test_underscores_are_as_good_as_dashes():
