@@ -37,7 +37,7 @@ from loglinear.threads import pool
 BATCH_TOKENS = 400  # of the paper
 GAIN = 0.05  # measured: a third of it overshoots, three times as much needs three times as many epochs
 
-Callback = Callable[["OnlineNgrams"], "bool | None"]
+Callback = Callable[[int, float], "bool | None"]  # tokens of this pass so far, their mean loss; True stops it
 
 
 @dataclass
@@ -114,6 +114,11 @@ class OnlineNgrams:
         return self._native.n_sentences
 
     @property
+    def n_steps(self) -> int:
+        """Batches learnt from."""
+        return self._native.n_steps
+
+    @property
     def n_entries(self) -> int:
         """Weights: unigrams and entries of classes."""
         return self._native.n_entries
@@ -145,16 +150,17 @@ class OnlineNgrams:
     def learn(self, sentences: Sentences, *, callback: Callback | None = None) -> float:
         """One pass over new sentences, in batches; returns their mean loss per token, each scored before it is learnt.
 
-        A batch stands for all tokens taken in so far. ``callback`` is called between batches and may return True to
-        stop; the sentences after that are not taken in.
+        A batch stands for all tokens taken in so far. ``callback`` is called after each; sentences after one at which it
+        returns True are not taken in.
         """
         self._check(sentences)
         words, ptr = _contiguous(sentences)
         cuts = _batches(np.diff(ptr) + 1, self.batch_tokens)
-        threads, loss, begin, steps = pool(self.n_threads), 0.0, self.n_tokens, self._native.n_steps
+        threads, loss, begin, steps = pool(self.n_threads), 0.0, self.n_tokens, self.n_steps
         for a, b in zip(cuts[:-1], cuts[1:]):
             loss += self._native.learn(threads, words[ptr[a] : ptr[b]], ptr[a : b + 1] - ptr[a])
-            if callback is not None and callback(self):
+            n_tokens = self.n_tokens - begin
+            if callback is not None and callback(n_tokens, loss / n_tokens):
                 break
         return self._record(self.n_tokens - begin, steps, loss)
 
@@ -167,13 +173,15 @@ class OnlineNgrams:
         """One pass over all sentences taken in, shuffled; returns the mean loss per token."""
         rng = np.random.default_rng(random_state)
         order = rng.permutation(self.n_sentences)
-        cuts = _batches(self._sentence_tokens()[order], self.batch_tokens)
-        threads, loss, steps, total = pool(self.n_threads), 0.0, self._native.n_steps, float(self.n_tokens)
+        sizes = self._sentence_tokens()[order]
+        cuts = _batches(sizes, self.batch_tokens)
+        threads, loss, steps, n_tokens = pool(self.n_threads), 0.0, self.n_steps, 0
         for a, b in zip(cuts[:-1], cuts[1:]):
-            loss += self._native.step(threads, order[a:b], total)
-            if callback is not None and callback(self):
+            loss += self._native.step(threads, order[a:b], float(self.n_tokens))
+            n_tokens += int(sizes[a:b].sum())
+            if callback is not None and callback(n_tokens, loss / n_tokens):
                 break
-        return self._record(self.n_tokens, steps, loss)
+        return self._record(n_tokens, steps, loss)
 
     def loss_and_gradient(self, sentences: NDArray[np.int64] | None = None) -> tuple[float, FloatArray]:
         """Of sentences taken in (all, unless numbers are given), at ``weights``; per n-gram, not times multiplicity."""
@@ -253,7 +261,7 @@ class OnlineNgrams:
     def _record(self, n_tokens: int, steps_before: int, loss: float) -> float:
         mean = loss / max(n_tokens, 1)
         self.history.n_tokens.append(n_tokens)
-        self.history.n_steps.append(self._native.n_steps - steps_before)
+        self.history.n_steps.append(self.n_steps - steps_before)
         self.history.mean_loss.append(mean)
         return mean
 
