@@ -346,7 +346,7 @@ OnlineSchedule OnlineTree::next_schedule(double batches) {
   double L = settings_.lipschitz;
   if (L == 0.0) L = 1.0 + static_cast<double>(history_words_) / static_cast<double>(n_tokens_);
   const double noise = settings_.gain * t * (batches + std::sqrt(batches * t));
-  rho_ = std::max(rho_, L * (1.0 + noise) + settings_.mu / delta_);
+  rho_ = std::max(rho_, L + noise + settings_.mu / delta_);
   if (!schedule_.empty()) delta_ *= 1.0 - tau_;
   schedule_.push_back({tau_, rho_, settings_.mu});
   return schedule_.back();

@@ -18,7 +18,7 @@
 // where rho stays (or grows slower than s), and falls where it grows as s^(3/2). The price is a start forgotten as
 // rho_t tau_t^2. Counts being the metric, sigma^2 is B per n-gram, and the best factor of s^(3/2) is the root of B:
 //
-//   rho_t = L (1 + gain (t + 1) (B + sqrt(B (t + 1)))) + mu / delta
+//   rho_t = L + gain (t + 1) (B + sqrt(B (t + 1))) + mu / delta
 //
 // whose first part keeps the first steps, 1 / (rho tau) in Z, near 1 / B, so that an n-gram seen in one batch moves by
 // no more than its count says. L is the mean number of n-grams of a token: H <= L diag(counts) where counts are as
@@ -56,7 +56,7 @@ struct OnlineTreeSettings {
   double depth_growth = 1.0;           // multiplies a strength once more with every depth
   double ridge_growth = 1.0;           // multiplies a ridge
   double unigram_ridge = 0.01;
-  double gain = 0.05, mu = 0.0;
+  double gain = 0.2, mu = 0.0;
   double lipschitz = 0.0;      // 0: the mean number of n-grams per token
 };
 

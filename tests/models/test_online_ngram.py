@@ -18,7 +18,8 @@ from loglinear.models.online_ngram import OnlineNgrams, _batches
 from loglinear.models.tree_training import OnSuffixTree, OnTrie, TreePenalty
 from loglinear.threads import pool
 
-ARRAYS = ("context_word", "context_child", "context_entry", "context_count", "entry_word", "entry_parent", "entry_count")
+ARRAYS = ("context_word", "context_child", "context_entry", "context_count")
+ARRAYS += ("entry_word", "entry_parent", "entry_count")
 
 
 def penalties(nonnegative=True, growth=1.2):

@@ -1,4 +1,4 @@
-"""``LanguageModel.partial_fit``: what of a model's settings training on a stream takes, and when results are made anew."""
+"""``LanguageModel.partial_fit``: which settings training on a stream takes, and when results are made anew."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def learn(model: Any, sentences: Sentences) -> None:
             if seconds - shown >= _EVERY:
                 shown = seconds
                 state = State(np.empty(0), mean_loss * n_tokens, math.nan)
-                state.note = f"{n_tokens} tokens, perplexity before they were learnt {math.exp(min(mean_loss, 700)):.1f}"
+                before = math.exp(min(mean_loss, 700.0))
+                state.note = f"{n_tokens} tokens, perplexity before they were learnt {before:.1f}"
                 history.record(seconds, state)
                 progress(online.n_steps, state, history)
             return ctrl_c.pressed
