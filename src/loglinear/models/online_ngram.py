@@ -211,8 +211,8 @@ class OnlineNgrams:
         norms = np.asarray(s.norms)[np.minimum(depths, len(s.norms) - 1)] * self.penalty.depth_growth**depths
         ridges = np.asarray(s.ridges)[np.minimum(depths, len(s.ridges) - 1)] * s.ridge_growth**depths
         sums = np.append(0.0, np.cumsum(norms))  # a class is penalised as all its n-grams
-        value = 0.5 * self.penalty.unigram_strength * float(x[:V] @ x[:V]) + 0.5 * float((m * ridges[depth]) @ x[V:] ** 2)
-        return value + float((sums[depth + m] - sums[depth]) @ self._group_norms(tree.trie, x)[V:])
+        squares = self.penalty.unigram_strength * float(x[:V] @ x[:V]) + float((m * ridges[depth]) @ x[V:] ** 2)
+        return squares / 2 + float((sums[depth + m] - sums[depth]) @ self._group_norms(tree.trie, x)[V:])
 
     def _group_norms(self, trie: NgramTrie, x: FloatArray) -> FloatArray:
         """Of every entry with all below it."""
