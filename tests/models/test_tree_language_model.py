@@ -186,7 +186,7 @@ import os, signal, warnings
 from loglinear import LanguageModel
 warnings.simplefilter("ignore")
 rng = __import__("numpy").random.default_rng(0)
-text = [" ".join(map(str, rng.zipf(1.3, 25).clip(max=3000))) for _ in range(2400)]
+text = [" ".join(map(str, rng.zipf(1.3, 25).clip(max=3000))) for _ in range(360)]
 import loglinear.models.tree_training as training
 tune = training.tune_path
 def tune_and_interrupt(objective_at, validation, *args, **options):
@@ -198,7 +198,7 @@ def tune_and_interrupt(objective_at, validation, *args, **options):
         return validation(w)
     return tune(objective_at, interrupted, *args, **options)
 training.tune_path = tune_and_interrupt
-model = LanguageModel(4, penalty="tree-l2", verbose=0, strength="auto").fit(text[:2000], validation=text[2000:])
+model = LanguageModel(4, penalty="tree-l2", verbose=0, strength="auto").fit(text[:300], validation=text[300:])
 assert model.status_ == "interrupted", model.status_
 assert len(model.tuning_) == 2, model.tuning_
 assert model.perplexity(text[:100]) > 1

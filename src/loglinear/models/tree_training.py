@@ -85,7 +85,11 @@ class TreePenalty:
 # Tuned on held-out newswire and balanced English.
 DEFAULTS = {
     "tree-l2": TreePenalty("tree-l2", strength=0.44, depth_growth=1.09, l2=0.12),
-    "tree-linf": TreePenalty("tree-linf", strength=0.43, depth_growth=1.18, l2=0.12),
+    "tree-linf": TreePenalty("tree-linf", strength=0.4, depth_growth=1.24, l2=0.13),
+}
+ALONE = {  # without a ridge
+    "tree-l2": TreePenalty("tree-l2", strength=0.79, depth_growth=0.84),
+    "tree-linf": TreePenalty("tree-linf", strength=0.6, depth_growth=1.15),
 }
 
 
