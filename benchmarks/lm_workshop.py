@@ -80,12 +80,13 @@ class Workshop:
         return path
 
     # ---- ours -------------------------------------------------------------------------------------------------------
-    def ours(self, role: str, **options: Any) -> Done:
-        """A role of benchmarks.language_models, as a process of its own."""
+    def ours(self, role: str, *, module: str = "language_models", **options: Any) -> Done:
+        """A role of benchmarks.language_models, or of another module, as a process of its own."""
         given = json.dumps({k: str(v) if isinstance(v, Path) else v for k, v in options.items()})
-        done = run([sys.executable, "-m", "benchmarks.language_models", role, given], LIMIT)
+        done = run([sys.executable, "-m", f"benchmarks.{module}", role, given], LIMIT)
         found = json.loads(done.output.strip().splitlines()[-1])
-        told = {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in found.items()}
+        short = {k: v for k, v in found.items() if not isinstance(v, list)}
+        told = {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in short.items()}
         names = " ".join(Path(str(v)).name for k, v in options.items() if k in ("text", "model"))
         _say(f"{role} {names}: {done.seconds:.1f} s, {done.megabytes:.0f} MB, {told}")
         return Done(found, done)

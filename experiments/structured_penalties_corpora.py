@@ -32,7 +32,7 @@ Document = list[Sentence]
 
 PROPER_NOUN, NUMBER, UNKNOWN = "<proper_noun>", "#n", "<unknown>"
 RARE = {"brown": 2, "ptb": 0, "gutenberg": 1}  # words that occur at most so often are unknown; PTB comes so
-BOOK_WORDS = 5000  # of each book, so that a subset is of many
+FRONT_WORDS, BOOK_WORDS = 500, 5000  # left out of each book (title and contents), and taken: a subset is of many books
 MARK = re.compile(r"^\* ?\* ?\* ?(start|end) of (?:this|the) project gutenberg ebook (.*?)[ *]*$")
 ENDS, CLOSING = {".", "!", "?"}, {'"', "'", "”", "’", ")", "''", "]", "_"}
 
@@ -133,8 +133,8 @@ def ptb(folder: Path) -> list[Document]:
 
 
 def gutenberg(folder: Path) -> list[Document]:
-    """A book is what stands between the marks of its beginning and its end, without the first 500 words (title and
-    contents); of it so many words, cut into sentences at full stops. Books that come again are taken once.
+    """A book is what stands between the marks of its beginning and its end; of it some words, cut into sentences at full
+    stops. Books that come again are taken once.
     """
     documents: list[Document] = []
     seen: set[str] = set()
@@ -142,14 +142,14 @@ def gutenberg(folder: Path) -> list[Document]:
     for line in _lines(folder / "gutenberg" / "gutenberg13m.txt.gz"):
         mark = MARK.match(line)
         if mark is None:
-            if words is not None and len(words) < BOOK_WORDS + 1000:
+            if words is not None and len(words) < FRONT_WORDS + BOOK_WORDS:
                 words += map(plain, line.split())
         elif mark[1] == "start":
             words = None if mark[2] in seen else []
             seen.add(mark[2])
         elif words is not None:
-            if len(words) >= BOOK_WORDS:
-                documents.append(split_sentences(words[500 : BOOK_WORDS + 500]))
+            if len(words) >= FRONT_WORDS + BOOK_WORDS:
+                documents.append(split_sentences(words[FRONT_WORDS : FRONT_WORDS + BOOK_WORDS]))
             words = None
     return documents
 
