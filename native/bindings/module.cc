@@ -38,5 +38,6 @@ NB_MODULE(_core, m) {
   bind_kneser_ney(m);
   bind_ngram_maxent(m);
   bind_trie(m);
+  bind_suffix_tree(m);
   bind_corpus(m);
 }

@@ -266,7 +266,7 @@ void require_sizes(const TrieView& trie, std::initializer_list<std::size_t> size
 }  // namespace
 
 void check_trie(const TrieView& t) {
-  require(t.order >= 1 && t.order < 256, "the order must be 1 to 255");
+  require(t.order >= 1 && t.order <= kMaxLevels, "the order must be 1 to 4096");
   const std::size_t C = t.n_contexts(), E = t.n_entries();
   require(C >= 1 && C < kNoWord && E < kNoWord, "too many contexts or n-grams");
   require(t.context_start.size() == t.order + 1 && t.entry_start.size() == t.order + 1, "one start per order");

@@ -599,6 +599,11 @@ class TrieRuns:
     @property
     def n_tokens(self) -> int: ...
 
+def longest_ngram(n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> int: ...
+
+def build_suffix_tree(pool: ThreadPool, n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], order: int) -> tuple:
+    """(the arrays of the trie of classes, context_length, context_end, text)"""
+
 def tokenise_corpus(pool: ThreadPool, texts: Sequence[Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]], unit: str, keep_empty: bool, skip_boundaries: bool, chunk_size: int = 0) -> tuple:
     """
     (tokens, sentence_ptr, n_lines of each text, unit blob, unit offsets, counts, first_text, first_line)
