@@ -74,6 +74,7 @@ void bind_linear(nb::module_& m);
 void bind_vector(nb::module_& m);
 void bind_separable(nb::module_& m);
 void bind_tying(nb::module_& m);
+void bind_tree(nb::module_& m);
 void bind_text(nb::module_& m);
 void bind_conll(nb::module_& m);
 void bind_templates(nb::module_& m);

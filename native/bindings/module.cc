@@ -26,6 +26,7 @@ NB_MODULE(_core, m) {
   bind_vector(m);
   bind_separable(m);
   bind_tying(m);
+  bind_tree(m);
   bind_text(m);
   bind_conll(m);
   bind_templates(m);

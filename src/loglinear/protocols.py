@@ -180,6 +180,26 @@ class Metric(Protocol):
 
 
 @runtime_checkable
+class OwnMetric(Protocol):
+    """Power of a penalty: its ``prox`` is exact in steps along a diagonal of its own only."""
+
+    def own_metric(self, out: FloatArray) -> None:
+        """Overwrite ``out`` with that diagonal d: steps must satisfy 1 / step + ridge = L d for one number L."""
+
+
+@runtime_checkable
+class Split(Protocol):
+    """Power of a penalty: its ridge can be told from the rest, so that a solver may count it to the smooth side."""
+
+    @property
+    def rest(self) -> Penalty:
+        """The same penalty without its ridge."""
+
+    def add_smooth_gradient(self, w: FloatArray, gradient: FloatArray) -> float:
+        """Add the gradient of the ridge; return the value of the ridge."""
+
+
+@runtime_checkable
 class Orthant(Protocol):
     """Power of a penalty: smooth within each orthant, as OWL-QN needs."""
 

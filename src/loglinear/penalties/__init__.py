@@ -13,12 +13,16 @@ from loglinear.penalties.l1 import L1
 from loglinear.penalties.l2 import L2, NonnegativeL2
 from loglinear.penalties.none import NonnegativePenalty, NoPenalty
 from loglinear.penalties.separable import SeparablePenalty, SmoothSeparable
+from loglinear.penalties.tree_l2 import TreeL2
+from loglinear.penalties.tree_linf import TreeLinf
 from loglinear.protocols import Penalty
 from loglinear.registry import Registry
 
 PENALTIES: Registry[Penalty] = Registry(
-    "penalty", {"none": NoPenalty, "l1": L1, "l2": L2, "elastic_net": ElasticNet}
+    "penalty",
+    {"none": NoPenalty, "l1": L1, "l2": L2, "elastic_net": ElasticNet, "tree_l2": TreeL2, "tree_linf": TreeLinf},
 )
+_OF_TREES = ("tree_l2", "tree_linf")
 _NONNEGATIVE = {"none": NonnegativePenalty, "l2": NonnegativeL2}
 
 
@@ -31,13 +35,17 @@ def make(
     classes: Any = None,
     **options: Any,
 ) -> Any:
-    """The penalty with this name; ``l1_ratio`` is for elastic_net only. With ``classes``, the class number of every
-    penalised weight, ``strength``, ``l1_ratio`` and ``nonnegative`` may be lists with one entry per class.
+    """The penalty with this name; ``l1_ratio`` is for elastic_net only, and those of trees need ``tree``.
+
+    With ``classes``, the class number of every penalised weight, ``strength``, ``l1_ratio`` and ``nonnegative`` may be
+    lists with one entry per class.
     """
     name = name.replace("-", "_")
     factory = PENALTIES.factory(name)
     if classes is not None:
         return _by_class(name, classes, strength, l1_ratio, nonnegative, **options)
+    if name in _OF_TREES:
+        return _of_tree(name, strength, nonnegative, **options)
     if nonnegative and name in _NONNEGATIVE:
         return _NONNEGATIVE[name](strength, **options)
     if name == "elastic_net":
@@ -45,6 +53,12 @@ def make(
     if nonnegative:
         options["nonnegative"] = True
     return factory(strength, **options)
+
+
+def _of_tree(name: str, strength: float, nonnegative: bool, tree: Any = None, **options: Any) -> Penalty:
+    if tree is None:
+        raise IncompatibleError(f"{name} needs tree=, a loglinear.structure.Tree over its weights")
+    return PENALTIES.factory(name)(tree, strength, nonnegative=nonnegative, **options)
 
 
 def _by_class(name: str, classes: Any, strength: Any, l1_ratio: Any, nonnegative: Any, **options: Any) -> ByClass:
@@ -71,5 +85,7 @@ __all__ = [
     "SeparablePenalty",
     "SmoothByClass",
     "SmoothSeparable",
+    "TreeL2",
+    "TreeLinf",
     "make",
 ]

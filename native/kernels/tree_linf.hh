@@ -1,0 +1,57 @@
+// The tree-structured l-infinity norm (Nelakanti et al. 2013), with multiplicities and in any diagonal metric:
+//
+//   penalty(x) = sum_g k_g max_{i in subtree of g} |x_i| + l2 / 2 sum_i m_i x_i^2,     k_g = m_g * (weight of g)
+//
+// Node g may stand for a path of m_g equal nodes of an uncollapsed tree (proposition 2: their projections are one, with
+// the thresholds summed). Going up, every group takes k_g off the largest values of its subtree: they sink to the level
+// r_g with sum_i d_i (u_i - r_g)_+ = k_g, d_i the weights of the squares; where sum d u <= k_g nothing is left. Going
+// down, R_g = min(r_g, R_parent) and x_i = min(|z_i|, R_i) with the sign of z_i.
+//
+// Heap (algorithm 4, corrected): the values of a subtree are blocks (value, weight) in a mergeable heap; those that sink
+// become one block, so a block is taken off once per group that lowers it and O(n log n) is the bound. Most subtrees
+// vanish: a node without blocks below it that vanishes writes 8 bytes of scratch and no heap.
+// Pivot (algorithm 3, corrected): the values of a subtree, in post-order, are partitioned around random pivots anew for
+// every group: the sum of all subtree sizes, so nothing for deep trees; it is here to compare with.
+#pragma once
+#include "kernels/pairing_heap.hh"
+#include "kernels/tree_prox.hh"
+
+namespace loglinear {
+
+class TreeLinf {
+ public:
+  // Spans must outlive it. Scale says in which steps `violation` measures; it is no part of the norm.
+  TreeLinf(const Tree& tree, const TreePenalty& penalty);
+
+  double value(ThreadPool& pool, std::span<const double> x) const;
+  void prox(ThreadPool& pool, std::span<const double> z, std::span<const double> steps, std::span<double> out) const;
+  void prox_pivot(ThreadPool& pool, std::span<const double> z, std::span<const double> steps, std::uint64_t seed,
+                  std::span<double> out) const;
+  double violation(ThreadPool& pool, std::span<const double> w, std::span<const double> gradient) const;
+  double max_strength(ThreadPool& pool, std::span<const double> gradient) const;
+
+  // histogram[k] = groups with k values above their level; merged: with k blocks taken off the heap.
+  std::vector<std::int64_t> pivot_counts(std::span<const double> z, std::span<const double> steps, bool merged) const;
+
+ private:
+  struct Work {
+    std::vector<double> level;           // sum of d u of the children before
+    std::vector<std::uint32_t> top;      // the heap below
+    std::vector<double> value, weight;   // of blocks
+    std::vector<std::uint32_t> child, next;
+    void reserve(std::size_t n);
+    PairingHeap heap() { return {value.data(), weight.data(), child.data(), next.data()}; }
+  };
+  struct Counts {
+    bool merged;
+    std::vector<std::uint32_t> above, held;  // values above a group's level; values in a block
+  };
+  template <class Source>
+  struct Map;
+
+  const Tree& tree_;
+  TreePenalty penalty_;
+  mutable Reused<Work> spare_;
+};
+
+}  // namespace loglinear

@@ -1,0 +1,151 @@
+"""Norms over the subtrees of a forest (Zhao et al. 2009; Jenatton et al. 2011; Nelakanti et al. 2013).
+
+Every node g of the tree is a group: its subtree. Where a node's weight vanishes, so do all weights below it. The weight
+of group g is ``weights[g] * depth_growth ** depth[g]``. (Nelakanti et al. multiply *features* by alpha ** depth:
+their alpha is 1 / depth_growth.) The loops are native (native/kernels/tree.hh, tree_prox.hh).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from loglinear import _core
+from loglinear.structure import FloatArray, Tree, growth_by_depth
+from loglinear.threads import pool
+
+Self = TypeVar("Self", bound="TreePenalty")
+
+
+def _finite(name: str, number: float) -> float:
+    if not (math.isfinite(number) and number >= 0):
+        raise ValueError(f"the strength of a penalty must be finite and not negative; {name} is {number!r}")
+    return float(number)
+
+
+def per_node(tree: Tree, name: str, given: Any, *, positive: bool) -> FloatArray | None:
+    """One number per node, checked; None stays None."""
+    if given is None:
+        return None
+    array = np.ascontiguousarray(given, dtype=np.float64)
+    if array.ndim != 1 or array.size != tree.n_nodes:
+        raise ValueError(f"{name} must have one entry per node: {array.size} for a tree of {tree.n_nodes} nodes")
+    bad = ~np.isfinite(array) | ((array <= 0) if positive else (array < 0))
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        least = "positive" if positive else "not negative"
+        raise ValueError(f"{name} must be finite and {least}; that of node {at} is {array[at]!r}")
+    return array
+
+
+class TreePenalty(ABC):
+    """What the norms share; subclasses say which one it is (``_make_native``)."""
+
+    _native: Any  # _core.TreeL2 or _core.TreeLinf
+
+    def __init__(
+        self,
+        tree: Tree,
+        strength: float = 1.0,
+        *,
+        weights: Any = None,
+        depth_growth: float = 1.0,
+        scale: Any = None,
+        l2: float = 0.0,
+        nonnegative: bool = False,
+        n_threads: int | None = None,
+    ) -> None:
+        if not isinstance(tree, Tree):
+            raise TypeError(f"the tree of a penalty is a loglinear.structure.Tree, not {type(tree).__name__}")
+        self.tree, self.n_threads = tree, n_threads
+        self.strength, self.l2 = _finite("strength", strength), _finite("l2", l2)
+        self.weights = per_node(tree, "weights", weights, positive=False)
+        self.scale = per_node(tree, "scale", scale, positive=True)
+        self.depth_growth, self.nonnegative = float(depth_growth), bool(nonnegative)
+        self._growth = None if depth_growth == 1.0 else growth_by_depth(tree, self.depth_growth, self.strength)
+        self._depth = None if self._growth is None else tree.depth
+        self._native = self._make_native()
+
+    @abstractmethod
+    def _make_native(self) -> _core.TreeL2 | _core.TreeLinf:
+        """The native form."""
+
+    def _options(self) -> dict[str, Any]:
+        """What makes the same penalty anew, tree and strength apart."""
+        return {
+            "weights": self.weights,
+            "depth_growth": self.depth_growth,
+            "scale": self.scale,
+            "l2": self.l2,
+            "nonnegative": self.nonnegative,
+            "n_threads": self.n_threads,
+        }
+
+    def _like(self: Self, **changes: Any) -> Self:
+        """The same penalty but for these options."""
+        return type(self)(self.tree, changes.pop("strength", self.strength), **{**self._options(), **changes})
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.tree!r}, strength={self.strength:g}, depth_growth={self.depth_growth:g}, "
+            f"l2={self.l2:g}, nonnegative={self.nonnegative})"
+        )
+
+    def _check(self, w: FloatArray) -> None:
+        if w.size != self.tree.n_nodes:
+            raise ValueError(f"the tree of the penalty has {self.tree.n_nodes} nodes for {w.size} weights")
+
+    # Penalty
+    def value(self, w: FloatArray) -> float:
+        """Strength times the norm, and the ridge."""
+        self._check(w)
+        return float(self._native.value(pool(self.n_threads), w))
+
+    def prox(self, z: FloatArray, step: float | FloatArray, out: FloatArray) -> None:
+        """Exact, ridge and sign constraint included; ``out`` may be ``z``."""
+        self._check(z)
+        self._native.prox(pool(self.n_threads), z, step_vector(step), out)
+
+    def violation(self, w: FloatArray, gradient: FloatArray) -> float:
+        """Largest entry of D (w - prox(w - gradient / D)), D = scale: zero at the optimum and only there.
+
+        The ridge counts to the gradient here, and prox is that of the rest in steps of 1 / D.
+        """
+        self._check(w)
+        return float(self._native.violation(pool(self.n_threads), w, gradient))
+
+    def max_strength(self, gradient_at_zero: FloatArray) -> float:
+        """The least multiple of this penalty that holds all weights at zero; infinity without groups that weigh."""
+        self._check(gradient_at_zero)
+        return float(self._native.max_strength(pool(self.n_threads), gradient_at_zero))
+
+    # Metric
+    def add_curvature_diagonal(self, w: FloatArray, out: FloatArray) -> None:
+        """Add the ridge."""
+        out += self._ridge()
+
+    # Split
+    @cached_property
+    def rest(self: Self) -> Self:
+        """The norm alone, without the ridge."""
+        return self if self.l2 == 0.0 else self._like(l2=0.0)
+
+    def add_smooth_gradient(self, w: FloatArray, gradient: FloatArray) -> float:
+        """gradient += ridge * w; returns the ridge at ``w``."""
+        if self.l2 == 0.0:
+            return 0.0
+        pull = self._ridge() * w
+        gradient += pull
+        return 0.5 * float(pull @ w)
+
+    def _ridge(self) -> float | FloatArray:
+        return self.l2
+
+
+def step_vector(step: float | FloatArray) -> FloatArray:
+    """One step, or one per weight, as the kernels take them."""
+    return np.ascontiguousarray(step, dtype=np.float64).reshape(-1)

@@ -1,0 +1,81 @@
+"""The tree-structured l-infinity norm, on the tree or its collapsed form (Nelakanti et al. 2013, algorithms 3 and 4):
+
+    strength * sum_g m_g weight_g max_{i in subtree of g} |w_i| + l2 / 2 sum_i m_i w_i^2,     m = multiplicity.
+
+Node g may stand for a path of m_g nodes of an uncollapsed tree S that share a value. The prox of S is then
+``prox(z, step / multiplicity)`` here: a path of m equal weights has m squares. The prox is exact in any diagonal
+metric. ``scale`` is no part of the norm: it says in which steps ``violation`` is measured.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loglinear import _core
+from loglinear.errors import IncompatibleError
+from loglinear.penalties.tree import TreePenalty, per_node, step_vector
+from loglinear.structure import FloatArray, Tree
+from loglinear.threads import pool
+
+METHODS = ("heap", "pivot")
+
+
+class TreeLinf(TreePenalty):
+    """strength * sum of the largest weights of all subtrees: long contexts vanish first or share a value."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        strength: float = 1.0,
+        *,
+        multiplicity: Any = None,
+        method: str = "heap",
+        random_state: int = 0,
+        **options: Any,
+    ) -> None:
+        if method not in METHODS:
+            raise IncompatibleError(f"unknown method {method!r} of tree_linf; known: {', '.join(METHODS)}")
+        self.method, self.random_state = method, int(random_state)
+        self.multiplicity = per_node(tree, "multiplicity", multiplicity, positive=True)
+        super().__init__(tree, strength, **options)
+
+    def _make_native(self) -> _core.TreeLinf:
+        return _core.TreeLinf(
+            self.tree.native,
+            self.strength,
+            self.weights,
+            self.multiplicity,
+            self._growth,
+            self._depth,
+            self.scale,
+            self.l2,
+            self.nonnegative,
+        )
+
+    def _options(self) -> dict[str, Any]:
+        own = {"multiplicity": self.multiplicity, "method": self.method, "random_state": self.random_state}
+        return super()._options() | own
+
+    def _ridge(self) -> float | FloatArray:
+        return self.l2 if self.multiplicity is None or self.l2 == 0.0 else self.l2 * self.multiplicity
+
+    def prox(self, z: FloatArray, step: float | FloatArray, out: FloatArray) -> None:
+        """Exact for any steps, ridge and sign constraint included; ``out`` may be ``z``."""
+        if self.method == "heap":
+            return super().prox(z, step, out)
+        self._check(z)
+        self._native.prox_pivot(pool(self.n_threads), z, step_vector(step), self.random_state, out)
+        return None
+
+    def pivot_counts(self, z: FloatArray, step: float | FloatArray, *, merged: bool = False) -> NDArray[np.int64]:
+        """Histogram of k in the prox at ``z``: ``counts[k]`` groups have k values above the level they sink to.
+
+        Groups that vanish, or weigh nothing, count as k = 0. ``merged`` counts the blocks that the heap gives up, where
+        values that sank together before are one.
+        """
+        self._check(z)
+        counts: NDArray[np.int64] = self._native.pivot_counts(z, step_vector(step), merged)
+        return counts

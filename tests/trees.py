@@ -1,0 +1,123 @@
+"""Random forests, and the maps of tree norms the plain way: one group after the other, whole subtrees at a time."""
+
+import numpy as np
+
+
+def random_parent(rng, n, shape="any"):
+    """Parents before children; numbered at random, level by level or depth first."""
+    if shape == "chain":
+        return np.arange(-1, n - 1)
+    if shape == "star":
+        return np.where(np.arange(n) == 0, -1, 0)
+    parent = np.array([int(rng.integers(-1, i)) if i else -1 for i in range(n)])
+    if shape == "any":
+        return parent
+    depth = np.zeros(n, dtype=int)
+    for i in range(n):
+        depth[i] = 0 if parent[i] < 0 else depth[parent[i]] + 1
+    paths = [[i] for i in range(n)]
+    for i in range(n):
+        if parent[i] >= 0:
+            paths[i] = [*paths[parent[i]], i]
+    order = sorted(range(n), key=(lambda i: (depth[i], i)) if shape == "levels" else (lambda i: paths[i]))
+    number = np.empty(n, dtype=int)
+    number[order] = np.arange(n)
+    return np.array([-1 if parent[i] < 0 else number[parent[i]] for i in order])
+
+
+def members(parent):
+    """[n, n]: row g marks the subtree of g."""
+    n = len(parent)
+    inside = np.eye(n, dtype=bool)
+    for i in range(n - 1, -1, -1):
+        if parent[i] >= 0:
+            inside[parent[i]] |= inside[i]
+    return inside
+
+
+def level(u, d, k):
+    """The r >= 0 with sum d (u - r)_+ = k; 0 where the sum of d u is at most k."""
+    if (d * u).sum() <= k:
+        return 0.0
+    if k == 0:
+        return np.inf
+    order = np.argsort(-u)
+    sums, weights = np.cumsum((d * u)[order]), np.cumsum(d[order])
+    levels = (sums - k) / weights
+    return levels[np.flatnonzero(weights * u[order] > sums - k)[-1]]
+
+
+def prox_linf(parent, thresholds, centre, d):
+    """argmin sum d (x - centre)^2 / 2 + sum_g k_g max |x_g|."""
+    u = np.abs(centre)
+    inside = members(parent)
+    for g in range(len(parent) - 1, -1, -1):
+        own = inside[g]
+        u[own] = np.minimum(u[own], level(u[own], d[own], thresholds[g]))
+    return np.copysign(u, centre)
+
+
+def prox_l2(parent, thresholds, centre, scale, lipschitz):
+    """argmin L sum s (x - centre)^2 / 2 + sum_g k_g sqrt(sum s_i / s_g x_i^2)."""
+    x = np.array(centre, dtype=float)
+    inside = members(parent)
+    for g in range(len(parent) - 1, -1, -1):
+        own = inside[g]
+        norm = np.sqrt(np.sum(scale[own] * x[own] ** 2) / scale[g])
+        if thresholds[g] > 0:
+            keep = 0.0 if norm == 0 else max(0.0, 1 - thresholds[g] / (lipschitz * scale[g] * norm))
+            x[own] *= keep
+    return x
+
+
+def gap_linf(parent, thresholds, centre, d, x, steps=400):
+    """Duality gap of x: an upper bound of sum d (x - optimum)^2 / 2, whatever prox says.
+
+    The dual puts a vector of l1 norm at most k_g on every subtree; accelerated projected gradient raises it.
+    """
+    inside = members(parent)
+
+    def project(rows):
+        out = np.zeros_like(rows)
+        for g, row in enumerate(rows):
+            own = np.abs(row[inside[g]])
+            shrink = level(own, np.ones_like(own), thresholds[g])  # sum of what is above it is k_g
+            out[g, inside[g]] = np.sign(row[inside[g]]) * np.maximum(own - (0 if shrink == 0 else shrink), 0)
+            if own.sum() <= thresholds[g]:
+                out[g, inside[g]] = row[inside[g]]
+        return out
+
+    value = lambda y: thresholds @ np.where(inside, np.abs(y), 0).max(1)  # noqa: E731
+    return _gap(project, inside, value, centre, d, inside.sum(0), x, steps)
+
+
+def gap_l2(parent, thresholds, centre, d, x, steps=400):
+    """The same for l2 without scale: vectors of l2 norm at most k_g."""
+    inside = members(parent)
+
+    def project(rows):
+        norms = np.sqrt((rows**2).sum(1))
+        return rows * np.minimum(1.0, thresholds / np.maximum(norms, 1e-300))[:, None]
+
+    value = lambda y: thresholds @ np.sqrt((inside * y**2).sum(1))  # noqa: E731
+    return _gap(project, inside, value, centre, d, inside.sum(0), x, steps)
+
+
+def _gap(project, inside, value, centre, d, depth, x, steps):
+    primal = 0.5 * np.sum(d * (x - centre) ** 2) + value(x)
+    rows = ahead = project(inside * (d * (centre - x) / depth))
+    rate, t = 1.0 / (np.max(depth / d) + 1e-300), 1.0
+    best = np.inf
+    for i in range(steps):
+        total = rows.sum(0)
+        dual = np.sum(total * centre - total**2 / (2 * d))
+        best = min(best, primal - dual)
+        if best <= 1e-13 * max(primal, 1.0):
+            break
+        new = project(ahead + rate * inside * (centre - ahead.sum(0) / d))
+        following = 0.5 * (1 + np.sqrt(1 + 4 * t * t))
+        ahead = new + (t - 1) / following * (new - rows)
+        if i % 50 == 49:
+            ahead, following = new, 1.0
+        rows, t = new, following
+    return best
