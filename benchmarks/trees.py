@@ -116,10 +116,10 @@ def prox(text: str, order: int, strengths: list[float], repeat: int = 5) -> dict
                 )
                 mine = ours(tree, penalty, strength, n_threads)
                 row[f"ours on {n_threads}, s"] = best_of(lambda mine=mine: mine.prox(z, 1.0, out), repeat)
-                row["difference"] = float(np.abs(out - theirs[peer.place, 0]).max())
-                if not row["difference"] <= AGREEMENT:
-                    raise SystemExit(f"{penalty} at {strength:g}: {row['difference']:.1e} from what SPAMS finds")
-            row["not zero"] = float(np.mean(out != 0))
+                difference = float(np.abs(out - theirs[peer.place, 0]).max())
+                if not difference <= AGREEMENT:
+                    raise SystemExit(f"{penalty} at {strength:g}: {difference:.1e} from what SPAMS finds")
+            row |= {"difference": difference, "not zero": float(np.mean(out != 0))}
             row["ratio"] = min(row[f"SPAMS on {n}, s"] for n in (1, N_THREADS)) / row[f"ours on {N_THREADS}, s"]
             rows.append(row)
     return {"nodes": parent.size, "rows": rows}
