@@ -1,3 +1,5 @@
+#include <nanobind/stl/tuple.h>
+
 #include "bindings/arrays.hh"
 #include "kernels/vector.hh"
 
@@ -42,6 +44,35 @@ void bind_difference(nb::module_& m) {
         nb::arg("divide"), nb::arg("out").noconvert(), "out = (x - y) * unit, or (x - y) / unit; None is one");
 }
 
+void bind_extrapolation(nb::module_& m) {
+  const auto from = [](const In<double>& x, const In<double>& before, const In<double>& g, const In<double>& g_before,
+                       double momentum, const std::optional<In<double>>& metric) {
+    require(!metric || metric->size() == x.size(), "extrapolation: one entry of the metric per weight is needed");
+    return Extrapolation{view(x), view(before), view(g), view(g_before), momentum, view(metric)};
+  };
+  m.def("forward_step", [from](ThreadPool& pool, In<double> x, In<double> before, In<double> g, In<double> g_before,
+                               double momentum, std::optional<In<double>> metric, double lipschitz,
+                               std::optional<Out<double>> step, Out<double> z) {
+    const auto extrapolation = from(x, before, g, g_before, momentum, metric);
+    require(!step || step->size() == z.size(), "forward step: one step per weight is needed");
+    nb::gil_scoped_release release;
+    forward_step(pool, extrapolation, lipschitz, step ? view(*step) : std::span<double>{}, view(z));
+  }, nb::arg("pool"), nb::arg("x").noconvert(), nb::arg("before").noconvert(), nb::arg("g").noconvert(),
+        nb::arg("g_before").noconvert(), nb::arg("momentum"), nb::arg("metric").none().noconvert(),
+        nb::arg("lipschitz"), nb::arg("step").none().noconvert(), nb::arg("z").noconvert(),
+        "step = 1 / (lipschitz metric),  z = x + momentum (x - before) - step (g + momentum (g - g_before))");
+  m.def("test_step", [from](ThreadPool& pool, In<double> x, In<double> before, In<double> g, In<double> g_before,
+                            double momentum, std::optional<In<double>> metric, In<double> to, In<double> g_to) {
+    const auto extrapolation = from(x, before, g, g_before, momentum, metric);
+    nb::gil_scoped_release release;
+    const StepTest test = test_step(pool, extrapolation, view(to), view(g_to));
+    return std::make_tuple(test.change, test.length, test.turn);
+  }, nb::arg("pool"), nb::arg("x").noconvert(), nb::arg("before").noconvert(), nb::arg("g").noconvert(),
+        nb::arg("g_before").noconvert(), nb::arg("momentum"), nb::arg("metric").none().noconvert(),
+        nb::arg("to").noconvert(), nb::arg("g_to").noconvert(),
+        "With y, h extrapolated: ((g_to - h) . (to - y), sum metric (to - y)^2, sum metric (y - to) (to - x))");
+}
+
 }  // namespace
 
 void bind_vector(nb::module_& m) {
@@ -57,6 +88,7 @@ void bind_vector(nb::module_& m) {
     nb::gil_scoped_release release;
     return max_abs(pool, view(a));
   }, nb::arg("pool"), nb::arg("a").noconvert());
+  bind_extrapolation(m);
   bind_factor<double>(m);
   bind_factor<float>(m);
   bind_difference<double, double>(m);

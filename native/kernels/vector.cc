@@ -89,6 +89,75 @@ LOGLINEAR_FOR(float)
 
 namespace {
 
+void check(const Extrapolation& from) {
+  const std::size_t n = from.x.size();
+  require(from.before.size() == n && from.g.size() == n && from.g_before.size() == n,
+          "extrapolation: vectors differ in length");
+  require(from.metric.empty() || from.metric.size() == n, "extrapolation: one entry of the metric per weight is needed");
+}
+
+template <bool kMetric>
+StepTest test_range(const Extrapolation& from, const double* to, const double* g_to, std::size_t begin,
+                    std::size_t end) {
+  constexpr std::size_t kLanes = 8;  // sums in a fixed order that vector instructions can follow
+  double change[kLanes] = {}, length[kLanes] = {}, turn[kLanes] = {};
+  const double m = from.momentum;
+  const auto add = [&](std::size_t i, std::size_t lane) {
+    const double x = from.x[i], ahead = m * (x - from.before[i]);
+    const double move = (to[i] - x) - ahead;
+    const double bent = (g_to[i] - from.g[i]) - m * (from.g[i] - from.g_before[i]);
+    const double scaled = kMetric ? from.metric[i] * move : move;
+    change[lane] += bent * move;
+    length[lane] += scaled * move;
+    turn[lane] -= scaled * (to[i] - x);
+  };
+  std::size_t i = begin;
+  for (; i + kLanes <= end; i += kLanes)
+    for (std::size_t l = 0; l < kLanes; ++l) add(i + l, l);
+  for (; i < end; ++i) add(i, 0);
+  StepTest out{};
+  for (std::size_t l = 0; l < kLanes; ++l)
+    out.change += change[l], out.length += length[l], out.turn += turn[l];
+  return out;
+}
+
+}  // namespace
+
+void forward_step(ThreadPool& pool, const Extrapolation& from, double lipschitz, std::span<double> step,
+                  std::span<double> z) {
+  check(from);
+  require(z.size() == from.x.size(), "forward step: vectors differ in length");
+  require(step.size() == from.metric.size(), "forward step: steps are written where there is a metric, and only there");
+  const double m = from.momentum, plain = 1.0 / lipschitz;
+  const auto *x = from.x.data(), *before = from.before.data(), *g = from.g.data(), *g_before = from.g_before.data();
+  parallel_for(pool, z.size(), kVectorChunk, [&](std::size_t begin, std::size_t end) {
+    if (step.empty())
+      for (std::size_t i = begin; i < end; ++i)
+        z[i] = x[i] + m * (x[i] - before[i]) - plain * (g[i] + m * (g[i] - g_before[i]));
+    else
+      for (std::size_t i = begin; i < end; ++i) {
+        step[i] = 1.0 / (lipschitz * from.metric[i]);
+        z[i] = x[i] + m * (x[i] - before[i]) - step[i] * (g[i] + m * (g[i] - g_before[i]));
+      }
+  });
+}
+
+StepTest test_step(ThreadPool& pool, const Extrapolation& from, std::span<const double> to,
+                   std::span<const double> g_to) {
+  check(from);
+  require(to.size() == from.x.size() && g_to.size() == to.size(), "step: vectors differ in length");
+  std::vector<StepTest> partial(chunk_count(to.size(), kVectorChunk));
+  parallel_for(pool, to.size(), kVectorChunk, [&](std::size_t begin, std::size_t end) {
+    partial[begin / kVectorChunk] = from.metric.empty() ? test_range<false>(from, to.data(), g_to.data(), begin, end)
+                                                        : test_range<true>(from, to.data(), g_to.data(), begin, end);
+  });
+  StepTest out{};
+  for (const StepTest& p : partial) out.change += p.change, out.length += p.length, out.turn += p.turn;
+  return out;
+}
+
+namespace {
+
 constexpr std::size_t kBlock = 2048;  // doubles: targets of a block stay in the first-level cache
 
 void check(std::span<const Row> rows) {

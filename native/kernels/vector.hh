@@ -40,6 +40,30 @@ void scaled_difference(ThreadPool& pool, std::span<const double> x, std::span<co
 double dot_difference(ThreadPool& pool, std::span<const double> g, std::span<const double> x,
                       std::span<const double> y);
 
+// Where an accelerated method takes its next step from, between two points and the gradients there:
+//
+//   y = x + momentum (x - before),    h = g + momentum (g - g_before)
+//
+// h is the gradient at y but for terms of second order, so that y is never evaluated. Neither is stored.
+struct Extrapolation {
+  std::span<const double> x, before, g, g_before;
+  double momentum;
+  std::span<const double> metric;  // d; empty: ones
+};
+
+// step = 1 / (lipschitz d),  z = y - step h; without a metric `step` is empty.
+void forward_step(ThreadPool& pool, const Extrapolation& from, double lipschitz, std::span<double> step,
+                  std::span<double> z);
+
+// What a step from y to `to`, where the gradient is `g_to`, tells.
+struct StepTest {
+  double change;  // (g_to - h) . (to - y)
+  double length;  // sum d (to - y)^2
+  double turn;    // sum d (y - to) (to - x): above zero where the momentum points uphill
+};
+StepTest test_step(ThreadPool& pool, const Extrapolation& from, std::span<const double> to,
+                   std::span<const double> g_to);
+
 // out[i][j] = rows[i] . targets[j]
 void dots(ThreadPool& pool, std::span<const Row> rows, std::span<const Row> targets, std::size_t n,
           std::span<double> out);

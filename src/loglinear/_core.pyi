@@ -126,6 +126,16 @@ def dot_difference(pool: ThreadPool, g: Annotated[NDArray[numpy.float64], dict(o
 
 def max_abs(pool: ThreadPool, a: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
 
+def forward_step(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], before: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], g: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], g_before: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], momentum: float, metric: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, lipschitz: float, step: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None, z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """
+    step = 1 / (lipschitz metric),  z = x + momentum (x - before) - step (g + momentum (g - g_before))
+    """
+
+def test_step(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], before: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], g: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], g_before: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], momentum: float, metric: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, to: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], g_to: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> tuple[float, float, float]:
+    """
+    With y, h extrapolated: ((g_to - h) . (to - y), sum metric (to - y)^2, sum metric (y - to) (to - x))
+    """
+
 @overload
 def multiply(pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 

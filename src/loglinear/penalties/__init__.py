@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from loglinear.errors import IncompatibleError
+from loglinear.penalties.blocks import Blocks
 from loglinear.penalties.by_class import ByClass, SmoothByClass
 from loglinear.penalties.elastic_net import ElasticNet
 from loglinear.penalties.l1 import L1
@@ -77,6 +78,7 @@ __all__ = [
     "L1",
     "L2",
     "PENALTIES",
+    "Blocks",
     "ByClass",
     "ElasticNet",
     "NoPenalty",

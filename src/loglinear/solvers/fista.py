@@ -1,8 +1,23 @@
 """FISTA: accelerated proximal gradient with backtracking and adaptive restart (Beck and Teboulle 2009;
-O'Donoghue and Candes 2015).
+O'Donoghue and Candes 2015), with one evaluation of the loss per step.
 
-Works with any penalty that has a prox. ``metric="curvature"`` takes steps of 1 / (L d_j), d the diagonal of the loss's
-Hessian at the start (solvers/metric.py), where the penalty's prox allows one step per weight (power Metric).
+A step goes from an extrapolated point y = x + m (x - x'), x' the point before x, to
+
+    x+ = prox(y - h / (L d)),        h = g(x) + m (g(x) - g(x')).
+
+The textbook evaluates the gradient at y, and the loss at x+ once more to test L. Here h stands for the gradient at y
+(Lan and Zhou 2018 extrapolate gradients so): the same but for terms of second order, which vanish as the steps do, and
+where they do not a step uphill is refused. Value and gradient are then known at x+ itself, which is what the test of L,
+
+    (g(x+) - h) . (x+ - y)  <=  L |x+ - y|_d^2,
+
+needs, and what tells the objective and the violation. From x itself (m = 0) a step that passes the test never goes
+uphill, by convexity; so one that does under momentum is taken again without it, and the objective falls throughout.
+As L varies momenta are those of Scheinberg et al. (2014).
+
+d is the diagonal of the loss's Hessian at the start (solvers/metric.py) where the penalty's prox allows one step per
+weight (power Metric), or the penalty's own where it has one (power OwnMetric). A ridge that the penalty can tell from
+the rest (power Split) counts to the loss.
 """
 
 from __future__ import annotations
@@ -17,19 +32,35 @@ from loglinear import _core
 from loglinear.errors import IncompatibleError
 from loglinear.minimise import State
 from loglinear.objective import Objective
-from loglinear.protocols import Curvature, Loss, Metric, Penalty
+from loglinear.protocols import Curvature, Loss, Metric, Orthant, OwnMetric, Penalty, Split
 from loglinear.solvers.metric import curvature_unit
 from loglinear.structure import FloatArray
+
+_NOISE = 1e-13  # of the objective: smaller differences say nothing
+_TINY = 1e-250  # a step that moves a weight only where it must not be
+
+
+def _vector() -> FloatArray:
+    return np.empty(0)
 
 
 @dataclass
 class FistaState(State):
-    """Weights, the extrapolated point and the momentum."""
+    """Two points with their gradients (of the smooth side), and the momentum."""
 
-    ahead: FloatArray = field(default_factory=lambda: np.empty(0))
-    metric: FloatArray | None = None
-    lipschitz: float = 1.0
-    momentum: float = 1.0
+    before: FloatArray = field(default_factory=_vector)  # the point before ``weights``
+    gradient: FloatArray = field(default_factory=_vector)
+    gradient_before: FloatArray = field(default_factory=_vector)
+    trial: FloatArray = field(default_factory=_vector)
+    trial_gradient: FloatArray = field(default_factory=_vector)
+    metric: FloatArray | None = None  # d; None: ones
+    step: FloatArray | None = None  # 1 / (L d)
+    lipschitz: float = 1.0  # L
+    last_lipschitz: float = 1.0  # that of the step before
+    momentum: float = 0.0  # m
+    age: float = 1.0  # t of the literature: m = (t - 1) / t+
+    n_steps: int = 0
+    quiet: bool = False  # the last step changed no more than noise does
 
 
 @dataclass(frozen=True)
@@ -37,61 +68,134 @@ class Fista:
     """Accelerated proximal gradient with backtracking and restart: any penalty with a prox."""
 
     metric: str = "curvature"  # or "none"
-    shrink: float = 0.95  # of the estimated Lipschitz constant before every step, so that it can fall again
+    shrink: float = 0.98  # of the estimated Lipschitz constant before every step, so that it can fall again
+    certify_every: int = 5  # steps between violations, where one costs as much as a prox
 
     name: ClassVar[str] = "fista"
     loss_powers: ClassVar[tuple[type, ...]] = (Loss,)
     penalty_powers: ClassVar[tuple[type, ...]] = (Penalty,)
-    monotone: ClassVar[bool] = False
+    monotone: ClassVar[bool] = True
 
     def init(self, objective: Objective, w0: FloatArray) -> FistaState:
-        """First evaluation and the metric."""
-        objective.penalty.prox(w0.copy(), 1e-300, w0)  # a feasible start
-        gradient = np.empty_like(w0)
-        value = objective.value_and_loss_gradient(w0, gradient)
-        state = FistaState(w0, value, objective.violation(w0, gradient), 1, ahead=w0.copy())
+        """A feasible start, the metric and the first evaluation."""
         if self.metric not in ("none", "curvature"):
             raise IncompatibleError(f"metric must be 'none' or 'curvature', not {self.metric!r}")
-        able = isinstance(objective.loss, Curvature) and isinstance(objective.penalty, Metric)
-        if self.metric == "curvature" and able:
-            state.metric = curvature_unit(objective, w0) ** -2
-            state.lipschitz = 1.0
+        if self.certify_every < 1:
+            raise ValueError(f"certify_every must be at least 1, not {self.certify_every}")
+        _make_feasible(objective.penalty, w0)
+        state = FistaState(w0, 0.0, math.inf, gradient=np.empty_like(w0))
+        state.metric, state.lipschitz = self._metric(objective, w0)
+        smooth = _evaluate(objective, state, w0, state.gradient)
+        state.value = smooth + _rest(objective).value(w0)
+        state.violation = _rest(objective).violation(w0, state.gradient)
+        if state.metric is None:
+            state.lipschitz = max(math.sqrt(_core.dot(objective.pool, state.gradient, state.gradient)), 1e-12)
         else:
-            norm = math.sqrt(_core.dot(objective.pool, gradient, gradient))
-            state.lipschitz = max(norm, 1e-12)
+            state.step = np.empty_like(w0)
+        state.last_lipschitz = state.lipschitz
+        state.before, state.gradient_before = w0.copy(), state.gradient.copy()
+        state.trial, state.trial_gradient = np.empty_like(w0), np.empty_like(w0)
         return state
 
+    def _metric(self, objective: Objective, w: FloatArray) -> tuple[FloatArray | None, float]:
+        """(d, the first L)."""
+        penalty = objective.penalty
+        if not isinstance(penalty, Metric):
+            return None, 1.0
+        metric, own = None, isinstance(penalty, OwnMetric)
+        if self.metric == "curvature" and isinstance(objective.loss, Curvature):
+            metric = curvature_unit(objective, w)
+            np.power(metric, -2, out=metric)
+        elif own:
+            metric = np.ones_like(w)
+        if metric is None or not isinstance(penalty, OwnMetric):
+            return metric, 1.0
+        total = float(metric.sum())
+        penalty.own_metric(metric)
+        return metric, total / float(metric.sum())
+
     def step(self, objective: Objective, state: FistaState) -> None:
-        """Prox step from the extrapolated point, then extrapolate."""
-        n = state.weights.size
-        gradient, new = np.empty(n), np.empty(n)
-        smooth = objective.loss.value_and_gradient(state.ahead, gradient)
-        state.evaluations += 1
-        new_gradient = np.empty(n)
-        d: FloatArray | float = 1.0 if state.metric is None else state.metric
-        state.lipschitz *= self.shrink
+        """Prox step from the extrapolated point; the next extrapolation."""
+        if not state.quiet:
+            state.lipschitz *= self.shrink
         for _ in range(60):
-            step = 1.0 / (state.lipschitz * d)
-            objective.penalty.prox(state.ahead - step * gradient, step, new)
-            new_smooth = objective.loss.value_and_gradient(new, new_gradient)
-            state.evaluations += 1
-            move = new - state.ahead
-            model = smooth + gradient @ move + 0.5 * state.lipschitz * float(np.sum(d * move * move))
-            if new_smooth <= model + 1e-14 * abs(smooth):
-                break
-            state.lipschitz *= 2.0
+            value, change, length, turn = self._try(objective, state)
+            noise = _NOISE * abs(state.value)
+            if change <= state.lipschitz * length or change <= 1e-3 * noise:
+                if value <= state.value + noise or state.momentum == 0.0:
+                    break
+                state.momentum, state.age = 0.0, 1.0  # uphill: from the last point, without momentum
+                continue
+            needed = 1.1 * change / length if length > 0.0 else math.inf
+            state.lipschitz *= min(max(needed / state.lipschitz, 1.2), 10.0) if math.isfinite(needed) else 10.0
         else:
             state.finished = "no further decrease in floating point"
             return
-        step_taken = new - state.weights
-        restart = float(np.sum(d * (state.ahead - new) * step_taken)) > 0.0
+        state.quiet = change <= noise
+        self._take(objective, state, value)
+        self._extrapolate(state, restart=turn > 0.0)
+
+    @staticmethod
+    def _try(objective: Objective, state: FistaState) -> tuple[float, float, float, float]:
+        """Objective at the trial, change of the gradient along the step to it, its length, and whether it turned."""
+        rest, pool = _rest(objective), objective.pool
+        origin = (state.weights, state.before, state.gradient, state.gradient_before, state.momentum, state.metric)
+        ahead = state.trial_gradient  # free until the trial is evaluated
+        _core.forward_step(pool, *origin, state.lipschitz, state.step, ahead)
+        rest.prox(ahead, 1.0 / state.lipschitz if state.step is None else state.step, state.trial)
+        smooth = _evaluate(objective, state, state.trial, state.trial_gradient)
+        change, length, turn = _core.test_step(pool, *origin, state.trial, state.trial_gradient)
+        return smooth + rest.value(state.trial), change, length, turn
+
+    def _take(self, objective: Objective, state: FistaState, value: float) -> None:
+        """Go to the trial."""
+        state.weights, state.before, state.trial = state.trial, state.weights, state.before
+        state.gradient, state.gradient_before, state.trial_gradient = (
+            state.trial_gradient,
+            state.gradient,
+            state.gradient_before,
+        )
+        state.value = value
+        state.n_steps += 1
+        cheap = isinstance(objective.penalty, Orthant)
+        state.violation = math.inf
+        if cheap or state.n_steps % self.certify_every == 0:
+            state.violation = _rest(objective).violation(state.weights, state.gradient)
+
+    @staticmethod
+    def _extrapolate(state: FistaState, restart: bool) -> None:
+        """The momentum of the next step; none where it points uphill."""
+        ratio = state.lipschitz / state.last_lipschitz
+        state.last_lipschitz = state.lipschitz
         if restart:
-            state.momentum = 1.0
-            state.ahead = new.copy()
-        else:
-            following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * state.momentum**2))
-            state.ahead = new + (state.momentum - 1.0) / following * step_taken
-            state.momentum = following
-        state.weights = new
-        state.value = new_smooth + objective.penalty.value(new)
-        state.violation = objective.violation(new, new_gradient)
+            state.momentum, state.age = 0.0, 1.0
+            return
+        following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * ratio * state.age**2))
+        state.momentum = (state.age - 1.0) / following
+        state.age = following
+
+
+def _rest(objective: Objective) -> Penalty:
+    """The penalty, without what counts to the smooth side."""
+    return objective.penalty.rest if isinstance(objective.penalty, Split) else objective.penalty
+
+
+def _evaluate(objective: Objective, state: FistaState, w: FloatArray, gradient: FloatArray) -> float:
+    """Value and gradient of the smooth side."""
+    state.evaluations += 1
+    value = objective.loss.value_and_gradient(w, gradient)
+    if isinstance(objective.penalty, Split):
+        value += objective.penalty.add_smooth_gradient(w, gradient)
+    return value
+
+
+def _make_feasible(penalty: Penalty, w: FloatArray) -> None:
+    """Project onto the weights that the penalty allows, in place: a prox of next to no step."""
+    if isinstance(penalty, Split):
+        penalty = penalty.rest
+    if not (isinstance(penalty, Metric) and isinstance(penalty, OwnMetric)):
+        penalty.prox(w.copy(), _TINY, w)
+        return
+    step = np.ones_like(w)
+    penalty.own_metric(step)
+    penalty.prox(w.copy(), np.divide(_TINY, step, out=step), w)

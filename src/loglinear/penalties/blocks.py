@@ -1,0 +1,110 @@
+"""Consecutive blocks of the weights with a penalty each:  sum_b penalty_b(w[start_b : start_b + n_b]).
+
+A sum over disjoint weights has everything its parts have: the prox is that of each block, the violation the largest of
+theirs. An n-gram model says with it: unigrams under a small ridge, all longer n-grams under a tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from loglinear.protocols import Metric, OwnMetric, Penalty, Split
+from loglinear.structure import FloatArray
+
+
+def _checked(blocks: Iterable[tuple[int, Penalty]]) -> tuple[tuple[int, Penalty], ...]:
+    pairs = tuple((int(n), penalty) for n, penalty in blocks)
+    if not pairs:
+        raise ValueError("no blocks: give a list of (number of weights, penalty)")
+    for k, (n, penalty) in enumerate(pairs):
+        if n < 0:
+            raise ValueError(f"block {k} has {n} weights; a number of weights is not negative")
+        if not isinstance(penalty, Penalty):
+            raise TypeError(f"block {k} is {penalty!r}, which is no penalty: it lacks value, prox or violation")
+    return pairs
+
+
+class Blocks:
+    """Powers: OwnMetric and Split, each block that lacks them left as it is; Metric where all blocks have it.
+
+    The threads are those of the blocks, one block after the other.
+    """
+
+    def __new__(cls, blocks: Iterable[tuple[int, Penalty]] = (), **_: Any) -> Blocks:
+        """A MetricBlocks where every prox takes one step per weight."""
+        blocks = tuple(blocks) if isinstance(blocks, Sequence) else ()
+        able = blocks and all(isinstance(penalty, Metric) for _, penalty in blocks)
+        return super().__new__(MetricBlocks if cls is Blocks and able else cls)
+
+    def __init__(self, blocks: Sequence[tuple[int, Penalty]], *, n_threads: int | None = None) -> None:
+        self.blocks = _checked(blocks)
+        self.n_threads = n_threads
+        ends = np.cumsum([n for n, _ in self.blocks]).tolist()
+        self.parts = [slice(begin, end) for begin, end in zip([0, *ends], ends)]
+        self.n_weights: int = ends[-1]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({list(self.blocks)!r})"
+
+    def _over(self, *vectors: FloatArray) -> Iterator[tuple[Any, ...]]:
+        """(penalty, its part of each vector), block by block."""
+        for vector in vectors:
+            if vector.shape != (self.n_weights,):
+                raise ValueError(f"the blocks have {self.n_weights} weights together, not {vector.size}")
+        for (_, penalty), part in zip(self.blocks, self.parts):
+            yield penalty, *(vector[part] for vector in vectors)
+
+    # Penalty
+    def value(self, w: FloatArray) -> float:
+        """The sum of the blocks' values."""
+        return sum(penalty.value(own) for penalty, own in self._over(w))
+
+    def prox(self, z: FloatArray, step: float | FloatArray, out: FloatArray) -> None:
+        """The prox of every block, with its part of the steps."""
+        if np.ndim(step) == 0 or np.size(step) == 1:
+            for penalty, inside, outside in self._over(z, out):
+                penalty.prox(inside, float(np.reshape(step, ())), outside)
+            return
+        for penalty, inside, steps, outside in self._over(z, np.asarray(step), out):
+            penalty.prox(inside, steps, outside)
+
+    def violation(self, w: FloatArray, gradient: FloatArray) -> float:
+        """The largest of the blocks' violations."""
+        violations = [penalty.violation(own, g) for penalty, own, g in self._over(w, gradient)]
+        return float(np.max(violations))  # NaN stays NaN
+
+    def max_strength(self, gradient_at_zero: FloatArray) -> float:
+        """The largest of the blocks' strengths: infinity where one of them is a ridge."""
+        return max(penalty.max_strength(g) for penalty, g in self._over(gradient_at_zero))
+
+    # OwnMetric
+    def own_metric(self, out: FloatArray) -> None:
+        """The blocks that want a metric of their own overwrite their part of ``out``."""
+        for penalty, part in self._over(out):
+            if isinstance(penalty, OwnMetric):
+                penalty.own_metric(part)
+
+    # Split
+    @cached_property
+    def rest(self) -> Blocks:
+        """The blocks without what ``add_smooth_gradient`` adds."""
+        parts = [(n, penalty.rest if isinstance(penalty, Split) else penalty) for n, penalty in self.blocks]
+        return Blocks(parts, n_threads=self.n_threads)
+
+    def add_smooth_gradient(self, w: FloatArray, gradient: FloatArray) -> float:
+        """Add the gradient of the smooth parts of the blocks that split; return their value."""
+        split = [one for one in self._over(w, gradient) if isinstance(one[0], Split)]
+        return sum(penalty.add_smooth_gradient(own, g) for penalty, own, g in split)
+
+
+class MetricBlocks(Blocks):
+    """Blocks whose prox takes one step per weight."""
+
+    def add_curvature_diagonal(self, w: FloatArray, out: FloatArray) -> None:
+        """Add every block's second derivatives."""
+        for penalty, own, part in self._over(w, out):
+            penalty.add_curvature_diagonal(own, part)
