@@ -164,7 +164,7 @@ std::size_t longest_ngram(const SentencesView& sentences) {
   sentences.check();
   std::size_t longest = 1;
   for (std::size_t s = 0; s < sentences.n_sentences(); ++s)
-    longest = std::max(longest, static_cast<std::size_t>(sentences.sentence_ptr[s + 1] - sentences.sentence_ptr[s]) + 2);
+    longest = std::max(longest, sentences.sentence_at(s + 1) - sentences.sentence_at(s) + 1);
   return longest;
 }
 

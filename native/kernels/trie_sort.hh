@@ -32,7 +32,7 @@ struct SentencesView {
   std::size_t sentence_of(std::size_t p) const;  // the sentence that position p >= 1 is in
 };
 
-inline constexpr std::size_t kMaxOrder = 64;
+inline constexpr std::size_t kMaxOrder = 255;
 inline constexpr std::size_t kMaxNumber = 0xFFFFFFFEu;  // the largest number of tokens, contexts or entries
 
 struct Corpus {

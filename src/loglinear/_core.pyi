@@ -573,7 +573,7 @@ class SmoothingTrie:
 
     def __init__(self, pool: ThreadPool, order: int, n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_parent: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None: ...
 
-def adjusted_counts(pool: ThreadPool, trie: SmoothingTrie, out: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None:
+def adjusted_counts(pool: ThreadPool, trie: SmoothingTrie, collapsed: bool, out: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None:
     """
     out[e] = how many different words came before the n-gram e, for orders below the highest.
     """
@@ -657,10 +657,32 @@ class TrieRuns:
     @property
     def n_tokens(self) -> int: ...
 
-def longest_ngram(n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> int: ...
+def longest_ngram(n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> int:
+    """Words of the longest n-gram, <s> and </s> counted."""
 
 def build_suffix_tree(pool: ThreadPool, n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], order: int) -> tuple:
     """(the arrays of the trie of classes, context_length, context_end, text)"""
+
+def unpack_suffix_tree(n_words: int, n_children: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], n_entries: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], edge_length: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], edges: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> tuple:
+    """
+    What build_suffix_tree gives, from what pack gives; every number is checked.
+    """
+
+class SuffixTree:
+    """The arrays of a suffix tree, checked."""
+
+    def __init__(self, n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], arrays: Sequence[Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]], context_length: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_end: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], text: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], order: int) -> None: ...
+
+    def score(self, pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_p: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_r: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], log_probability: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], length: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None:
+        """
+        Log-probabilities of the tokens of a text, and the lengths of the longest n-grams that they end.
+        """
+
+    def expand(self, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> tuple:
+        """(the arrays of the trie of n-grams, their weights)"""
+
+    def pack(self, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> tuple:
+        """(n_children, n_entries, edge_length, edges, entry_word, weights)"""
 
 def tokenise_corpus(pool: ThreadPool, texts: Sequence[Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]], unit: str, keep_empty: bool, skip_boundaries: bool, chunk_size: int = 0) -> tuple:
     """

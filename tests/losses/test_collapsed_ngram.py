@@ -1,9 +1,12 @@
 """The loss on the suffix tree is that of the trie, with weights that are equal along paths."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ngrams import contexts_of
 from suffix_trees import collapse, longest_order
 
 from loglinear.data.sentences import Sentences
@@ -20,9 +23,12 @@ def problem(seed, order, n_sentences=12, n_words=5, length=9):
     sentences += sentences[:2]
     if order is not None:
         order = min(order, longest_order(sentences))
+    return build_suffix_tree(encode(sentences, n_words), order), collapse(sentences, order, n_words), rng
+
+
+def encode(sentences, n_words):
     lengths = np.cumsum([0, *map(len, sentences)])
-    text = Sentences(n_words, np.array([w for s in sentences for w in s], np.uint32), lengths.astype(np.int64))
-    return build_suffix_tree(text, order), collapse(sentences, order, n_words), rng
+    return Sentences(n_words, np.array([w for s in sentences for w in s], np.uint32), lengths.astype(np.int64))
 
 
 @given(st.integers(0, 10**6), st.none() | st.integers(1, 6), st.floats(0, 2))
@@ -52,6 +58,77 @@ def test_equals_the_loss_of_the_trie(seed, order, scale):
     unit[e] = 1
     on_tree.hessian(x).product(unit, h)
     assert h[e] == pytest.approx(d[e], abs=1e-7)
+
+
+def scored_by_the_trie(full, w, sentences, order):
+    """log p and the longest n-gram matched of every token, by backing off in the model of the trie."""
+    log_p, log_r = NgramMaxentLoss(full).log_probabilities(w)
+    place = {h: c for c, h in enumerate(contexts_of(full))}
+
+    def look(history, word):
+        while history not in place:
+            history = history[:-1]
+        c = place[history]
+        for e in range(full.context_entry[c], full.context_entry[c + 1]):
+            if full.entry_word[e] == word:
+                return log_p[e], len(history) + 1
+        shorter, length = look(history[:-1], word)
+        return shorter - log_r[c], length
+
+    found = []
+    for sentence in sentences:
+        history = (full.n_words,)
+        for word in [*sentence, 0]:
+            found.append(look(history[: order - 1], word))
+            history = (word, *history)
+    return np.array([f[0] for f in found]), np.array([f[1] for f in found])
+
+
+@given(st.integers(0, 10**6), st.none() | st.integers(1, 6), st.sampled_from([0.0, 0.5, 3.0, 60.0]), st.booleans())
+@settings(deadline=None, max_examples=150)
+def test_scores_of_any_text_are_those_of_the_trie(seed, order, scale, nonnegative):
+    tree, twin, rng = problem(seed, order, n_sentences=6)
+    x = rng.normal(size=tree.n_entries) * scale * (rng.random(tree.n_entries) < 0.7)
+    if nonnegative:
+        x[tree.n_words :] = np.abs(x[tree.n_words :])
+    other = [rng.integers(1, tree.n_words, rng.integers(0, 9)).tolist() for _ in range(8)]
+    flat = tree.text[1:-1].tolist()
+    other += [flat[i : i + 5] for i in range(0, len(flat), 7)]  # parts of what it was trained on
+    other = [[w for w in s if w != tree.n_words] for s in other]
+    expected, lengths = scored_by_the_trie(twin.full, x[twin.entry_of], other, tree.order)
+    for n_threads in (1, 2):
+        found, matched = CollapsedNgramLoss(tree, n_threads=n_threads).score(x, encode(other, tree.n_words))
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9)
+        np.testing.assert_array_equal(matched, lengths)
+
+
+def test_probabilities_of_all_words_sum_to_one():
+    tree, _, rng = problem(17, None, n_sentences=5)
+    x = rng.normal(size=tree.n_entries)
+    loss = CollapsedNgramLoss(tree)
+    for length in range(5):
+        for history in itertools.product(range(1, tree.n_words), repeat=length):
+            texts = [[*history, word] for word in range(tree.n_words)]  # the word 0 is what a sentence ends with
+            scores = loss.score(x, encode(texts, tree.n_words))[0].reshape(tree.n_words, length + 2)
+            assert np.exp(scores[:, length]).sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_the_training_text_is_scored_like_the_loss():
+    tree, _, rng = problem(5, None)
+    x = rng.normal(size=tree.n_entries)
+    loss = CollapsedNgramLoss(tree)
+    sentences, line = [], []
+    for word in tree.text[1:].tolist():
+        if word == tree.n_words:
+            sentences.append(line)
+            line = []
+        else:
+            line.append(word)
+    value = loss.value_and_gradient(x, np.empty_like(x))
+    assert loss.value_on(x, encode(sentences, tree.n_words)) == pytest.approx(value)
+    for bad, message in ((encode([[99]], tree.n_words), "not of the vocabulary"), (encode([[1]], 99), "vocabulary of")):
+        with pytest.raises(ValueError, match=message):
+            loss.score(x, bad)
 
 
 def test_derivatives_and_powers():

@@ -19,17 +19,22 @@ entry, 24 per class and 4 per token of the text. native/kernels/suffix_tree.hh s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
 
+from ..structure import FloatArray
 from ..threads import pool
 from .ngram import IndexArray, NgramTrie
 from .sentences import Sentences
+
+PACKED = ("n_children", "n_entries", "edge_length", "edges", "entry_word", "weights")
 
 
 @dataclass(frozen=True)
@@ -96,8 +101,78 @@ class SuffixTree:
         """Entries of the trie S of the same order."""
         return int(self.entry_multiplicity.sum(dtype=np.int64))
 
+    def n_parameters(self, x: FloatArray) -> int:
+        """Constant-value non-branching paths whose value is not zero (Nelakanti et al., 2013, definition 3).
+
+        Paths are those of the tree of n-grams (h, w), whose parents lack the oldest word of h: an entry goes on with
+        the path of its parent where it is the only child and has the same weight. Unigrams are paths by themselves.
+        """
+        self._check_weights(x)
+        parent = self.trie.entry_parent[self.n_words :]
+        only = np.bincount(parent, minlength=self.n_entries)[parent] == 1
+        below = x[self.n_words :]
+        same = only & (parent >= self.n_words) & (below != 0) & (below == x[parent])
+        return int(np.count_nonzero(x) - np.count_nonzero(same))
+
+    @cached_property
+    def native(self) -> _core.SuffixTree:
+        """The arrays for the kernels, checked; it keeps them alive."""
+        t = self.trie
+        arrays = [t.context_word, t.context_child, t.context_entry, t.context_count]
+        arrays += [t.entry_word, t.entry_parent, t.entry_count]
+        return _core.SuffixTree(
+            t.n_words,
+            t.context_start,
+            t.entry_start,
+            arrays,
+            self.context_length,
+            self.context_end,
+            self.text,
+            self.order,
+        )
+
+    def expand(self, x: FloatArray) -> tuple[NgramTrie, FloatArray]:
+        """(the trie of n-grams, their weights): those whose weight is not zero, their parents, and all unigrams.
+
+        The same distribution, in the form that back-off models are made of. N-grams of more than 255 words are refused.
+        """
+        self._check_weights(x)
+        arrays, weights = self.native.expand(x)
+        return NgramTrie(arrays[0].size - 1, self.n_words, *arrays), weights
+
+    def pack(self, x: FloatArray) -> dict[str, NDArray[Any]]:
+        """The least that is needed of a tree with weights: arrays to store, without counts and text.
+
+        Entries whose weight is not zero, with their parents and all unigrams. Classes that became the only one below
+        their parent are joined to it where all weights are equal. ``unpack`` is the way back.
+        """
+        self._check_weights(x)
+        return dict(zip(PACKED, self.native.pack(x)))
+
+    @staticmethod
+    def unpack(arrays: Mapping[str, NDArray[Any]], n_words: int) -> tuple[SuffixTree, FloatArray]:
+        """(a tree, its weights) with the distribution of what was packed; counts are zero. Nothing is trusted."""
+        packed = []
+        for name in PACKED:
+            if name not in arrays:
+                raise ValueError(f"packed suffix tree: there is no array {name!r}")
+            dtype = np.float64 if name == "weights" else np.uint32
+            array = np.asarray(arrays[name])
+            if array.dtype != dtype or array.ndim != 1:
+                raise ValueError(f"packed suffix tree: {name} must be a vector of {np.dtype(dtype).name}")
+            packed.append(np.ascontiguousarray(array))
+        if not np.all(np.isfinite(packed[-1])):
+            raise ValueError("packed suffix tree: a weight is not finite")
+        trie_arrays, length, end, text = _core.unpack_suffix_tree(n_words, *packed)
+        trie = NgramTrie(trie_arrays[0].size - 1, n_words, *trie_arrays)
+        return SuffixTree(trie, length, end, text, int(length.max()) + 1), packed[-1]
+
     def _of_entries(self, values: NDArray[np.uint32]) -> IndexArray:
         return np.repeat(values, np.diff(self.trie.context_entry))
+
+    def _check_weights(self, x: FloatArray) -> None:
+        if x.shape != (self.n_entries,):
+            raise ValueError(f"weights of shape {x.shape} for the {self.n_entries} entries of a suffix tree")
 
 
 def build_suffix_tree(sentences: Sentences, order: int | None = None, *, n_threads: int | None = None) -> SuffixTree:

@@ -13,9 +13,12 @@ whatever the order:
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from loglinear.data.sentences import Sentences
 from loglinear.data.suffix_tree import SuffixTree
 from loglinear.structure import FloatArray
+from loglinear.threads import pool
 
 from .ngram_maxent import NgramHessian, NgramMaxentLoss
 
@@ -52,6 +55,32 @@ class CollapsedNgramLoss:
     def log_probabilities(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(log p(w | longest context of the class) of each entry, log Z / Z of the parent class of each class)."""
         return self._on_classes.log_probabilities(self.multiplicity * w)
+
+    def score(self, w: FloatArray, sentences: Sentences) -> tuple[FloatArray, NDArray[np.uint32]]:
+        """(log p, longest n-gram matched) of each token of any text, each sentence followed by its ``</s>``: exact.
+
+        Histories may match some contexts of a class and not others: native/kernels/suffix_score.hh.
+        """
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        log_p, log_r = self.log_probabilities(w)
+        n = sentences.n_tokens + sentences.n_sentences
+        scores, lengths = np.empty(n), np.empty(n, np.uint32)
+        self.tree.native.score(
+            pool(self.n_threads),
+            w,
+            log_p,
+            log_r,
+            sentences.n_words,
+            np.ascontiguousarray(sentences.words, dtype=np.uint32),
+            np.ascontiguousarray(sentences.sentence_ptr, dtype=np.int64),
+            scores,
+            lengths,
+        )
+        return scores, lengths
+
+    def value_on(self, w: FloatArray, sentences: Sentences) -> float:
+        """The loss of other text: validation."""
+        return -float(self.score(w, sentences)[0].sum())
 
 
 class CollapsedHessian:
