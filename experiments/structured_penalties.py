@@ -22,7 +22,7 @@ from structured_penalties_timing import timing
 
 PARTS = {"perplexity": perplexity, "parameters": parameters, "timing": timing}
 ORDERS = [2, 3, 4, 5, 6, 8, 10, 12]
-QUICK = Sizes(train=1500, test=400, tuning=600, validation=200, subsets=2)
+QUICK = Sizes(train=1500, test=400, tuning=600, validation=200, subsets=1)
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -58,7 +58,7 @@ def experiment_of(options: argparse.Namespace, results: Results, arguments: list
         corpora=options.corpora,
         orders=[2, 3, 5] if options.quick else options.orders,
         sizes=QUICK if options.quick else Sizes(subsets=options.subsets),
-        rounds=1 if options.quick else 3,
+        rounds=0 if options.quick else 3,
         repeats=1 if options.quick else 5,
         n_threads=options.threads,
         command=" ".join(["python experiments/structured_penalties.py", *told]),

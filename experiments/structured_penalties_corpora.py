@@ -133,8 +133,8 @@ def ptb(folder: Path) -> list[Document]:
 
 
 def gutenberg(folder: Path) -> list[Document]:
-    """A book is what stands between the marks of its beginning and its end; of it some words, cut into sentences at full
-    stops. Books that come again are taken once.
+    """A book is what stands between the marks of its beginning and its end; of it some words, cut into sentences at
+    full stops. Books that come again are taken once.
     """
     documents: list[Document] = []
     seen: set[str] = set()

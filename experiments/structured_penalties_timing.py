@@ -19,10 +19,10 @@ from structured_penalties_corpora import Piece, Sizes, deal, ptb
 from structured_penalties_parts import Experiment, say, with_iterations
 from structured_penalties_task import KINDS, Text
 
-from loglinear.models.tree_training import OnSuffixTree, OnTrie, TreePenalty, forest
+from loglinear.models.tree_training import OnSuffixTree, OnTrie, TreePenalty
 from loglinear.penalties import L1, L2, TreeL2, TreeLinf
 from loglinear.structure import FloatArray
-from loglinear.training import Settings, train
+from loglinear.training import train
 
 METHODS = {  # name: (on the tree T or the trie S, method)
     "random pivot on S": ("S", "pivot"),
@@ -40,7 +40,7 @@ class Place:
 
     def __init__(self, text: Text, where: str, strength: float) -> None:
         weights: OnTrie | OnSuffixTree = text.on_suffix_tree if where == "T" else text.on_trie
-        trie = weights.loss.trie
+        trie = text.on_suffix_tree.loss.tree.trie if where == "T" else text.on_trie.loss.trie
         n_words = trie.n_words
         objective = weights.objective(TreePenalty("tree-linf", strength, 1.0))
         settings = with_iterations(text.settings, STEPS)
@@ -50,10 +50,10 @@ class Place:
         weights.loss.curvature_estimate(curvature)
         self.step = 1.0 / (LIPSCHITZ * curvature[n_words:])
         self.z = w[n_words:] - self.step * gradient[n_words:]
-        self.tree, self.strength = forest(trie), strength
+        self.tree, self.strength = weights.tree, strength
         self.multiplicity: FloatArray | None = None
         if where == "T":
-            self.multiplicity = text.on_suffix_tree.tree.entry_multiplicity[n_words:].astype(np.float64)
+            self.multiplicity = text.on_suffix_tree.loss.multiplicity[n_words:]
         self.scale = np.maximum(trie.entry_count[n_words:], 0.5).astype(np.float64)
 
     def linf(self, method: str, n_threads: int = 1) -> TreeLinf:

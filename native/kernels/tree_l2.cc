@@ -19,7 +19,8 @@ struct TreeL2::Map {
     double* eta = work.eta.data() + first;
     tree.upward(unit, [&](std::size_t i, std::size_t place, std::size_t target) {
       const double c = source.centre(i), s = penalty.s(i), k = penalty.groups.threshold(i);
-      const double gamma = eta[place] + s * c * c, square = lipschitz * lipschitz * s * gamma;
+      const double gamma = eta[place] + s * c * c;
+      const double square = (lipschitz * gamma) * (lipschitz * s);  // 0 where gamma is, whatever the steps
       if (k == 0.0) {
         eta[place] = 1.0;
       } else if (square <= k * k) {
