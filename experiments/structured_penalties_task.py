@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,7 @@ from loglinear.models.ngram_training import NgramPenalty
 from loglinear.models.queries import NgramQueries
 from loglinear.models.tree_training import OnSuffixTree, OnTrie, TreePenalty
 from loglinear.objective import Objective
+from loglinear.protocols import Smooth
 from loglinear.structure import FloatArray
 from loglinear.training import Settings, train
 
@@ -116,7 +117,11 @@ class Text:
             return self._judged(model, began, n, n, n, 1)
         weights: OnTrie | OnSuffixTree = self.on_suffix_tree if kind.penalty == "tree-linf" else self.on_trie
         objective = self._objective(kind, values)
-        solution = train(objective, self.settings, (weights.start if start is None else start).copy())
+        settings = self.settings
+        if not kind.penalty.startswith("tree"):  # counts span orders of magnitude: steps are measured by the curvature
+            solver = "lbfgs" if isinstance(objective.penalty, Smooth) else "owlqn"
+            settings = replace(settings, solver=solver, solver_options={"metric": "curvature"})
+        solution = train(objective, settings, (weights.start if start is None else start).copy())
         w, n_words = solution.weights, self.piece.vocabulary.n_words
         return self._judged(
             weights.model(w),
@@ -166,7 +171,8 @@ def search(
     judge: Callable[[tuple[float, ...]], float], start: tuple[float, ...], moves: tuple[float, ...], rounds: int = 3
 ) -> tuple[tuple[float, ...], list[Json]]:
     """The best of settings by compass search: each in turn is multiplied or divided by its factor ``moves`` as long as
-    that helps; then factors become their square roots. A factor of 1 leaves a setting alone.
+    that helps, and so are the first two together, since more of one may stand for less of the other; then factors
+    become their square roots. A factor of 1 leaves a setting alone.
     """
     known: dict[tuple[float, ...], float] = {}
 
@@ -181,13 +187,21 @@ def search(
         moved = True
         while moved:
             moved = False
-            for k, factor in enumerate(moves):
-                for sign in (1, -1) if factor > 1 else ():
-                    while True:
-                        point = tuple(float(f"{x * factor**sign:.4g}") if j == k else x for j, x in enumerate(best))
-                        if not judged(point) < judged(best):
-                            break
-                        best, moved = point, True
+            for direction in directions(moves):
+                while True:
+                    point = tuple(float(f"{x * f**e:.4g}") for x, f, e in zip(best, moves, direction))
+                    if not judged(point) < judged(best):
+                        break
+                    best, moved = point, True
         moves = tuple(factor**0.5 for factor in moves)
     judged(best)
     return best, [{"values": list(point), "perplexity": value} for point, value in known.items()]
+
+
+def directions(moves: tuple[float, ...]) -> list[tuple[int, ...]]:
+    """Exponents of the factors: along each setting, and along the diagonals of the first two."""
+    free = [k for k, factor in enumerate(moves) if factor > 1]
+    along = [tuple(sign * (j == k) for j in range(len(moves))) for k in free for sign in (1, -1)]
+    if free[:2] == [0, 1]:
+        along += [(a, b, *(0 for _ in moves[2:])) for a in (1, -1) for b in (1, -1)]
+    return along
