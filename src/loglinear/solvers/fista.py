@@ -37,7 +37,7 @@ from loglinear.solvers.metric import curvature_unit
 from loglinear.structure import FloatArray
 
 _NOISE = 1e-13  # of the objective: smaller differences say nothing
-_TINY = 1e-250  # a step that moves a weight only where it must not be
+_TINY = 1e-100  # a step that moves only the weights that must not be where they are
 
 
 def _vector() -> FloatArray:
