@@ -15,7 +15,7 @@ constexpr std::size_t kChunks = 16;             // of the whole trie: enough for
 constexpr std::size_t kWhole = 1 << 16;         // entries below which one chunk is enough
 constexpr double kCancelled = 1e-2;             // a ratio below this has lost digits
 constexpr double kAmplified = 1e4;              // tokens times Z(parent) / Z(h) per token above which sums lose digits
-constexpr double kExtreme = 300.0;              // sum over orders of max |theta| above which squares may leave the range
+constexpr double kExtreme = 300.0;              // sum of max |theta| on a path above which squares may leave the range
 
 enum class Mode { kGradient, kTangent, kSquares, kProbabilities };
 
@@ -32,6 +32,7 @@ struct Frame {
 struct Level {  // a frame's memory, which only grows
   std::vector<double> store;
   Frame frame;
+  double extent = 0.0;  // max |theta| of the frame's entries
 
   void take(std::uint32_t e0, std::uint32_t e1, std::uint32_t c0, std::uint32_t c1, bool second) {
     const std::size_t n = e1 - e0, m = c1 - c0, sets = second ? 4 : 2;
@@ -60,7 +61,7 @@ class Sweep {
   static constexpr bool kUp = mode != Mode::kProbabilities;
 
   Sweep(const TrieView& trie, const Arrays& arrays, const Frame& unigrams)
-      : trie_(trie), a_(arrays), levels_(trie.order), extent_(trie.order, 0.0) {
+      : trie_(trie), a_(arrays), levels_(trie.order) {
     levels_[0].take(0, unigrams.end_entry, 0, 1, kSecond);
     Frame& root = levels_[0].frame;  // its own sums, the shared probabilities
     std::fill_n(root.d, root.end_entry, 0.0);
@@ -76,7 +77,7 @@ class Sweep {
 
   const Frame& root() const { return levels_[0].frame; }
   double loss() const { return loss_; }
-  const std::vector<double>& extent() const { return extent_; }  // max |theta| by length of context
+  double extent() const { return extent_; }  // largest sum of max |theta| over the contexts of a path, or more
 
   // The unit at position i; returns the position after it.
   std::size_t unit(std::span<const NgramMaxent::Unit> units, std::size_t i) {
@@ -90,6 +91,7 @@ class Sweep {
       begin = trie_.context_child[begin];
       end = trie_.context_child[end];
     }
+    note_extent(reached);
     std::size_t next = i + 1;
     if (!u.leaf)
       while (next < u.next) next = unit(units, next);
@@ -99,14 +101,20 @@ class Sweep {
   }
 
  private:
+  // The frames of lengths below `end` are of one unit and of the single contexts above it: of every path through it.
+  void note_extent(std::size_t end) {
+    double sum = 0.0;
+    for (std::size_t k = 1; k < end; ++k) sum += levels_[k].extent;
+    if (!(sum <= extent_) && extent_ == extent_) extent_ = sum;  // NaN wins
+  }
+
   void down(std::size_t k, std::uint32_t c0, std::uint32_t c1) {
     const std::uint32_t e0 = trie_.context_entry[c0], e1 = trie_.context_entry[c1];
     levels_[k].take(e0, e1, c0, c1, kSecond);
     const Frame& f = levels_[k].frame;
     const Frame& g = levels_[k - 1].frame;
     const auto& loops = simd::loops();
-    const double most = loops.max_abs(a_.w.data() + e0, e1 - e0);
-    extent_[k] = most <= extent_[k] ? extent_[k] : most;  // NaN wins
+    levels_[k].extent = loops.max_abs(a_.w.data() + e0, e1 - e0);
     loops.exp(a_.w.data() + e0, f.p, e1 - e0);
     const std::uint32_t g0 = g.first_entry;
     const auto above = [&, parents = trie_.entry_parent.data()](std::uint32_t e) { return parents[e] - g0; };
@@ -250,8 +258,7 @@ class Sweep {
   const TrieView& trie_;
   const Arrays& a_;
   std::vector<Level> levels_;
-  std::vector<double> extent_;
-  double loss_ = 0.0;
+  double extent_ = 0.0, loss_ = 0.0;
 };
 
 void require(bool ok, const char* what) {
@@ -388,12 +395,8 @@ bool sweep(ThreadPool& pool, const TrieView& trie, std::span<const NgramMaxent::
     parts[chunk] = std::make_unique<S>(trie, a, unigrams);
     for (std::size_t i = chunks[chunk]; i < chunks[chunk + 1];) i = parts[chunk]->unit(units, i);
   });
-  for (std::size_t k = 1; k < trie.order; ++k) {
-    double most = 0.0;
-    for (const auto& part : parts) most = part->extent()[k] <= most ? most : part->extent()[k];  // NaN wins
-    extent += most;
-  }
-  if (!(extent <= kExtreme)) return false;
+  for (const auto& part : parts)
+    if (!(extent + part->extent() <= kExtreme)) return false;
   if constexpr (S::kUp) {
     const double tokens = trie.context_count[0];
     double b = tokens, b2 = mode == Mode::kSquares ? tokens : 0.0;
