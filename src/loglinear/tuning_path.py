@@ -47,10 +47,10 @@ class Budget:
     """How precisely trials are trained, and how many there may be."""
 
     trials: int = 30
-    gain: float = 1e-5  # training stops where five steps gained less than this, relatively ...
+    gain: float = 1e-4  # training stops where five steps gained less than this, relatively ...
     tolerance: float = 1e-4  # ... or where the violation is so small, relative to the gradient at zero
-    iterations: int = 60
-    first_iterations: int = 200  # of the first trial, which starts far away
+    iterations: int = 40
+    first_iterations: int = 100  # of the first trial, which starts far away
     tighten: float = 0.1  # of both in the second search
     second_radius: float = 0.3  # of the second search, in first steps
 
@@ -121,7 +121,7 @@ class _Search:
         self.solver, self.solver_options, self.budget, self.tolerance = solver, solver_options, budget, tolerance
         self.start = np.array([s.value for s in settings])
         self.free = np.flatnonzero([s.step for s in settings])
-        chosen = [settings[k] for k in self.free]
+        chosen = [s for s in settings if s.step]
         self.steps = np.array([s.step for s in chosen])
         middle = np.log(self.start[self.free])
         low, high = (np.log([s.bounds[i] for s in chosen]) for i in (0, 1))

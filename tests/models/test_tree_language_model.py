@@ -12,8 +12,14 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from loglinear import LanguageModel, ModelFileError, load
+from loglinear.data.corpus import read_corpus
+from loglinear.data.suffix_tree import build_suffix_tree
+from loglinear.losses.ngram_maxent import NgramMaxentLoss
 from loglinear.models.ngram_training import n_paths
-from loglinear.models.tree_training import TREES
+from loglinear.models.tree_training import TREES, TreePenalty, forest, train_tree, weights_over
+from loglinear.objective import Objective
+from loglinear.penalties import L2, Blocks, TreeLinf
+from loglinear.training import Settings, train
 
 DATA = os.environ.get("LOGLINEAR_DATA")
 WORDS = ["the", "a", "cat", "dog", "bird", "fox", "sees", "likes", "chases", "fears", "red", "big"]
@@ -176,19 +182,25 @@ def test_what_is_given_is_not_tuned():
 
 def test_interrupted_tuning_keeps_the_best_so_far():
     script = """
-import os, signal, threading, warnings
+import os, signal, warnings
 from loglinear import LanguageModel
 warnings.simplefilter("ignore")
 rng = __import__("numpy").random.default_rng(0)
-text = [" ".join(map(str, rng.zipf(1.3, 25).clip(max=3000))) for _ in range(24000)]
+text = [" ".join(map(str, rng.zipf(1.3, 25).clip(max=3000))) for _ in range(2400)]
 import loglinear.models.tree_training as training
 tune = training.tune_path
-def tune_and_interrupt(*args, **options):
-    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    return tune(*args, **options)
+def tune_and_interrupt(objective_at, validation, *args, **options):
+    calls = []
+    def interrupted(w):
+        calls.append(0)
+        if len(calls) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return validation(w)
+    return tune(objective_at, interrupted, *args, **options)
 training.tune_path = tune_and_interrupt
-model = LanguageModel(4, penalty="tree-l2", verbose=0, strength="auto").fit(text[:20000], validation=text[20000:])
+model = LanguageModel(4, penalty="tree-l2", verbose=0, strength="auto").fit(text[:2000], validation=text[2000:])
 assert model.status_ == "interrupted", model.status_
+assert len(model.tuning_) == 2, model.tuning_
 assert model.perplexity(text[:100]) > 1
 """
     subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
@@ -199,6 +211,42 @@ def test_scikit_learn_conventions():
     model = LanguageModel(None, penalty="tree-linf", strength=0.4, depth_growth=1.18, l2=0.1)
     assert clone(model).get_params() == model.get_params()
     assert clone(model).fit(TRAIN).score(TEST) < 0
+
+
+def test_another_fit_forgets_the_tree(tmp_path):
+    model = fitted(order=4).set_params(penalty="elastic_net").fit(TRAIN)
+    for name in ("collapsed_", "depth_growth_", "l2_"):
+        assert not hasattr(model, name)
+    model.save(tmp_path / "m.ll")
+    assert load(tmp_path / "m.ll").perplexity(TEST) == model.perplexity(TEST)
+    pruned = fitted(order=4, prune_entropy=1e-4)
+    pruned.save(tmp_path / "m.ll")
+    assert load(tmp_path / "m.ll").perplexity(TEST) == pruned.perplexity(TEST)
+    assert sum(pruned.n_ngrams_) < sum(fitted(order=4).n_ngrams_)
+
+
+def test_a_collapsed_tree_is_the_model_of_all_its_n_grams():
+    """The penalised loss over all n-grams, each group weighing as the top of its path, has the same optimum."""
+    sentences, vocabulary = read_corpus(TRAIN[:60])
+    order, penalty = 6, TreePenalty("tree-linf", 0.4, 1.3, 0.1)
+    on_tree = weights_over(build_suffix_tree(sentences, order), vocabulary)
+    settings = Settings(solver="fista", tolerance=1e-9, decrease_tolerance=0.0, max_iterations=50000, verbose=0)
+    small = train_tree(on_tree, penalty, settings)
+    full, w = on_tree.loss.tree.expand(on_tree.loss.tree.entry_depth + 1.0)  # the depths, n-gram by n-gram
+    depth = w[full.n_words :] - 1.0
+    tree = forest(full)
+    plain = Blocks(
+        [
+            (full.n_words, L2(0.01)),
+            (tree.n_nodes, TreeLinf(tree, 0.4, weights=1.3**depth, l2=0.1, nonnegative=True)),
+        ]
+    )
+    large = train(Objective(NgramMaxentLoss(full), plain), settings)
+    assert small.solution.result.converged
+    assert large.result.converged
+    assert small.solution.result.value == pytest.approx(large.result.value, rel=1e-9)
+    expanded = on_tree.loss.tree.expand(np.where(small.solution.weights == 0, 1e-300, small.solution.weights))[1]
+    np.testing.assert_allclose(expanded, large.weights, atol=2e-4)
 
 
 def test_underscores_are_as_good_as_dashes():

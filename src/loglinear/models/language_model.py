@@ -35,6 +35,19 @@ from loglinear.models.queries import NgramQueries
 from loglinear.models.tree_training import TreePenalty, ngrams_by_order, train_tree, weights_over
 from loglinear.structure import FloatArray
 
+# What a fit leaves only under some settings.
+_LEARNT = (
+    "strength_",
+    "depth_growth_",
+    "l2_",
+    "n_parameters_",
+    "strengths_",
+    "tuning_",
+    "tuning_status_",
+    "discounts_",
+    "collapsed_",
+)
+
 
 class LanguageModel(BaseEstimator):
     """An n-gram language model.
@@ -175,6 +188,8 @@ class LanguageModel(BaseEstimator):
             raise ValueError("strength='auto' chooses the strengths on held-out text: give fit(text, validation=...)")
         if held_out is not None:
             self.n_validation_tokens_ = held_out.n_tokens + held_out.n_sentences
+        for name in _LEARNT:  # by an earlier fit, with other settings
+            self.__dict__.pop(name, None)
         stages = {"reading": time.perf_counter() - began}
         ngrams = self._count(sentences)
         self.n_tokens_ = sentences.n_tokens + sentences.n_sentences
@@ -192,7 +207,7 @@ class LanguageModel(BaseEstimator):
                 self.discounts_ = [str(d) for d in model.discounts]
         del ngrams
         if self.prune_entropy is not None:
-            self.collapsed_ = None
+            self.__dict__.pop("collapsed_", None)  # what is saved is the pruned model, n-gram by n-gram
             model = prune_by_entropy(model, self.prune_entropy, n_threads=self.n_threads)
         stages["estimating"] = time.perf_counter() - began - sum(stages.values())
         self._take(model)
@@ -310,7 +325,8 @@ class LanguageModel(BaseEstimator):
         self.n_weights_, self.n_parameters_, self.strengths_ = fit.n_weights, fit.n_parameters, fit.strengths
         if isinstance(fit.penalty, TreePenalty):
             self.strength_, self.depth_growth_, self.l2_ = fit.penalty.values
-        self.collapsed_ = fit.packed
+        if fit.packed is not None:
+            self.collapsed_ = fit.packed
         self.solver_, self.solver_reason_, self.history_ = fit.solution.solver, fit.solution.reason, result.history
         if fit.tuned is not None:
             self.tuning_status_ = fit.tuned.status
@@ -342,7 +358,7 @@ class LanguageModel(BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        if self.estimator == "maxent" and self.n_weights_ == self.n_ngrams_[0] and self.order > 1:
+        if self.estimator == "maxent" and self.n_weights_ == self.n_ngrams_[0] and self.order != 1:
             warnings.warn(
                 "the penalty zeroed every weight above unigrams: the strength is too high for this text",
                 ConvergenceWarning,

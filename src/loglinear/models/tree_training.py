@@ -83,8 +83,8 @@ class TreePenalty:
 
 # Tuned on held-out newswire and balanced English.
 DEFAULTS = {
-    "tree-l2": TreePenalty("tree-l2", strength=0.5, depth_growth=1.0, l2=0.2),
-    "tree-linf": TreePenalty("tree-linf", strength=0.5, depth_growth=1.1, l2=0.2),
+    "tree-l2": TreePenalty("tree-l2", strength=0.44, depth_growth=1.09, l2=0.12),
+    "tree-linf": TreePenalty("tree-linf", strength=0.43, depth_growth=1.18, l2=0.12),
 }
 
 
@@ -299,7 +299,7 @@ def train_tree(
 
 def _settings(penalty: TreePenalty, tuned: tuple[str, ...], order: int) -> list[Setting]:
     """First steps of a size that changes perplexity by about a percent; growth within what the depth can bear."""
-    steps = {"strength": 0.35, "depth_growth": 0.12, "l2": 0.7}
+    steps = {"strength": 0.25, "depth_growth": 0.1, "l2": 0.5}
     deepest = max(order - 2, 1)
     widest = min(math.exp(100.0 / deepest), 8.0)
     bounds = {"depth_growth": (1.0 / widest, widest)}
