@@ -31,6 +31,7 @@ TOKENS = [3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 6_500_0
 PEER_NODES = 3_000_000
 STEPS = 120  # of the run that says where the optimum is
 GAP = 1e-3
+LIMIT = 1800.0  # seconds for one contender
 PLOT = "tree_scaling.png"
 SPEED_UP, SECONDS, MINUTES, EVALUATIONS = 3.0, 2.0, 5.0, 60
 ALONE, WITH_RIDGE, KNESER_NEY = 141.2, 138.3, 141.2  # perplexities on PTB
@@ -205,7 +206,7 @@ def main(arguments: list[str]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = options.folder or Path(name)
         folder.mkdir(parents=True, exist_ok=True)
-        shop = Workshop(Path(os.environ["LOGLINEAR_DATA"]), folder)
+        shop = Workshop(Path(os.environ["LOGLINEAR_DATA"]), folder, LIMIT)
         for section in chosen:
             try:
                 reports[section] = SECTIONS[section](shop)
