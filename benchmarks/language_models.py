@@ -1,6 +1,6 @@
 """Contenders of the language-model benchmark, each a process of its own, so that time and peak memory are its own:
 
-python -m benchmarks.language_models ROLE '{"option": value, ...}'        (prints JSON)
+    python -m benchmarks.language_models ROLE '{"option": value, ...}'        (prints JSON)
 """
 
 from __future__ import annotations

@@ -16,11 +16,11 @@ from structured_penalties_task import FIGURE_2A, FIGURE_2B, KINDS
 MARK = re.compile(r"<!-- remarks ([\w-]+) -->\n(.*?)<!-- end -->", re.DOTALL)
 PAPER_ALPHA = {"w-l2": 0.5, "w-l1": 0.7, "w-tree-l2": 1.1, "w-tree-linf": 0.85}
 PAPER_TABLE_1 = {  # good generalisation, memory, time of a prox
-    "ℓ1": ("no", "O(|T|)", "O(|T|)"),
-    "ℓ2²": ("no", "O(|T|)", "O(|T|)"),
-    "ℓ2ᵀ": ("yes", "O(|S|)", "O(|S|)"),
-    "ℓ∞ᵀ, random pivot": ("yes", "O(|T|)", "O(|T|²)"),
-    "ℓ∞ᵀ, heap": ("yes", "O(|T|)", "O(|T| log |T|)"),
+    "ℓ1": ("no", "O(\\|T\\|)", "O(\\|T\\|)"),
+    "ℓ2²": ("no", "O(\\|T\\|)", "O(\\|T\\|)"),
+    "ℓ2ᵀ": ("yes", "O(\\|S\\|)", "O(\\|S\\|)"),
+    "ℓ∞ᵀ, random pivot": ("yes", "O(\\|T\\|)", "O(\\|T\\|²)"),
+    "ℓ∞ᵀ, heap": ("yes", "O(\\|T\\|)", "O(\\|T\\| log \\|T\\|)"),
 }
 COLOURS = {kind: f"C{k}" for k, kind in enumerate(("kn-modified", "l2", "l1", "tree-l2", "tree-linf"))}
 Json = dict[str, Any]
@@ -151,7 +151,7 @@ def parameters(part: Json, parts: Json, output: Path) -> list[str]:
     lines = [
         "## Figure 2(c): number of parameters",
         "",
-        "Above unigrams. |S| is the number of n-grams of the first subset, |T| that of its collapsed tree; of trained",
+        "Above unigrams. S is the trie of all n-grams of the first subset, T its collapsed tree; of trained",
         "models, the mean over subsets. KN has a parameter for each n-gram; wℓ2ᵀ is trained on S, wℓ∞ᵀ on T. *paths*",
         "are constant-value non-branching paths that are not zero (definition 3), what a saved model needs.",
         "",
@@ -159,8 +159,8 @@ def parameters(part: Json, parts: Json, output: Path) -> list[str]:
     figure, grid = canvas(1, len(part["corpora"]))
     for axes, (corpus, sizes) in zip(grid[0], part["corpora"].items()):
         orders = [key for key in sizes if key != "None"]
-        series = {"|S| (KN, trained for wℓ2ᵀ)": [sizes[n]["S"] for n in orders]}
-        series["|T| (trained for wℓ∞ᵀ)"] = [sizes[key]["T"] for key in sizes]
+        series = {"S: KN, and what wℓ2ᵀ is trained on": [sizes[n]["S"] for n in orders]}
+        series["T: what wℓ∞ᵀ is trained on"] = [sizes[key]["T"] for key in sizes]
         rows = trained.get(corpus, {}).get("rows", {})
         if rows:
             series["wℓ2ᵀ, not zero"] = [round(mean(rows["w-tree-l2"][n], "n_nonzero")) for n in orders]
@@ -211,7 +211,7 @@ def timing(part: Json, parts: Json, output: Path) -> list[str]:
     ]
     for title, rows in (("order", part["orders"]), ("words", part["sizes"])):
         cells = [[name, *(f"{1e3 * row[name]:.2f}" for row in rows.values())] for name in methods]
-        cells += [[f"|{w}|", *(f"{row[f'nodes of {w}']:,}" for row in rows.values())] for w in ("S", "T")]
+        cells += [[f"nodes of {w}", *(f"{row[f'nodes of {w}']:,}" for row in rows.values())] for w in ("S", "T")]
         lines += [*table([title, *(f"{int(n):,}" for n in rows)], cells), ""]
     lines += ["![time of the prox](structured_penalties_timing.png)", "", *table_1(part["table"]), "", *k(part["k"])]
     return lines
