@@ -60,9 +60,10 @@ class Sweep {
   static constexpr bool kSecond = mode == Mode::kTangent || mode == Mode::kSquares;
   static constexpr bool kUp = mode != Mode::kProbabilities;
 
-  Sweep(const TrieView& trie, const Arrays& arrays, const Frame& unigrams)
+  Sweep(const TrieView& trie, const Arrays& arrays, const Frame& unigrams, double unigram_extent)
       : trie_(trie), a_(arrays), levels_(trie.order) {
     levels_[0].take(0, unigrams.end_entry, 0, 1, kSecond);
+    levels_[0].extent = unigram_extent;
     Frame& root = levels_[0].frame;  // its own sums, the shared probabilities
     std::fill_n(root.d, root.end_entry, 0.0);
     root.b[0] = root.m[0] = 0.0;
@@ -91,7 +92,7 @@ class Sweep {
       begin = trie_.context_child[begin];
       end = trie_.context_child[end];
     }
-    note_extent(reached);
+    note_extent(u.length, reached);
     std::size_t next = i + 1;
     if (!u.leaf)
       while (next < u.next) next = unit(units, next);
@@ -101,11 +102,36 @@ class Sweep {
   }
 
  private:
-  // The frames of lengths below `end` are of one unit and of the single contexts above it: of every path through it.
-  void note_extent(std::size_t end) {
-    double sum = 0.0;
-    for (std::size_t k = 1; k < end; ++k) sum += levels_[k].extent;
+  // The frames of lengths [first, end) are of one unit, those below of the single contexts above it. The sum of their
+  // extents is at least that of any path; only where it is too much are paths looked at one by one.
+  void note_extent(std::size_t first, std::size_t end) {
+    double above = 0.0, sum = 0.0;
+    for (std::size_t k = 1; k < first; ++k) above += levels_[k].extent;
+    for (std::size_t k = first; k < end; ++k) sum += levels_[k].extent;
+    sum += above;
+    if (sum > kExtreme - levels_[0].extent) sum = path_extent(above, first, end);
     if (!(sum <= extent_) && extent_ == extent_) extent_ = sum;  // NaN wins
+  }
+
+  double path_extent(double above, std::size_t first, std::size_t end) {
+    const auto& loops = simd::loops();
+    double most = above;
+    upper_.assign(1, above);  // of the parents
+    for (std::size_t k = first; k < end; ++k) {
+      const Frame& f = levels_[k].frame;
+      std::uint32_t p = levels_[k - 1].frame.first_context;
+      const std::uint32_t p0 = p;
+      lower_.clear();
+      for (std::uint32_t c = f.first_context; c < f.end_context; ++c) {
+        if (k > first)
+          while (trie_.context_child[p + 1] <= c) ++p;
+        const std::uint32_t e = trie_.context_entry[c];
+        lower_.push_back(upper_[p - p0] + loops.max_abs(a_.w.data() + e, trie_.context_entry[c + 1] - e));
+        most = std::max(most, lower_.back());
+      }
+      upper_.swap(lower_);
+    }
+    return most;
   }
 
   void down(std::size_t k, std::uint32_t c0, std::uint32_t c1) {
@@ -258,6 +284,7 @@ class Sweep {
   const TrieView& trie_;
   const Arrays& a_;
   std::vector<Level> levels_;
+  std::vector<double> upper_, lower_;  // scratch
   double extent_ = 0.0, loss_ = 0.0;
 };
 
@@ -372,7 +399,7 @@ bool sweep(ThreadPool& pool, const TrieView& trie, std::span<const NgramMaxent::
   const std::size_t V = trie.n_words;
   const auto& loops = simd::loops();
   std::vector<double> p(V), p2(S::kSecond ? V : 0);
-  double extent = loops.max_abs(a.w.data(), V);
+  const double extent = loops.max_abs(a.w.data(), V);
   if (!(extent <= kExtreme)) return false;
   const double log_z = loops.logsumexp(a.w.data(), V);
   for (std::size_t w = 0; w < V; ++w) p[w] = a.w[w] - log_z;
@@ -392,7 +419,7 @@ bool sweep(ThreadPool& pool, const TrieView& trie, std::span<const NgramMaxent::
 
   std::vector<std::unique_ptr<S>> parts(chunks.size() - 1);
   pool.run(parts.size(), [&](std::size_t chunk) {
-    parts[chunk] = std::make_unique<S>(trie, a, unigrams);
+    parts[chunk] = std::make_unique<S>(trie, a, unigrams, extent);
     for (std::size_t i = chunks[chunk]; i < chunks[chunk + 1];) i = parts[chunk]->unit(units, i);
   });
   for (const auto& part : parts)

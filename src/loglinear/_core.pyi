@@ -275,7 +275,7 @@ class TreeLinf:
 
     def prox_pivot(self, pool: ThreadPool, z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], seed: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
-    def pivot_counts(self, z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], merged: bool) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+    def pivot_counts(self, pool: ThreadPool, z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], merged: bool) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
 
 def parse_svmlight(pool: ThreadPool, text: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], base: str, n_features: int, chunk_size: int = 1048576) -> tuple:
     """
@@ -627,6 +627,52 @@ class NgramMaxent:
 
     def recount(self, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')], entry_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None:
         """The counts of another text on this trie."""
+
+class OnlineTree:
+    """
+    Stochastic and online training of n-gram models with structured penalties.
+    """
+
+    def __init__(self, n_words: int, order: int, penalty: str, collapse: bool, nonnegative: bool, strengths: Sequence[float], ridges: Sequence[float], depth_growth: float, ridge_growth: float, unigram_ridge: float, gain: float, mu: float, lipschitz: float, eager: bool = False) -> None: ...
+
+    @property
+    def n_tokens(self) -> int: ...
+
+    @property
+    def n_sentences(self) -> int: ...
+
+    @property
+    def n_steps(self) -> int: ...
+
+    @property
+    def n_entries(self) -> int: ...
+
+    @property
+    def n_contexts(self) -> int: ...
+
+    @property
+    def n_bytes(self) -> int: ...
+
+    def text(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]:
+        """The sentences taken in, <s> before each."""
+
+    def extend(self, pool: ThreadPool, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> None:
+        """Takes sentences in without learning from them."""
+
+    def learn(self, pool: ThreadPool, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], tokens: float = 0.0) -> float:
+        """One step on new sentences; returns their loss before it."""
+
+    def step(self, pool: ThreadPool, sentences: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], tokens: float = 0.0) -> float:
+        """One step on sentences taken in before; returns their loss before it."""
+
+    def gradient(self, pool: ThreadPool, sentences: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float: ...
+
+    def values(self, pool: ThreadPool, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def set_values(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+    def layout(self) -> tuple:
+        """The arrays of a suffix tree, and where the values of its entries are."""
 
 def build_trie(pool: ThreadPool, n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], order: int) -> tuple:
     """

@@ -28,7 +28,7 @@ from loglinear.errors import InterruptedWarning
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.formats.running_text import join_units, split_units
 from loglinear.metrics.perplexity import TextScore, perplexity
-from loglinear.models import language_model_file, ngram_settings
+from loglinear.models import language_model_file, ngram_settings, ngram_stream
 from loglinear.models.ngram_settings import L1_RATIO
 from loglinear.models.ngram_training import MaxentFit, train_maxent
 from loglinear.models.queries import NgramQueries
@@ -182,6 +182,7 @@ class LanguageModel(BaseEstimator):
         ngram_settings.check(self)
         base = self._base_queries()
         before = self.queries_.to_backoff() if self.warm_start and hasattr(self, "queries_") else None
+        self.__dict__.pop("online_", None)  # what partial_fit went on from
         sentences, self.vocabulary_ = self._read_training(X, before, base)
         held_out = self._read(validation) if self.strength == "auto" and validation is not None else None
         if self.strength == "auto" and held_out is None:
@@ -216,6 +217,37 @@ class LanguageModel(BaseEstimator):
         self.fit_seconds_ = time.perf_counter() - began
         self._warn()
         return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> LanguageModel:
+        """Learn from more text in one pass, batch by batch (maxent): its n-grams join the tree as they come.
+
+        The first call makes the vocabulary, from ``vocabulary`` or its own text; later words are ``<unk>``. Settings
+        are those of ``fit``; ``solver_options`` may hold batch_tokens (400), gain (how fast steps shrink) and mu.
+        Saved or pickled, the model answers as before but does not go on learning.
+        """
+        ngram_stream.check(self)
+        if "online_" in self.__dict__:
+            sentences = self._read(X)
+        else:
+            sentences, vocabulary = self._read_training(X, None, None)
+            self.online_ = ngram_stream.start(self, vocabulary.n_words)
+            self.vocabulary_ = vocabulary
+        ngram_stream.learn(self, sentences)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        """What ``partial_fit`` made stale is made anew when it is asked for."""
+        if name in ngram_stream.MADE_ANEW and "online_" in self.__dict__:
+            ngram_stream.refresh(self)
+            return self.__dict__[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __getstate__(self) -> Any:
+        """Without what only training needs."""
+        if "online_" in self.__dict__:
+            hasattr(self, "queries_")  # up to date
+        state = super().__getstate__()
+        return {k: v for k, v in state.items() if k != "online_"} if isinstance(state, dict) else state
 
     def _read_training(
         self, X: Any, before: BackoffModel | None, base: NgramQueries | None
