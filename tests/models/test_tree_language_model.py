@@ -186,7 +186,7 @@ import os, signal, warnings
 from loglinear import LanguageModel
 warnings.simplefilter("ignore")
 rng = __import__("numpy").random.default_rng(0)
-text = [" ".join(map(str, rng.zipf(1.3, 25).clip(max=3000))) for _ in range(2400)]
+text = [" ".join(map(str, rng.zipf(1.3, 25).clip(max=3000))) for _ in range(360)]
 import loglinear.models.tree_training as training
 tune = training.tune_path
 def tune_and_interrupt(objective_at, validation, *args, **options):
@@ -198,7 +198,7 @@ def tune_and_interrupt(objective_at, validation, *args, **options):
         return validation(w)
     return tune(objective_at, interrupted, *args, **options)
 training.tune_path = tune_and_interrupt
-model = LanguageModel(4, penalty="tree-l2", verbose=0, strength="auto").fit(text[:2000], validation=text[2000:])
+model = LanguageModel(4, penalty="tree-l2", verbose=0, strength="auto").fit(text[:300], validation=text[300:])
 assert model.status_ == "interrupted", model.status_
 assert len(model.tuning_) == 2, model.tuning_
 assert model.perplexity(text[:100]) > 1
@@ -226,26 +226,30 @@ def test_another_fit_forgets_the_tree(tmp_path):
 
 
 def test_a_collapsed_tree_is_the_model_of_all_its_n_grams():
-    """The penalised loss over all n-grams, each group weighing as the top of its path, has the same optimum."""
+    """The penalised loss over all n-grams, each group weighing as the mean of its path, has the same optimum."""
     sentences, vocabulary = read_corpus(TRAIN[:60])
     order, penalty = 6, TreePenalty("tree-linf", 0.4, 1.3, 0.1)
     on_tree = weights_over(build_suffix_tree(sentences, order), vocabulary)
     settings = Settings(solver="fista", tolerance=1e-9, decrease_tolerance=0.0, max_iterations=50000, verbose=0)
     small = train_tree(on_tree, penalty, settings)
-    full, w = on_tree.loss.tree.expand(on_tree.loss.tree.entry_depth + 1.0)  # the depths, n-gram by n-gram
-    depth = w[full.n_words :] - 1.0
+    collapsed = on_tree.loss.tree
+    means = [
+        np.mean([1.3**d for d in range(first, first + m)])
+        for first, m in zip(collapsed.entry_depth.tolist(), collapsed.entry_multiplicity.tolist())
+    ]
+    full, by_ngram = collapsed.expand(np.array(means))
     tree = forest(full)
     plain = Blocks(
         [
             (full.n_words, L2(0.01)),
-            (tree.n_nodes, TreeLinf(tree, 0.4, weights=1.3**depth, l2=0.1, nonnegative=True)),
+            (tree.n_nodes, TreeLinf(tree, 0.4, weights=by_ngram[full.n_words :], l2=0.1, nonnegative=True)),
         ]
     )
     large = train(Objective(NgramMaxentLoss(full), plain), settings)
     assert small.solution.result.converged
     assert large.result.converged
     assert small.solution.result.value == pytest.approx(large.result.value, rel=1e-9)
-    expanded = on_tree.loss.tree.expand(np.where(small.solution.weights == 0, 1e-300, small.solution.weights))[1]
+    expanded = collapsed.expand(np.where(small.solution.weights == 0, 1e-300, small.solution.weights))[1]
     np.testing.assert_allclose(expanded, large.weights, atol=2e-4)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from loglinear.data.ngram_classes import SCHEMES
 from loglinear.models.ngram_training import PENALTIES, NgramPenalty
-from loglinear.models.tree_training import DEFAULTS, TREES, TreePenalty
+from loglinear.models.tree_training import ALONE, DEFAULTS, TREES, TreePenalty
 from loglinear.training import Settings
 
 ESTIMATORS = ("maxent", "kneser-ney", "kneser-ney-single", "witten-bell", "add-k")
@@ -95,7 +95,7 @@ def penalty_of(model: Any) -> NgramPenalty | TreePenalty:
     if name not in (*PENALTIES, *TREES):
         raise ValueError(f"unknown penalty {model.penalty!r}; known: {', '.join((*PENALTIES, *TREES))}")
     if name in TREES:
-        usual = DEFAULTS[name]
+        usual = (ALONE if model.l2 == 0 else DEFAULTS)[name]
         return TreePenalty(
             name,
             usual.strength if given is None else _one_number(name, given),

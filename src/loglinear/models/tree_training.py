@@ -13,7 +13,8 @@ that counts ask for. It is trained on the trie of all n-grams (``OnTrie``).
 
 ``tree-linf`` takes the largest weight. Contexts that occur only together then have the same weights at the optimum, so
 it is trained on the collapsed tree (``OnSuffixTree``), whose size hardly depends on the order; groups of one path of
-collapsed contexts share the weight of the path's top, without which they would not collapse.
+collapsed contexts share the mean of their depth weights, without which they would not collapse. (The weight of the
+path's top would do too; on newswire the mean is better by 0.3 of perplexity.)
 """
 
 from __future__ import annotations
@@ -84,7 +85,11 @@ class TreePenalty:
 # Tuned on held-out newswire and balanced English.
 DEFAULTS = {
     "tree-l2": TreePenalty("tree-l2", strength=0.44, depth_growth=1.09, l2=0.12),
-    "tree-linf": TreePenalty("tree-linf", strength=0.43, depth_growth=1.18, l2=0.12),
+    "tree-linf": TreePenalty("tree-linf", strength=0.4, depth_growth=1.24, l2=0.13),
+}
+ALONE = {  # without a ridge
+    "tree-l2": TreePenalty("tree-l2", strength=0.79, depth_growth=0.84),
+    "tree-linf": TreePenalty("tree-linf", strength=0.6, depth_growth=1.15),
 }
 
 
@@ -167,13 +172,12 @@ class OnSuffixTree:
         self.depth = tree.entry_depth[tree.n_words :]
 
     def objective(self, penalty: TreePenalty) -> Objective:
-        """A group weighs as the shortest of its path, times the length of the path."""
+        """A group weighs the mean of its path, times the length of the path."""
         check_growth(penalty.depth_growth, self.order - 2)
         tree, n_threads = self.loss.tree, self.n_threads
         multiplicity = self.loss.multiplicity[tree.n_words :]
-        by_depth = penalty.depth_growth ** np.arange(int(self.depth.max(initial=0)) + 1)
         scale = np.maximum(tree.trie.entry_count[tree.n_words :], 0.5) * multiplicity**2 + penalty.l2 * multiplicity
-        more = {"weights": by_depth[self.depth], "multiplicity": multiplicity}
+        more = {"weights": path_means(penalty.depth_growth, self.depth, multiplicity), "multiplicity": multiplicity}
         return Objective(self.loss, _blocks(penalty, tree.n_words, self.tree, scale, n_threads, more), n_threads)
 
     def validation(self, sentences: Sentences) -> Callable[[FloatArray], float]:
@@ -195,6 +199,14 @@ class OnSuffixTree:
     def n_parameters(self, w: FloatArray) -> int:
         """Definition 3 of the paper."""
         return self.loss.tree.n_parameters(w)
+
+
+def path_means(growth: float, depth: Any, length: FloatArray) -> FloatArray:
+    """The mean of growth ** d over the depths d = depth .. depth + length - 1 of each path."""
+    if growth == 1.0:
+        return np.ones(length.size)
+    rate = math.log(growth)
+    return np.exp(rate * depth) * np.expm1(rate * length) / (length * math.expm1(rate))
 
 
 def weights_over(ngrams: NgramTrie | SuffixTree, vocabulary: WordVocabulary, n_threads: int | None = None) -> Weights:
