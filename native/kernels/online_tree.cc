@@ -103,13 +103,13 @@ std::vector<std::int64_t> OnlineTree::append(std::span<const std::uint32_t> word
   std::int64_t longest = 0;
   for (std::size_t i = 0; i + 1 < ptr.size(); ++i) longest = std::max(longest, ptr[i + 1] - ptr[i] + 1);
   if (settings_.order > 0) longest = std::min<std::int64_t>(longest, settings_.order - 1);
-  for (std::size_t d = strength_.size(); static_cast<std::int64_t>(d) < longest; ++d) {
+  for (std::size_t d = ridge_.size(); static_cast<std::int64_t>(d) < longest; ++d) {
     const double depth = static_cast<double>(d);
     const double growth = std::pow(settings_.depth_growth, depth), ridge = std::pow(settings_.ridge_growth, depth);
     if (!std::isnormal(growth) || !std::isnormal(ridge))
       throw InvalidInput("online n-grams: depth_growth leaves the range of numbers at depth " + std::to_string(d) +
                          ": take one nearer to 1, or a lower order");
-    strength_.push_back(settings_.strengths[std::min(d, settings_.strengths.size() - 1)] * growth);
+    strength_.push_back(strength_.back() + settings_.strengths[std::min(d, settings_.strengths.size() - 1)] * growth);
     ridge_.push_back(settings_.ridges[std::min(d, settings_.ridges.size() - 1)] * ridge);
   }
   std::vector<std::int64_t> numbers;
@@ -368,7 +368,8 @@ void OnlineTree::advance(OnlineBlock& b, const OnlineSchedule& s, double scale, 
   double *x = scratch.x.data(), *mass = scratch.mass.data(), *threshold = scratch.threshold.data();
   for (std::uint32_t c = 0; c < b.n_contexts(); ++c) {
     const std::uint32_t depth = b.length_above(c);
-    const double m = b.context_length[c] - depth, K = m * strength_[depth], ridge = ridge_[depth];
+    const double m = b.context_length[c] - depth, ridge = ridge_[depth];
+    const double K = strength_[b.context_length[c]] - strength_[depth];
     for (std::uint32_t e = b.context_entry[c]; e < b.context_entry[c + 1]; ++e) {
       const double unit = s.rho * (b.entry_count[e] + ridge), v = b.z[e];
       double g = ridge * v;

@@ -205,12 +205,14 @@ class OnlineNgrams:
     def penalty_value(self) -> float:
         """The penalty at ``weights``."""
         tree, x = self.tree()
-        V, m, s = self.n_words, tree.entry_multiplicity[self.n_words :].astype(np.float64), self._strengths
-        depth, ridges = tree.entry_depth[V:].astype(np.int64), np.asarray(s.ridges)
-        norms = np.asarray(s.norms)[np.minimum(depth, len(s.norms) - 1)] * self.penalty.depth_growth**depth
-        ridges = ridges[np.minimum(depth, ridges.size - 1)] * s.ridge_growth**depth
-        value = 0.5 * self.penalty.unigram_strength * float(x[:V] @ x[:V]) + 0.5 * float((m * ridges) @ x[V:] ** 2)
-        return value + float((m * norms) @ self._group_norms(tree.trie, x)[V:])
+        V, s = self.n_words, self._strengths
+        m, depth = (a[V:].astype(np.int64) for a in (tree.entry_multiplicity, tree.entry_depth))
+        depths = np.arange(tree.order)
+        norms = np.asarray(s.norms)[np.minimum(depths, len(s.norms) - 1)] * self.penalty.depth_growth**depths
+        ridges = np.asarray(s.ridges)[np.minimum(depths, len(s.ridges) - 1)] * s.ridge_growth**depths
+        sums = np.append(0.0, np.cumsum(norms))  # a class is penalised as all its n-grams
+        squares = self.penalty.unigram_strength * float(x[:V] @ x[:V]) + float((m * ridges[depth]) @ x[V:] ** 2)
+        return squares / 2 + float((sums[depth + m] - sums[depth]) @ self._group_norms(tree.trie, x)[V:])
 
     def _group_norms(self, trie: NgramTrie, x: FloatArray) -> FloatArray:
         """Of every entry with all below it."""
