@@ -134,7 +134,8 @@ class OnlineTree {
   std::vector<OnlineBlock> blocks_;    // [n_words + 1] by the last word of the context
   std::vector<double> unigram_w_, unigram_z_;
   std::vector<std::uint32_t> unigram_count_;
-  std::vector<double> strength_, ridge_;  // [longest history] by the depth of the shortest n-gram of a class
+  std::vector<double> strength_{0.0};     // [longest history + 1] sums of the strengths of lower depths
+  std::vector<double> ridge_;             // [longest history] by depth
   std::vector<OnlineSchedule> schedule_;  // of all steps, for blocks that lag behind
   double tau_ = 1.0, delta_ = 1.0, rho_ = 0.0;
   mutable Reused<Scratch> scratch_;

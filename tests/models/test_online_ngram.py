@@ -190,17 +190,18 @@ def residual(model):
     g = np.empty(tree.n_entries)
     CollapsedNgramLoss(tree).value_and_gradient(x, g)
     if isinstance(penalty, TreePenalty):
-        pairs = [(penalty.strength * penalty.depth_growth**d, penalty.l2) for d in depth]
+        pairs = [(penalty.strength * penalty.depth_growth**d, penalty.l2) for d in range(tree.order)]
     else:
-        pairs = [penalty.of_order(d + 2) for d in depth]
-    threshold, ridge = np.array(pairs).T
+        pairs = [penalty.of_order(d + 2) for d in range(tree.order)]
+    threshold = np.array([sum(a for a, _ in pairs[d : d + int(k)]) for d, k in zip(depth, m)])
+    ridge = np.array([pairs[d][1] for d in depth])
     ridge[:V] = penalty.unigram_strength
     mass = np.maximum(trie.entry_count, 1.0) + ridge
     z = x - (g / m + ridge * x) / mass
     unigrams = np.abs(z - x)[:V].max()
     parent = np.maximum(trie.entry_parent[V:].astype(np.int64) - V, -1)
     z = np.maximum(z[V:], 0) if penalty.nonnegative else z[V:]
-    best = twin_prox(penalty.penalty, parent, (m * mass)[V:], (m * threshold)[V:], z)
+    best = twin_prox(penalty.penalty, parent, (m * mass)[V:], threshold[V:], z)
     return max(unigrams, np.abs(best - x[V:]).max())
 
 
