@@ -63,6 +63,12 @@ def test_any_order(place: Path, tmp_path: Path) -> None:
     model = loglinear.load(tmp_path / "m.ll")
     assert model.order is None
     assert model.order_ <= longest
+    args = ("--order", "none", "--penalty", "tree-linf", "--depth-growth", 4)
+    done = invoke("lm", "train", place / "train.txt", "-o", tmp_path / "m.ll", *args)
+    assert done.exit_code == 0, done.stderr  # a model that ends before the n-grams counted is shown too
+    assert loglinear.load(tmp_path / "m.ll").order_ < longest
+    assert "group" in done.stdout
+    assert "group" in invoke("inspect", tmp_path / "m.ll").stdout
 
 
 def test_tuning(place: Path, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def model_sections(
     """The same for people, with what tuning tried and the words that most probably begin a sentence."""
     facts = model_facts(model)
     tables = [_order_table(facts)]
-    if len(facts.get("strengths", [])) > facts["order"]:
+    if _has_classes(facts):
         tables.append(_class_table(facts["strengths"]))
     if tuning:
         tables.append(_tuning_table(tuning, "depth_growth" in facts))
@@ -109,17 +109,22 @@ def training_tables(summary: dict[str, Any]) -> list[Table]:
     return [
         *([_tuning_table(summary["tuning"], "depth_growth" in summary)] if "tuning" in summary else []),
         _order_table(summary),
-        *([_class_table(summary["strengths"])] if len(summary.get("strengths", [])) > summary["order"] else []),
+        *([_class_table(summary["strengths"])] if _has_classes(summary) else []),
     ]
+
+
+def _has_classes(summary: dict[str, Any]) -> bool:
+    """Whether strengths are not by order. A tree's are, but its model may end before the n-grams that were counted."""
+    return "depth_growth" not in summary and len(summary.get("strengths", [])) > summary["order"]
 
 
 def _order_table(summary: dict[str, Any]) -> Table:
     columns, rows = ["order", "n-grams"], [[n, kept] for n, kept in enumerate(summary["ngrams"], 1)]
-    if len(summary.get("ngrams_counted", [])) == len(rows):
+    if len(summary.get("ngrams_counted", [])) >= len(rows):
         columns.append("counted")
         rows = [[*row, counted] for row, counted in zip(rows, summary["ngrams_counted"])]
     classes = summary.get("strengths", [])
-    if len(classes) == len(rows):
+    if len(classes) >= len(rows) and not _has_classes(summary):
         first = "group" if "group" in classes[0] else "l1"  # a tree penalty has groups, with a strength each
         columns += [first, "l2"]
         rows = [[*row, c[first], c["l2"]] for row, c in zip(rows, classes)]
