@@ -89,7 +89,7 @@ DEFAULTS = {
 }
 ALONE = {  # without a ridge
     "tree-l2": TreePenalty("tree-l2", strength=0.79, depth_growth=0.84),
-    "tree-linf": TreePenalty("tree-linf", strength=0.6, depth_growth=1.15),
+    "tree-linf": TreePenalty("tree-linf", strength=0.72, depth_growth=1.05),
 }
 
 
