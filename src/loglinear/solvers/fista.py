@@ -13,11 +13,25 @@ where they do not a step uphill is refused. Value and gradient are then known at
 
 needs, and what tells the objective and the violation. From x itself (m = 0) a step that passes the test never goes
 uphill, by convexity; so one that does under momentum is taken again without it, and the objective falls throughout.
+A step that fails the test by less than a factor of two and yet goes downhill is kept: L is raised for the next one.
 As L varies momenta are those of Scheinberg et al. (2014).
 
 d is the diagonal of the loss's Hessian at the start (solvers/metric.py) where the penalty's prox allows one step per
 weight (power Metric), or the penalty's own where it has one (power OwnMetric). A ridge that the penalty can tell from
 the rest (power Split) counts to the loss.
+
+Evaluations to relative gaps of 1e-2, 1e-3 and 1e-4, from Kneser-Ney weights, 2.3 million n-grams of order 5 (PTB) under
+tree_l2 0.6 with l2 0.1, and tree_linf 0.3 growing by 1.18 with l2 0.1:
+
+    gradients at y, values at x+      11 23 60     (the textbook; at tree_l2 0.5, l2 0.3)
+    extrapolated gradients             8 16 40                11 20 48
+    and steps kept that go downhill    7 14 35                 8 14 40
+
+What did no better: Anderson acceleration of the prox step with five or ten pairs of vectors (13 to 1e-3, 39 to 1e-4
+where extrapolated gradients took 14 and 34; without a ridge 39 to 1e-3 for 23); counts alone as metric for tree_linf
+(20, 55); the ridge left to the prox (20, 48); larger entries of the metric where single weights bend more than it says
+(14 to 17, over 50); L that falls faster (0.9 per step: 20, 51). Nine tenths of these weights are not zero at the
+optimum: leaving out those that are would save little.
 """
 
 from __future__ import annotations
@@ -118,16 +132,17 @@ class Fista:
         """Prox step from the extrapolated point; the next extrapolation."""
         if not state.quiet:
             state.lipschitz *= self.shrink
+        noise = _NOISE * abs(state.value)
         for _ in range(60):
             value, change, length, turn = self._try(objective, state)
-            noise = _NOISE * abs(state.value)
-            if change <= state.lipschitz * length or change <= 1e-3 * noise:
+            bound = state.lipschitz * length
+            fits = change <= bound or change <= 1e-3 * noise
+            if not fits:
+                _raise(state, change, length)
+            if fits or (change <= 2.0 * bound and value < state.value - noise):
                 if value <= state.value + noise or state.momentum == 0.0:
                     break
                 state.momentum, state.age = 0.0, 1.0  # uphill: from the last point, without momentum
-                continue
-            needed = 1.1 * change / length if length > 0.0 else math.inf
-            state.lipschitz *= min(max(needed / state.lipschitz, 1.2), 10.0) if math.isfinite(needed) else 10.0
         else:
             state.finished = "no further decrease in floating point"
             return
@@ -173,6 +188,12 @@ class Fista:
         following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * ratio * state.age**2))
         state.momentum = (state.age - 1.0) / following
         state.age = following
+
+
+def _raise(state: FistaState, change: float, length: float) -> None:
+    """A larger L, from the one that the last step would have needed."""
+    needed = 1.1 * change / length if length > 0.0 else math.inf
+    state.lipschitz *= min(max(needed / state.lipschitz, 1.2), 10.0) if math.isfinite(needed) else 10.0
 
 
 def _rest(objective: Objective) -> Penalty:
