@@ -1,6 +1,66 @@
 """Random forests, and the maps of tree norms the plain way: one group after the other, whole subtrees at a time."""
 
+from dataclasses import dataclass, field
+
 import numpy as np
+from hypothesis import strategies as st
+
+from loglinear import _core
+from loglinear.structure import Tree
+
+
+@dataclass
+class Case:
+    """A small forest with numbers of every kind."""
+
+    parent: np.ndarray
+    z: np.ndarray
+    step: float
+    steps: np.ndarray
+    scale: np.ndarray
+    multiplicity: np.ndarray | None
+    options: dict
+    unit: int
+    tree: Tree = field(init=False)
+
+    def __post_init__(self):
+        self.tree = Tree(self.parent)
+        self.tree.native = _core.Tree(self.tree.parent, self.unit)  # small units, so that there is a crown
+        self.n, self.l2 = self.tree.n_nodes, self.options["l2"]
+        self.nonnegative = self.options["nonnegative"]
+        self.inside = members(self.parent)
+        weights = self.options["weights"]
+        growth = self.options["depth_growth"] ** self.tree.depth.astype(float)
+        self.thresholds = self.options["strength"] * growth * (1.0 if weights is None else weights)
+
+
+@st.composite
+def cases(draw, n=30):
+    """Forests of up to ``n`` nodes: shapes, ties, zeros, weights or none."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    size = draw(st.integers(1, n))
+    shape = draw(st.sampled_from(["any", "levels", "depth", "chain", "star"]))
+    z = rng.normal(size=size) * 3
+    if draw(st.booleans()):
+        z = np.round(z)  # ties and zeros
+    weighted, collapsed = draw(st.booleans()), draw(st.booleans())
+    options = {
+        "strength": draw(st.sampled_from([0.0, 0.05, 0.3, 1.0, 3.0])),
+        "weights": rng.choice([0.0, 0.5, 1.0, 2.0], size=size) if weighted else None,
+        "depth_growth": draw(st.sampled_from([1.0, 1.18, 0.8])),
+        "l2": draw(st.sampled_from([0.0, 0.4])),
+        "nonnegative": draw(st.booleans()),
+    }
+    return Case(
+        random_parent(rng, size, shape),
+        z,
+        draw(st.sampled_from([0.2, 1.0, 2.5])),
+        rng.uniform(0.1, 2.0, size=size),
+        rng.uniform(0.1, 5.0, size=size),
+        rng.integers(1, 4, size=size).astype(float) if collapsed else None,
+        options,
+        draw(st.integers(1, size + 1)),
+    )
 
 
 def random_parent(rng, n, shape="any"):

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "util/pages.hh"
 #include "util/views.hh"
 
 namespace loglinear {
@@ -41,6 +42,14 @@ template <class T>
 nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T>&& values) {
   auto* owner = new std::vector<T>(std::move(values));
   nb::capsule free(owner, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return {owner->data(), {owner->size()}, free};
+}
+
+// Pages handed to Python without a copy.
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(Pages<T>&& values) {
+  auto* owner = new Pages<T>(std::move(values));
+  nb::capsule free(owner, [](void* p) noexcept { delete static_cast<Pages<T>*>(p); });
   return {owner->data(), {owner->size()}, free};
 }
 
@@ -77,7 +86,9 @@ void bind_arpa(nb::module_& m);
 void bind_query(nb::module_& m);
 void bind_kneser_ney(nb::module_& m);
 void bind_ngram_maxent(nb::module_& m);
+void bind_online_tree(nb::module_& m);
 void bind_trie(nb::module_& m);
+void bind_suffix_tree(nb::module_& m);
 void bind_corpus(nb::module_& m);
 
 }  // namespace loglinear

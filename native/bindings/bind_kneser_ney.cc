@@ -80,11 +80,11 @@ void bind_smoothing(nb::module_& m) {
            nb::arg("entry_parent").noconvert(), nb::arg("entry_count").noconvert());
 
   m.def("adjusted_counts",
-        [](ThreadPool& pool, const SmoothingTrie& trie, Out<std::uint32_t> out) {
+        [](ThreadPool& pool, const SmoothingTrie& trie, bool collapsed, Out<std::uint32_t> out) {
           nb::gil_scoped_release release;
-          adjusted_counts(pool, trie.trie, view(out));
+          adjusted_counts(pool, trie.trie, collapsed, view(out));
         },
-        nb::arg("pool"), nb::arg("trie"), nb::arg("out").noconvert(),
+        nb::arg("pool"), nb::arg("trie"), nb::arg("collapsed"), nb::arg("out").noconvert(),
         "out[e] = how many different words came before the n-gram e, for orders below the highest.");
 
   m.def("counts_of_counts",

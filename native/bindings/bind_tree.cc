@@ -90,14 +90,14 @@ void bind_tree(nb::module_& m) {
         p.norm.prox_pivot(pool, view(z), view(steps), seed, view(out));
       }, nb::arg("pool"), nb::arg("z").noconvert(), nb::arg("steps").noconvert(), nb::arg("seed"),
            nb::arg("out").noconvert())
-      .def("pivot_counts", [](const Linf& p, In<double> z, In<double> steps, bool merged) {
+      .def("pivot_counts", [](const Linf& p, ThreadPool& pool, In<double> z, In<double> steps, bool merged) {
         std::vector<std::int64_t> histogram;
         {
           nb::gil_scoped_release release;
-          histogram = p.norm.pivot_counts(view(z), view(steps), merged);
+          histogram = p.norm.pivot_counts(pool, view(z), view(steps), merged);
         }
         return to_numpy(std::move(histogram));
-      }, nb::arg("z").noconvert(), nb::arg("steps").noconvert(), nb::arg("merged"));
+      }, nb::arg("pool"), nb::arg("z").noconvert(), nb::arg("steps").noconvert(), nb::arg("merged"));
 }
 
 }  // namespace loglinear

@@ -186,7 +186,7 @@ OwnedAutomaton build_automaton(ThreadPool& pool, const BackoffArrays& model) {
 }
 
 void BackoffAutomaton::check(ThreadPool& pool) const {
-  demand(context_start.size() >= 2 && order() <= kHighestOrder, "the order must be between 1 and 64");
+  demand(context_start.size() >= 2 && order() <= kHighestOrder, "the order must be between 1 and 255");
   demand(n_words >= 1 && n_words < kBlank, "there must be between 1 and 2^32 - 2 words");
   demand(contexts.size() < kBlank && entries.size() < kBlank, "more than 2^32 - 2 contexts or slots");
   demand(context_start[0] == 0 && context_start[1] == 1 && std::is_sorted(context_start.begin(), context_start.end()) &&

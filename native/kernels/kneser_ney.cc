@@ -8,9 +8,10 @@
 namespace loglinear {
 namespace {
 
-void adjust_context(const TrieView& trie, std::size_t c, std::span<std::uint32_t> adjusted) {
+void adjust_context(const TrieView& trie, bool collapsed, std::size_t c, std::span<std::uint32_t> adjusted) {
   const std::size_t begin = trie.context_entry[c], end = trie.context_entry[c + 1];
-  if (trie.context_word[c] == trie.n_words) {  // nothing comes before <s>
+  const bool leaf = collapsed && trie.context_child[c] == trie.context_child[c + 1];
+  if (leaf || trie.context_word[c] == trie.n_words) {  // nothing comes before <s>
     std::copy(trie.entry_count.begin() + begin, trie.entry_count.begin() + end, adjusted.begin() + begin);
     return;
   }
@@ -24,12 +25,12 @@ void adjust_context(const TrieView& trie, std::size_t c, std::span<std::uint32_t
 
 }  // namespace
 
-void adjusted_counts(ThreadPool& pool, const TrieView& trie, std::span<std::uint32_t> adjusted) {
+void adjusted_counts(ThreadPool& pool, const TrieView& trie, bool collapsed, std::span<std::uint32_t> adjusted) {
   require(adjusted.size() == static_cast<std::size_t>(trie.entry_start[trie.order - 1]),
           "adjusted counts: one number is needed for every entry below the highest order");
   for (std::size_t k = 0; k + 1 < trie.order; ++k)
     for_contexts_by_children(pool, trie, k, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t c = begin; c < end; ++c) adjust_context(trie, c, adjusted);
+      for (std::size_t c = begin; c < end; ++c) adjust_context(trie, collapsed, c, adjusted);
     });
 }
 

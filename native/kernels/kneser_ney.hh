@@ -4,6 +4,9 @@
 //   a(hw) = tokens of hw                               at the highest order, and where h begins with <s>
 //   a(hw) = number of different words v seen in v hw   otherwise
 //
+// In the trie of a suffix tree, levels take the place of orders and a context without children has nothing before it
+// but one history: its tokens are counted at any level.
+//
 // After the discounts are chosen from how many n-grams of each order have a = 1, 2, 3, 4, `smooth` does the rest.
 #pragma once
 #include <array>
@@ -16,8 +19,9 @@
 
 namespace loglinear {
 
-// Fills `adjusted` [entries below the highest order]. The trie must have been checked.
-void adjusted_counts(ThreadPool& pool, const TrieView& trie, std::span<std::uint32_t> adjusted);
+// Fills `adjusted` [entries below the highest order]. The trie must have been checked. `collapsed`: it is that of a
+// suffix tree.
+void adjusted_counts(ThreadPool& pool, const TrieView& trie, bool collapsed, std::span<std::uint32_t> adjusted);
 
 // How many entries of each order have an adjusted count of 1, 2, 3 and 4: [order].
 std::vector<std::array<std::uint64_t, 4>> counts_of_counts(ThreadPool& pool, const TrieView& trie,

@@ -264,7 +264,7 @@ class Placer {
 };
 
 void check_lines(ThreadPool& pool, std::size_t n_words, std::span<const NgramLines> lines) {
-  if (lines.empty() || lines.size() > kHighestOrder) throw InvalidInput("n-grams: the order must be between 1 and 64");
+  if (lines.empty() || lines.size() > kHighestOrder) throw InvalidInput("n-grams: the order must be between 1 and 255");
   if (n_words < 1 || n_words >= kNowhere) throw InvalidInput("n-grams: there must be between 1 and 2^32 - 2 words");
   for (std::size_t n = 1; n <= lines.size(); ++n) {
     const NgramLines& own = lines[n - 1];

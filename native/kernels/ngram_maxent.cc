@@ -15,7 +15,7 @@ constexpr std::size_t kChunks = 16;             // of the whole trie: enough for
 constexpr std::size_t kWhole = 1 << 16;         // entries below which one chunk is enough
 constexpr double kCancelled = 1e-2;             // a ratio below this has lost digits
 constexpr double kAmplified = 1e4;              // tokens times Z(parent) / Z(h) per token above which sums lose digits
-constexpr double kExtreme = 300.0;              // sum over orders of max |theta| above which squares may leave the range
+constexpr double kExtreme = 300.0;              // sum of max |theta| on a path above which squares may leave the range
 
 enum class Mode { kGradient, kTangent, kSquares, kProbabilities };
 
@@ -32,6 +32,7 @@ struct Frame {
 struct Level {  // a frame's memory, which only grows
   std::vector<double> store;
   Frame frame;
+  double extent = 0.0;  // max |theta| of the frame's entries
 
   void take(std::uint32_t e0, std::uint32_t e1, std::uint32_t c0, std::uint32_t c1, bool second) {
     const std::size_t n = e1 - e0, m = c1 - c0, sets = second ? 4 : 2;
@@ -59,9 +60,10 @@ class Sweep {
   static constexpr bool kSecond = mode == Mode::kTangent || mode == Mode::kSquares;
   static constexpr bool kUp = mode != Mode::kProbabilities;
 
-  Sweep(const TrieView& trie, const Arrays& arrays, const Frame& unigrams)
-      : trie_(trie), a_(arrays), levels_(trie.order), extent_(trie.order, 0.0) {
+  Sweep(const TrieView& trie, const Arrays& arrays, const Frame& unigrams, double unigram_extent)
+      : trie_(trie), a_(arrays), levels_(trie.order) {
     levels_[0].take(0, unigrams.end_entry, 0, 1, kSecond);
+    levels_[0].extent = unigram_extent;
     Frame& root = levels_[0].frame;  // its own sums, the shared probabilities
     std::fill_n(root.d, root.end_entry, 0.0);
     root.b[0] = root.m[0] = 0.0;
@@ -76,7 +78,7 @@ class Sweep {
 
   const Frame& root() const { return levels_[0].frame; }
   double loss() const { return loss_; }
-  const std::vector<double>& extent() const { return extent_; }  // max |theta| by length of context
+  double extent() const { return extent_; }  // largest sum of max |theta| over the contexts of a path, or more
 
   // The unit at position i; returns the position after it.
   std::size_t unit(std::span<const NgramMaxent::Unit> units, std::size_t i) {
@@ -90,6 +92,7 @@ class Sweep {
       begin = trie_.context_child[begin];
       end = trie_.context_child[end];
     }
+    note_extent(u.length, reached);
     std::size_t next = i + 1;
     if (!u.leaf)
       while (next < u.next) next = unit(units, next);
@@ -99,14 +102,45 @@ class Sweep {
   }
 
  private:
+  // The frames of lengths [first, end) are of one unit, those below of the single contexts above it. The sum of their
+  // extents is at least that of any path; only where it is too much are paths looked at one by one.
+  void note_extent(std::size_t first, std::size_t end) {
+    double above = 0.0, sum = 0.0;
+    for (std::size_t k = 1; k < first; ++k) above += levels_[k].extent;
+    for (std::size_t k = first; k < end; ++k) sum += levels_[k].extent;
+    sum += above;
+    if (sum > kExtreme - levels_[0].extent) sum = path_extent(above, first, end);
+    if (!(sum <= extent_) && extent_ == extent_) extent_ = sum;  // NaN wins
+  }
+
+  double path_extent(double above, std::size_t first, std::size_t end) {
+    const auto& loops = simd::loops();
+    double most = above;
+    upper_.assign(1, above);  // of the parents
+    for (std::size_t k = first; k < end; ++k) {
+      const Frame& f = levels_[k].frame;
+      std::uint32_t p = levels_[k - 1].frame.first_context;
+      const std::uint32_t p0 = p;
+      lower_.clear();
+      for (std::uint32_t c = f.first_context; c < f.end_context; ++c) {
+        if (k > first)
+          while (trie_.context_child[p + 1] <= c) ++p;
+        const std::uint32_t e = trie_.context_entry[c];
+        lower_.push_back(upper_[p - p0] + loops.max_abs(a_.w.data() + e, trie_.context_entry[c + 1] - e));
+        most = std::max(most, lower_.back());
+      }
+      upper_.swap(lower_);
+    }
+    return most;
+  }
+
   void down(std::size_t k, std::uint32_t c0, std::uint32_t c1) {
     const std::uint32_t e0 = trie_.context_entry[c0], e1 = trie_.context_entry[c1];
     levels_[k].take(e0, e1, c0, c1, kSecond);
     const Frame& f = levels_[k].frame;
     const Frame& g = levels_[k - 1].frame;
     const auto& loops = simd::loops();
-    const double most = loops.max_abs(a_.w.data() + e0, e1 - e0);
-    extent_[k] = most <= extent_[k] ? extent_[k] : most;  // NaN wins
+    levels_[k].extent = loops.max_abs(a_.w.data() + e0, e1 - e0);
     loops.exp(a_.w.data() + e0, f.p, e1 - e0);
     const std::uint32_t g0 = g.first_entry;
     const auto above = [&, parents = trie_.entry_parent.data()](std::uint32_t e) { return parents[e] - g0; };
@@ -250,8 +284,8 @@ class Sweep {
   const TrieView& trie_;
   const Arrays& a_;
   std::vector<Level> levels_;
-  std::vector<double> extent_;
-  double loss_ = 0.0;
+  std::vector<double> upper_, lower_;  // scratch
+  double extent_ = 0.0, loss_ = 0.0;
 };
 
 void require(bool ok, const char* what) {
@@ -266,7 +300,7 @@ void require_sizes(const TrieView& trie, std::initializer_list<std::size_t> size
 }  // namespace
 
 void check_trie(const TrieView& t) {
-  require(t.order >= 1 && t.order < 256, "the order must be 1 to 255");
+  require(t.order >= 1 && t.order <= kMaxLevels, "the order must be 1 to 4096");
   const std::size_t C = t.n_contexts(), E = t.n_entries();
   require(C >= 1 && C < kNoWord && E < kNoWord, "too many contexts or n-grams");
   require(t.context_start.size() == t.order + 1 && t.entry_start.size() == t.order + 1, "one start per order");
@@ -365,7 +399,7 @@ bool sweep(ThreadPool& pool, const TrieView& trie, std::span<const NgramMaxent::
   const std::size_t V = trie.n_words;
   const auto& loops = simd::loops();
   std::vector<double> p(V), p2(S::kSecond ? V : 0);
-  double extent = loops.max_abs(a.w.data(), V);
+  const double extent = loops.max_abs(a.w.data(), V);
   if (!(extent <= kExtreme)) return false;
   const double log_z = loops.logsumexp(a.w.data(), V);
   for (std::size_t w = 0; w < V; ++w) p[w] = a.w[w] - log_z;
@@ -385,15 +419,11 @@ bool sweep(ThreadPool& pool, const TrieView& trie, std::span<const NgramMaxent::
 
   std::vector<std::unique_ptr<S>> parts(chunks.size() - 1);
   pool.run(parts.size(), [&](std::size_t chunk) {
-    parts[chunk] = std::make_unique<S>(trie, a, unigrams);
+    parts[chunk] = std::make_unique<S>(trie, a, unigrams, extent);
     for (std::size_t i = chunks[chunk]; i < chunks[chunk + 1];) i = parts[chunk]->unit(units, i);
   });
-  for (std::size_t k = 1; k < trie.order; ++k) {
-    double most = 0.0;
-    for (const auto& part : parts) most = part->extent()[k] <= most ? most : part->extent()[k];  // NaN wins
-    extent += most;
-  }
-  if (!(extent <= kExtreme)) return false;
+  for (const auto& part : parts)
+    if (!(extent + part->extent() <= kExtreme)) return false;
   if constexpr (S::kUp) {
     const double tokens = trie.context_count[0];
     double b = tokens, b2 = mode == Mode::kSquares ? tokens : 0.0;

@@ -30,7 +30,7 @@ std::uint32_t find(std::span<const std::uint32_t> words, std::uint32_t begin, st
 }  // namespace
 
 void NgramShape::check(ThreadPool& pool) const {
-  demand(order >= 1 && order <= kHighestOrder, "the order must be between 1 and 64");
+  demand(order >= 1 && order <= kHighestOrder, "the order must be between 1 and 255");
   demand(n_words >= 1 && n_words < kNowhere, "there must be between 1 and 2^32 - 2 words");
   demand(n_contexts() < kNowhere && n_entries() < kNowhere, "more than 2^32 - 2 contexts or entries");
   check_starts(context_start, order, 1, n_contexts(), "context_start does not fit the contexts");

@@ -12,7 +12,7 @@
 namespace loglinear {
 
 inline constexpr std::uint32_t kNowhere = 0xFFFFFFFFu;  // no context, no entry
-inline constexpr std::size_t kHighestOrder = 64;        // more means that the model is something else
+inline constexpr std::size_t kHighestOrder = 255;       // lengths are told in a byte; more means that the model is something else
 
 struct NgramShape {
   std::size_t order = 0, n_words = 0;

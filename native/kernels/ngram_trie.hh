@@ -6,6 +6,7 @@
 namespace loglinear {
 
 inline constexpr std::uint32_t kNoWord = 0xFFFFFFFFu;
+inline constexpr std::size_t kMaxLevels = 4096;  // of contexts, the empty one counted: what sweeps may nest to
 
 struct TrieView {
   std::size_t order = 0, n_words = 0;

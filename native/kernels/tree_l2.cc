@@ -7,7 +7,6 @@ namespace loglinear {
 template <class Source>
 struct TreeL2::Map {
   const Tree& tree;
-  const TreePenalty& penalty;
   Source source;
   double lipschitz;
 
@@ -17,18 +16,17 @@ struct TreeL2::Map {
 
   void up(const TreeUnit& unit, Work& work, std::size_t first) const {
     double* eta = work.eta.data() + first;
-    tree.upward(unit, [&](std::size_t i, std::size_t place, std::size_t target) {
-      const double c = source.centre(i), s = penalty.s(i), k = penalty.groups.threshold(i);
-      const double gamma = eta[place] + s * c * c, square = lipschitz * lipschitz * s * gamma;
-      if (k == 0.0) {
-        eta[place] = 1.0;
-      } else if (square <= k * k) {
-        eta[place] = 0.0;
-        return;
-      } else {
-        eta[place] = 1.0 - k / std::sqrt(square);
-      }
-      eta[target] += eta[place] * eta[place] * gamma;
+    const Source from = source;
+    const double square = lipschitz * lipschitz;
+    tree.upward(unit, [=](std::size_t i, std::size_t place, std::size_t target) {
+      const double c = from.centre(i), s = from.penalty.s(i), k = from.penalty.groups.threshold(i);
+      const double gamma = eta[place] + s * c * c, norm = std::sqrt(square * s * gamma);
+      // x + |x| is 2 max(x, 0) without a branch on whether the group vanishes, which could not be predicted.
+      const double twice = (norm - k) + std::fabs(norm - k);
+      const double kept = 0.5 * twice / std::max(norm, std::numeric_limits<double>::min());
+      const double own = k == 0.0 ? 1.0 : kept;
+      eta[place] = own;
+      eta[target] += own * own * gamma;
     });
   }
 
@@ -36,9 +34,10 @@ struct TreeL2::Map {
     double* eta = work.eta.data() + first;
     double largest = 0.0;
     eta[unit.size] = 1.0;  // the slot of roots
-    tree.downward(unit, [&](std::size_t i, std::size_t place, std::size_t target) {
+    const Source from = source;
+    tree.downward(unit, [=, &largest](std::size_t i, std::size_t place, std::size_t target) {
       eta[place] *= eta[target];
-      const double put = source.put(i, eta[place] == 0.0 ? 0.0 : eta[place] * source.centre(i));
+      const double put = from.put(i, eta[place] * from.centre(i) + 0.0);
       if constexpr (Source::kMeasures) largest = std::max(largest, put);
     });
     return largest;
@@ -77,14 +76,14 @@ double TreeL2::lipschitz(ThreadPool& pool, const ProxSource& source) const {
 void TreeL2::prox(ThreadPool& pool, std::span<const double> z, std::span<const double> steps,
                   std::span<double> out) const {
   const ProxSource source{penalty_, z, steps, out};
-  check_prox(tree_, source, out.size());
-  sweep_both(pool, tree_, spare_, Map<ProxSource>{tree_, penalty_, source, lipschitz(pool, source)});
+  check_prox(pool, tree_, source, out.size());
+  sweep_both(pool, tree_, spare_, Map<ProxSource>{tree_, source, lipschitz(pool, source)});
 }
 
 double TreeL2::violation(ThreadPool& pool, std::span<const double> w, std::span<const double> gradient) const {
   const ResidualSource source{penalty_, w, gradient};
   check_residual(tree_, source);
-  return sweep_both(pool, tree_, spare_, Map<ResidualSource>{tree_, penalty_, source, 1.0});
+  return sweep_both(pool, tree_, spare_, Map<ResidualSource>{tree_, source, 1.0});
 }
 
 // Zero weights are optimal where the norm of what is left of the gradient at every root, q = sqrt(gamma), is at most

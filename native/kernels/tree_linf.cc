@@ -23,7 +23,6 @@ void TreeLinf::Work::reserve(std::size_t n) {
 template <class Source>
 struct TreeLinf::Map {
   const Tree& tree;
-  const TreePenalty& penalty;
   Source source;
   Counts* counts = nullptr;
 
@@ -37,8 +36,9 @@ struct TreeLinf::Map {
     double* level = work.level.data() + first;
     std::uint32_t* top = work.top.data() + first;
     const PairingHeap heap = work.heap();
-    tree.upward(unit, [&](std::size_t i, std::size_t place, std::size_t target) {
-      const double u = std::fabs(source.centre(i)), d = source.weight(i), k = penalty.groups.threshold(i);
+    const Source from = source;
+    tree.upward(unit, [=, this](std::size_t i, std::size_t place, std::size_t target) {
+      const double u = std::fabs(from.centre(i)), d = from.weight(i), k = from.penalty.groups.threshold(i);
       const double sum = level[place] + d * u;
       if (sum <= k) {
         level[place] = 0.0;
@@ -105,10 +105,11 @@ struct TreeLinf::Map {
     double* level = work.level.data() + first;
     double largest = 0.0;
     level[unit.size] = kInfinity;  // the slot of roots
-    tree.downward(unit, [&](std::size_t i, std::size_t place, std::size_t target) {
-      level[place] = std::min(level[place], level[target]);
-      const double z = level[place] == 0.0 ? 0.0 : source.centre(i);
-      const double put = source.put(i, std::copysign(std::min(std::fabs(z), level[place]), z));
+    const Source from = source;
+    tree.downward(unit, [=, &largest](std::size_t i, std::size_t place, std::size_t target) {
+      const double own = std::min(level[place], level[target]), z = from.centre(i);
+      level[place] = own;
+      const double put = from.put(i, std::copysign(std::min(std::fabs(z), own), z) + 0.0);  // no -0
       if constexpr (Source::kMeasures) largest = std::max(largest, put);
     });
     return largest;
@@ -141,20 +142,20 @@ double TreeLinf::value(ThreadPool& pool, std::span<const double> x) const {
 void TreeLinf::prox(ThreadPool& pool, std::span<const double> z, std::span<const double> steps,
                     std::span<double> out) const {
   const ProxSource source{penalty_, z, steps, out};
-  check_prox(tree_, source, out.size());
-  sweep_both(pool, tree_, spare_, Map<ProxSource>{tree_, penalty_, source});
+  check_prox(pool, tree_, source, out.size());
+  sweep_both(pool, tree_, spare_, Map<ProxSource>{tree_, source});
 }
 
-std::vector<std::int64_t> TreeLinf::pivot_counts(std::span<const double> z, std::span<const double> steps,
-                                                 bool merged) const {
+std::vector<std::int64_t> TreeLinf::pivot_counts(ThreadPool& pool, std::span<const double> z,
+                                                 std::span<const double> steps, bool merged) const {
   const ProxSource source{penalty_, z, steps, {}};
-  check_prox(tree_, source, tree_.size());
+  check_prox(pool, tree_, source, tree_.size());
   const Tree whole(tree_.parent(), tree_.size());  // one unit: the place of a node is the number of its block
   const TreeUnit& unit = whole.units().front();
   Counts counts{merged, std::vector<std::uint32_t>(tree_.size()), std::vector<std::uint32_t>(tree_.size())};
   Work work;
   work.reserve(whole.max_places());
-  const Map<ProxSource> map{whole, penalty_, source, &counts};
+  const Map<ProxSource> map{whole, source, &counts};
   map.clear(unit, work, 0);
   map.up(unit, work, 0);
   std::vector<std::int64_t> histogram(1);
@@ -168,7 +169,7 @@ std::vector<std::int64_t> TreeLinf::pivot_counts(std::span<const double> z, std:
 double TreeLinf::violation(ThreadPool& pool, std::span<const double> w, std::span<const double> gradient) const {
   const ResidualSource source{penalty_, w, gradient};
   check_residual(tree_, source);
-  return sweep_both(pool, tree_, spare_, Map<ResidualSource>{tree_, penalty_, source});
+  return sweep_both(pool, tree_, spare_, Map<ResidualSource>{tree_, source});
 }
 
 // Zero weights are optimal where the sum of what is left of |gradient| is zero at every root. What is left above a

@@ -31,7 +31,8 @@ class TreeLinf {
   double max_strength(ThreadPool& pool, std::span<const double> gradient) const;
 
   // histogram[k] = groups with k values above their level; merged: with k blocks taken off the heap.
-  std::vector<std::int64_t> pivot_counts(std::span<const double> z, std::span<const double> steps, bool merged) const;
+  std::vector<std::int64_t> pivot_counts(ThreadPool& pool, std::span<const double> z, std::span<const double> steps,
+                                         bool merged) const;
 
  private:
   struct Work {

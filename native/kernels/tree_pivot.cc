@@ -67,7 +67,7 @@ double find_level(std::vector<Value>& left, double k, Random& random) {
 void TreeLinf::prox_pivot(ThreadPool& pool, std::span<const double> z, std::span<const double> steps,
                           std::uint64_t seed, std::span<double> out) const {
   const ProxSource source{penalty_, z, steps, out};
-  check_prox(tree_, source, out.size());
+  check_prox(pool, tree_, source, out.size());
   const PostOrder order = post_order(tree_.parent());
   const std::size_t n = tree_.size();
   std::vector<double> u(n), d(n);

@@ -11,11 +11,16 @@ void check_groups_fit(const Tree& tree, const TreeGroups& groups) {
   for (std::uint32_t d : groups.depth) require(d < groups.growth.size(), "there is no weight for the depth of a node");
 }
 
-void check_prox(const Tree& tree, const ProxSource& source, std::size_t n_out) {
+void check_prox(ThreadPool& pool, const Tree& tree, const ProxSource& source, std::size_t n_out) {
   require(source.z.size() == tree.size(), "the tree of the penalty does not have one node per weight");
   require(n_out == tree.size(), "the output does not have one entry per weight");
   require(source.steps.size() == 1 || source.steps.size() == tree.size(), "steps must be one number, or one per weight");
-  for (double step : source.steps) require(step > 0.0 && std::isfinite(step), "steps must be positive and finite");
+  parallel_for(pool, source.steps.size(), kVectorChunk, [&](std::size_t begin, std::size_t end) {
+    bool good = true;
+    for (std::size_t i = begin; i < end; ++i)
+      good &= source.steps[i] > 0.0 && source.steps[i] <= std::numeric_limits<double>::max();
+    require(good, "steps must be positive and finite");
+  });
 }
 
 void check_residual(const Tree& tree, const ResidualSource& source) {

@@ -47,7 +47,7 @@ struct TreePenalty {
 // The map of the penalty at z. With the ridge taken into the squares, sum_i weight_i (x_i - centre_i)^2 / 2 remains.
 struct ProxSource {
   static constexpr bool kMeasures = false;
-  const TreePenalty& penalty;
+  TreePenalty penalty;
   std::span<const double> z, steps;  // steps has one entry, or one per node
   std::span<double> out;
 
@@ -66,7 +66,7 @@ struct ProxSource {
 // the penalty without its ridge in steps of 1 / D, D = scale. Zero at the optima of loss + penalty, and only there.
 struct ResidualSource {
   static constexpr bool kMeasures = true;
-  const TreePenalty& penalty;
+  TreePenalty penalty;
   std::span<const double> w, gradient;  // gradient of the loss
 
   double centre(std::size_t i) const {
@@ -79,7 +79,7 @@ struct ResidualSource {
   }
 };
 
-void check_prox(const Tree& tree, const ProxSource& source, std::size_t n_out);
+void check_prox(ThreadPool& pool, const Tree& tree, const ProxSource& source, std::size_t n_out);
 void check_residual(const Tree& tree, const ResidualSource& source);
 
 // A map is made of
@@ -88,7 +88,8 @@ void check_residual(const Tree& tree, const ResidualSource& source);
 //   down(unit, work, first)         parents before children; returns the largest source.put
 //   join(work, slot, above)         after the units' sweeps up: what a slot holds goes to the crown's place
 //   split(work, slot, above)        before their sweeps down: what the crown's place holds goes to the slot
-// Returns the largest source.put.
+// Returns the largest source.put. Maps copy their source before a loop: the compiler then knows that what they write
+// does not change it.
 template <class Work, class Map>
 double sweep_both(ThreadPool& pool, const Tree& tree, Reused<Work>& spare, Map map) {
   const auto units = tree.units();

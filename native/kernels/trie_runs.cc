@@ -156,9 +156,9 @@ void TrieRuns::add_piece(ThreadPool& pool, const Corpus& corpus) {
   const std::vector<BucketChunk> chunks = cut_buckets(buckets);
   Pages<std::uint8_t> shared;
   shared.resize(buckets.positions.size());
-  Reused<BucketSorter> sorters;
+  Reused<BucketSorter<>> sorters;
   run_largest_first(pool, chunks, [&](std::size_t c) {
-    auto sorter = sorters.take([&] { return std::make_unique<BucketSorter>(corpus, order_); });
+    auto sorter = sorters.take([&] { return std::make_unique<BucketSorter<>>(corpus, order_); });
     for (std::size_t w = chunks[c].begin; w < chunks[c].end; ++w) {
       const std::size_t begin = buckets.start[w], n = buckets.start[w + 1] - begin;
       if (n == 0) continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -25,27 +26,21 @@ void SentencesView::check() const {
       throw InvalidInput("sentences: sentence_ptr decreases at sentence " + std::to_string(s));
 }
 
-namespace {
-
-// Sentence s is at [sentence_at(s), sentence_at(s + 1)) of the whole text, the mark after it included.
-std::size_t sentence_at(const SentencesView& sentences, std::size_t s) {
-  return static_cast<std::size_t>(sentences.sentence_ptr[s]) + s + 1;
-}
-
-// The sentence that position p >= 1 is in.
-std::size_t sentence_of(const SentencesView& sentences, std::size_t p) {
-  std::size_t low = 0, high = sentences.n_sentences();
+std::size_t SentencesView::sentence_of(std::size_t p) const {
+  std::size_t low = 0, high = n_sentences();
   while (low < high) {
     const std::size_t middle = low + (high - low) / 2;
-    if (sentence_at(sentences, middle + 1) <= p) low = middle + 1;
+    if (sentence_at(middle + 1) <= p) low = middle + 1;
     else high = middle;
   }
   return low;
 }
 
+namespace {
+
 // Copies the part of sentence s that lies in [begin, end) of the whole text; text[0] is position `begin`.
 void copy_sentence(const SentencesView& sentences, std::size_t s, Range piece, Corpus& corpus) {
-  const std::size_t at = sentence_at(sentences, s), mark = sentence_at(sentences, s + 1) - 1;
+  const std::size_t at = sentences.sentence_at(s), mark = sentences.sentence_at(s + 1) - 1;
   const std::size_t begin = std::max(at, piece.begin), end = std::min(mark, piece.end);
   std::uint32_t* const text = corpus.text.data();
   std::uint32_t largest = 0;
@@ -68,8 +63,8 @@ Corpus make_corpus(ThreadPool& pool, const SentencesView& sentences, Range token
   corpus.text.resize(piece.end - piece.begin);
   if (piece.begin == 0) corpus.text[0] = corpus.begin_word();
   if (tokens.begin == tokens.end) return corpus;
-  const std::size_t first = piece.begin == 0 ? 0 : sentence_of(sentences, piece.begin);
-  const std::size_t last = sentence_of(sentences, tokens.end) + 1;
+  const std::size_t first = piece.begin == 0 ? 0 : sentences.sentence_of(piece.begin);
+  const std::size_t last = sentences.sentence_of(tokens.end) + 1;
   parallel_for(pool, last - first, 1 << 13, [&](std::size_t begin, std::size_t end) {
     for (std::size_t s = first + begin; s < first + end; ++s) copy_sentence(sentences, s, piece, corpus);
   });
@@ -128,24 +123,34 @@ void run_largest_first(ThreadPool& pool, std::span<const BucketChunk> chunks,
   pool.run(turn.size(), [&](std::size_t i) { task(turn[i]); });
 }
 
-BucketSorter::BucketSorter(const Corpus& corpus, std::size_t order)
+template <class Shared>
+BucketSorter<Shared>::BucketSorter(const Corpus& corpus, std::size_t order)
     : corpus_(corpus), n_elements_(order - 1), bits_(static_cast<unsigned>(std::bit_width(corpus.n_words))),
-      per_key_(std::min<std::size_t>(64 / bits_, std::max<std::size_t>(n_elements_, 1))) {}
+      per_key_(std::min<std::size_t>(64 / bits_, std::max<std::size_t>(n_elements_, 1))) {
+  if (order > std::numeric_limits<Shared>::max()) throw InvalidInput("trie: the order is too high to sort by");
+}
 
-void BucketSorter::sort(std::span<std::uint32_t> positions) {
+template <class Shared>
+void BucketSorter<Shared>::sort(std::span<std::uint32_t> positions) {
   if (items_.size() < positions.size()) {
     release(items_);  // before there are more, so that they are not held twice
     items_.resize(positions.size());
   }
   shared_.resize(positions.size());
   if (positions.empty()) return;
-  refine(positions, 0, positions.size(), 0);
+  groups_.assign(1, {0, positions.size(), 0, 0});
+  while (!groups_.empty()) {
+    const Group group = groups_.back();
+    groups_.pop_back();
+    refine(positions, group);
+  }
   shared_[0] = 0;
 }
 
 // Keys of elements [element, element + n).
-bool BucketSorter::fill(std::span<const std::uint32_t> positions, std::size_t begin, std::size_t end,
-                        std::size_t element, std::size_t n) {
+template <class Shared>
+bool BucketSorter<Shared>::fill(std::span<const std::uint32_t> positions, std::size_t begin, std::size_t end,
+                                std::size_t element, std::size_t n) {
   constexpr std::size_t kAhead = 16;
   const std::uint32_t* const text = corpus_.text.data();
   const std::uint32_t begin_word = corpus_.begin_word();
@@ -169,18 +174,21 @@ bool BucketSorter::fill(std::span<const std::uint32_t> positions, std::size_t be
   return all_equal;
 }
 
-// Tokens [begin, end) of the bucket share all elements before `element`.
-void BucketSorter::refine(std::span<std::uint32_t> positions, std::size_t begin, std::size_t end, std::size_t element) {
+// Sorts a group by its next elements; the tokens that share those too become groups.
+template <class Shared>
+void BucketSorter<Shared>::refine(std::span<std::uint32_t> positions, Group group) {
+  const auto [begin, end, reached, checked] = group;
   const std::uint32_t* const text = corpus_.text.data();
+  std::size_t element = reached;
   // A history that has come to its `<s>` has nothing left but the token.
-  for (std::size_t k = 1; k <= std::min(element + 1, n_elements_); ++k)
+  for (std::size_t k = checked + 1; k <= reached + 1 && reached < n_elements_; ++k)
     if (text[positions[begin] - k] == corpus_.begin_word()) {
       element = std::max(element, n_elements_ - 1);
       break;
     }
   if (element >= n_elements_) {
-    std::fill(shared_.begin() + static_cast<std::ptrdiff_t>(begin), shared_.begin() + static_cast<std::ptrdiff_t>(end),
-              static_cast<std::uint8_t>(n_elements_ + 1));
+    std::fill(shared_.begin() + static_cast<std::ptrdiff_t>(begin + 1),
+              shared_.begin() + static_cast<std::ptrdiff_t>(end), static_cast<Shared>(n_elements_ + 1));
     return;
   }
   const std::size_t n = std::min(per_key_, n_elements_ - element);
@@ -194,14 +202,17 @@ void BucketSorter::refine(std::span<std::uint32_t> positions, std::size_t begin,
     const std::uint64_t key = items_[i].key;
     std::size_t run = i + 1;
     while (run < end && items_[run].key == key) ++run;
-    if (run > i + 1) refine(positions, i, run, element + n);
+    if (run > i + 1) groups_.push_back({i, run, element + n, reached + 1});
     if (i > begin) {
       const unsigned equal_bits = static_cast<unsigned>(std::countl_zero(before ^ key)) - (64 - used);
-      shared_[i] = static_cast<std::uint8_t>(element + 1 + equal_bits / bits_);
+      shared_[i] = static_cast<Shared>(element + 1 + equal_bits / bits_);
     }
     before = key;
     i = run;
   }
 }
+
+template class BucketSorter<std::uint8_t>;
+template class BucketSorter<std::uint32_t>;
 
 }  // namespace loglinear

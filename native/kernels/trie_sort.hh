@@ -26,9 +26,13 @@ struct SentencesView {
   std::size_t n_predicted() const { return words.size() + n_sentences(); }  // words and ends of sentences
   // Throws InvalidInput for pointers that do not cut the words into sentences, or too much of anything.
   void check() const;
+
+  // Sentence s is at [sentence_at(s), sentence_at(s + 1)) of a whole Corpus, the mark after it included.
+  std::size_t sentence_at(std::size_t s) const { return static_cast<std::size_t>(sentence_ptr[s]) + s + 1; }
+  std::size_t sentence_of(std::size_t p) const;  // the sentence that position p >= 1 is in
 };
 
-inline constexpr std::size_t kMaxOrder = 64;
+inline constexpr std::size_t kMaxOrder = 255;
 inline constexpr std::size_t kMaxNumber = 0xFFFFFFFEu;  // the largest number of tokens, contexts or entries
 
 struct Corpus {
@@ -62,7 +66,10 @@ std::vector<BucketChunk> cut_buckets(const Buckets& buckets);
 void run_largest_first(ThreadPool& pool, std::span<const BucketChunk> chunks,
                        const std::function<void(std::size_t)>& task);
 
-// Sorts buckets; holds the memory that this takes, for one thread.
+// Sorts buckets; holds the memory that this takes, for one thread. `Shared` must hold the order: std::uint8_t, or
+// std::uint32_t for orders beyond kMaxOrder. Time: a look at each word of the history that a token has in common with
+// another.
+template <class Shared = std::uint8_t>
 class BucketSorter {
  public:
   BucketSorter(const Corpus& corpus, std::size_t order);
@@ -71,14 +78,19 @@ class BucketSorter {
   // common (at most order - 1; histories that end in `<s>` count as longer than they are), and `order` where the tokens
   // are the same too; shared[0] is 0.
   void sort(std::span<std::uint32_t> positions);
-  std::span<const std::uint8_t> shared() const { return shared_; }
+  std::span<const Shared> shared() const { return shared_; }
 
  private:
   struct Item {
     std::uint64_t key;
     std::uint32_t position;
   };
-  void refine(std::span<std::uint32_t> positions, std::size_t begin, std::size_t end, std::size_t element);
+  // Tokens [begin, end) of a bucket that share all elements before `element`; the `checked` most recent words of their
+  // histories are known not to be `<s>`.
+  struct Group {
+    std::size_t begin, end, element, checked;
+  };
+  void refine(std::span<std::uint32_t> positions, Group group);
   bool fill(std::span<const std::uint32_t> positions, std::size_t begin, std::size_t end, std::size_t element,
             std::size_t n);
 
@@ -87,7 +99,11 @@ class BucketSorter {
   unsigned bits_;           // of an element
   std::size_t per_key_;     // elements in 64 bits
   Pages<Item> items_, spare_;
-  std::vector<std::uint8_t> shared_;
+  std::vector<Shared> shared_;
+  std::vector<Group> groups_;  // to be refined: a stack, since histories may be long
 };
+
+extern template class BucketSorter<std::uint8_t>;
+extern template class BucketSorter<std::uint32_t>;
 
 }  // namespace loglinear

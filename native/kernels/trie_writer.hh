@@ -30,28 +30,48 @@ struct TrieLevel {
   Column entry_count;
 };
 
-template <class Column>
-class TrieWriter {
+// What is open, one context per level, and the columns of the levels.
+template <class Column, class Level = TrieLevel<Column>>
+class LevelWriter {
  public:
-  // levels[k - 1] receives the contexts of length k, up to order - 1 >= 1.
-  TrieWriter(std::span<TrieLevel<Column>> levels, std::size_t n_words, std::vector<std::uint32_t>& slots)
+  LevelWriter(std::span<Level> levels, std::size_t n_words, std::vector<std::uint32_t>& slots)
       : levels_(levels), n_words_(n_words), open_(levels.size() + 1), slots_(slots) {}
 
-  // `shared`: the length of the history in common with the n-gram before. history(k) is its k-th word, 1 the most
-  // recent; not called past `<s>`.
-  template <class History>
-  void add(std::size_t shared, History history, std::uint32_t word, std::uint32_t count) {
-    if (shared < depth_ || depth_ == 0) {
-      close(shared);
-      open(history);
-    }
-    TrieLevel<Column>& level = levels_[depth_ - 1];
+  // Levels that were moved, or have become more.
+  void set_levels(std::span<Level> levels) {
+    levels_ = levels;
+    open_.resize(levels.size() + 1);
+  }
+
+  std::size_t depth() const { return depth_; }  // contexts that are open
+
+  // A context below the last that is open; there must be a level for it.
+  void open(std::uint32_t word) {
+    Level& level = levels_[depth_++];
+    const bool deepest = depth_ == levels_.size();
+    const std::size_t child = deepest ? 0 : levels_[depth_].context_word.size();
+    open_[depth_] = {deepest ? 0 : levels_[depth_].entry_word.size(), child, 0};
+    level.context_word.push_back(word);
+    level.context_child.push_back(static_cast<std::uint32_t>(child));
+    level.context_entry.push_back(static_cast<std::uint32_t>(level.entry_word.size()));
+  }
+
+  // An entry of the context opened last, which must have no children; words ascend.
+  void entry(std::uint32_t word, std::uint32_t count) {
+    Level& level = levels_[depth_ - 1];
     level.entry_word.push_back(word);
     level.entry_count.push_back(count);
     open_[depth_].count += count;
   }
 
-  void finish() { close(0); }
+  // Closes all but the first `n`; that opened last must have got its entries.
+  void close(std::size_t n) {
+    for (bool leaf = true; depth_ > n; --depth_, leaf = false) {
+      if (!leaf) merge();
+      levels_[depth_ - 1].context_count.push_back(open_[depth_].count);
+      open_[depth_ - 1].count += open_[depth_].count;
+    }
+  }
 
  private:
   struct Open {
@@ -61,33 +81,9 @@ class TrieWriter {
   };
   static constexpr std::size_t kDense = 8;  // a table of all words is cheaper than sorting V / 8 words
 
-  template <class History>
-  void open(History history) {
-    for (bool over = false; depth_ < levels_.size() && !over;) {
-      const std::uint32_t word = history(depth_ + 1);
-      TrieLevel<Column>& level = levels_[depth_++];
-      const bool deepest = depth_ == levels_.size();
-      const std::size_t child = deepest ? 0 : levels_[depth_].context_word.size();
-      open_[depth_] = {deepest ? 0 : levels_[depth_].entry_word.size(), child, 0};
-      level.context_word.push_back(word);
-      level.context_child.push_back(static_cast<std::uint32_t>(child));
-      level.context_entry.push_back(static_cast<std::uint32_t>(level.entry_word.size()));
-      over = word == n_words_;
-    }
-  }
-
-  // Closes contexts longer than `length`.
-  void close(std::size_t length) {
-    for (bool leaf = true; depth_ > length; --depth_, leaf = false) {
-      if (!leaf) merge();
-      levels_[depth_ - 1].context_count.push_back(open_[depth_].count);
-      open_[depth_ - 1].count += open_[depth_].count;
-    }
-  }
-
   // The entries of the children of the longest open context become its own.
   void merge() {
-    TrieLevel<Column>&children = levels_[depth_], &own = levels_[depth_ - 1];
+    Level &children = levels_[depth_], &own = levels_[depth_ - 1];
     const std::size_t begin = open_[depth_].first_entry, end = children.entry_word.size();
     if (children.context_word.size() == open_[depth_].first_child + 1)
       copy(children, own, begin, end);
@@ -97,7 +93,7 @@ class TrieWriter {
       merge_by_sorting(children, own, begin, end);
   }
 
-  void copy(TrieLevel<Column>& children, TrieLevel<Column>& own, std::size_t begin, std::size_t end) {
+  void copy(Level& children, Level& own, std::size_t begin, std::size_t end) {
     auto next = static_cast<std::uint32_t>(own.entry_word.size());
     children.entry_word.blocks(begin, end, [&](std::span<const std::uint32_t> words) {
       for (const std::uint32_t word : words) {
@@ -110,7 +106,7 @@ class TrieWriter {
     });
   }
 
-  void merge_by_sorting(TrieLevel<Column>& children, TrieLevel<Column>& own, std::size_t begin, std::size_t end) {
+  void merge_by_sorting(Level& children, Level& own, std::size_t begin, std::size_t end) {
     const std::size_t n = end - begin;
     keys_.resize(n);
     counts_.resize(n);
@@ -139,7 +135,7 @@ class TrieWriter {
     for (const std::uint32_t parent : parents_) children.entry_parent.push_back(parent);
   }
 
-  void merge_by_table(TrieLevel<Column>& children, TrieLevel<Column>& own, std::size_t begin, std::size_t end) {
+  void merge_by_table(Level& children, Level& own, std::size_t begin, std::size_t end) {
     if (slots_.size() != n_words_) slots_.assign(n_words_, 0);
     std::size_t i = 0;
     counts_.resize(kBlock);
@@ -172,13 +168,43 @@ class TrieWriter {
   unsigned word_bits() const { return static_cast<unsigned>(std::bit_width(n_words_)); }
 
   static constexpr std::size_t kBlock = 1 << 14;
-  std::span<TrieLevel<Column>> levels_;
+  std::span<Level> levels_;
   std::size_t n_words_;
-  std::size_t depth_ = 0;  // length of the longest open context
+  std::size_t depth_ = 0;
   std::vector<Open> open_;
   std::vector<std::uint32_t>& slots_;  // [V] zeros, or empty until first needed
   std::vector<std::uint64_t> keys_, spare_;
   std::vector<std::uint32_t> counts_, parents_;
+};
+
+// Levels are lengths.
+template <class Column>
+class TrieWriter {
+ public:
+  // levels[k - 1] receives the contexts of length k, up to order - 1 >= 1.
+  TrieWriter(std::span<TrieLevel<Column>> levels, std::size_t n_words, std::vector<std::uint32_t>& slots)
+      : longest_(levels.size()), n_words_(n_words), writer_(levels, n_words, slots) {}
+
+  // `shared`: the length of the history in common with the n-gram before. history(k) is its k-th word, 1 the most
+  // recent; not called past `<s>`.
+  template <class History>
+  void add(std::size_t shared, History history, std::uint32_t word, std::uint32_t count) {
+    if (shared < writer_.depth() || writer_.depth() == 0) {
+      writer_.close(shared);
+      for (bool over = false; writer_.depth() < longest_ && !over;) {
+        const std::uint32_t older = history(writer_.depth() + 1);
+        writer_.open(older);
+        over = older == n_words_;
+      }
+    }
+    writer_.entry(word, count);
+  }
+
+  void finish() { writer_.close(0); }
+
+ private:
+  std::size_t longest_, n_words_;
+  LevelWriter<Column> writer_;
 };
 
 }  // namespace loglinear

@@ -37,7 +37,7 @@ struct Model {
 Model smoothed(const Bigrams& b, bool interpolate, int n_threads = 2) {
   ThreadPool pool(n_threads);
   std::vector<std::uint32_t> adjusted(3);
-  adjusted_counts(pool, b.view(), adjusted);
+  adjusted_counts(pool, b.view(), false, adjusted);
   Model m;
   const std::vector<OrderSmoothing> orders(2, {{0.5, 0.75, 1.0}, 0.0, 0.0, 0});
   smooth(pool, b.view(), adjusted, orders, interpolate, m.p, m.backoff);
@@ -62,12 +62,12 @@ TEST(adjusted_counts_count_words_before) {
   ThreadPool pool(2);
   check_for_smoothing(pool, b.view());
   std::vector<std::uint32_t> adjusted(3);
-  adjusted_counts(pool, b.view(), adjusted);
+  adjusted_counts(pool, b.view(), false, adjusted);
   CHECK((adjusted == std::vector<std::uint32_t>{2, 2, 2}));
   const auto counts = counts_of_counts(pool, b.view(), adjusted);
   CHECK((counts[0] == std::array<std::uint64_t, 4>{0, 3, 0, 0}));
   CHECK((counts[1] == std::array<std::uint64_t, 4>{4, 2, 0, 0}));
-  CHECK_THROWS(adjusted_counts(pool, b.view(), std::span(adjusted).first(2)), InvalidInput);
+  CHECK_THROWS(adjusted_counts(pool, b.view(), false, std::span(adjusted).first(2)), InvalidInput);
 }
 
 TEST(smoothed_bigrams_sum_to_one) {

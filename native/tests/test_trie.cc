@@ -175,7 +175,7 @@ TEST(trie_refuses) {
   CHECK_THROWS(build_trie(pool, text, 2), InvalidInput);
   text.words[2] = 0;
   CHECK_THROWS(build_trie(pool, text, 0), InvalidInput);
-  CHECK_THROWS(build_trie(pool, text, 65), InvalidInput);
+  CHECK_THROWS(build_trie(pool, text, kMaxOrder + 1), InvalidInput);
   text.sentence_ptr = {0, 4};
   CHECK_THROWS(build_trie(pool, text, 2), InvalidInput);
   text.sentence_ptr = {};

@@ -275,7 +275,7 @@ class TreeLinf:
 
     def prox_pivot(self, pool: ThreadPool, z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], seed: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
-    def pivot_counts(self, z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], merged: bool) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+    def pivot_counts(self, pool: ThreadPool, z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], merged: bool) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
 
 def parse_svmlight(pool: ThreadPool, text: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], base: str, n_features: int, chunk_size: int = 1048576) -> tuple:
     """
@@ -573,7 +573,7 @@ class SmoothingTrie:
 
     def __init__(self, pool: ThreadPool, order: int, n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_parent: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None: ...
 
-def adjusted_counts(pool: ThreadPool, trie: SmoothingTrie, out: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None:
+def adjusted_counts(pool: ThreadPool, trie: SmoothingTrie, collapsed: bool, out: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None:
     """
     out[e] = how many different words came before the n-gram e, for orders below the highest.
     """
@@ -628,6 +628,52 @@ class NgramMaxent:
     def recount(self, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')], entry_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None:
         """The counts of another text on this trie."""
 
+class OnlineTree:
+    """
+    Stochastic and online training of n-gram models with structured penalties.
+    """
+
+    def __init__(self, n_words: int, order: int, penalty: str, collapse: bool, nonnegative: bool, strengths: Sequence[float], ridges: Sequence[float], depth_growth: float, ridge_growth: float, unigram_ridge: float, gain: float, mu: float, lipschitz: float, eager: bool = False) -> None: ...
+
+    @property
+    def n_tokens(self) -> int: ...
+
+    @property
+    def n_sentences(self) -> int: ...
+
+    @property
+    def n_steps(self) -> int: ...
+
+    @property
+    def n_entries(self) -> int: ...
+
+    @property
+    def n_contexts(self) -> int: ...
+
+    @property
+    def n_bytes(self) -> int: ...
+
+    def text(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]:
+        """The sentences taken in, <s> before each."""
+
+    def extend(self, pool: ThreadPool, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> None:
+        """Takes sentences in without learning from them."""
+
+    def learn(self, pool: ThreadPool, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], tokens: float = 0.0) -> float:
+        """One step on new sentences; returns their loss before it."""
+
+    def step(self, pool: ThreadPool, sentences: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], tokens: float = 0.0) -> float:
+        """One step on sentences taken in before; returns their loss before it."""
+
+    def gradient(self, pool: ThreadPool, sentences: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float: ...
+
+    def values(self, pool: ThreadPool, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def set_values(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+    def layout(self) -> tuple:
+        """The arrays of a suffix tree, and where the values of its entries are."""
+
 def build_trie(pool: ThreadPool, n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], order: int) -> tuple:
     """
     (context_start, entry_start, context_word, context_child, context_entry, context_count, entry_word, entry_parent, entry_count)
@@ -656,6 +702,33 @@ class TrieRuns:
 
     @property
     def n_tokens(self) -> int: ...
+
+def longest_ngram(n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> int:
+    """Words of the longest n-gram, <s> and </s> counted."""
+
+def build_suffix_tree(pool: ThreadPool, n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], order: int) -> tuple:
+    """(the arrays of the trie of classes, context_length, context_end, text)"""
+
+def unpack_suffix_tree(n_words: int, n_children: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], n_entries: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], edge_length: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], edges: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> tuple:
+    """
+    What build_suffix_tree gives, from what pack gives; every number is checked.
+    """
+
+class SuffixTree:
+    """The arrays of a suffix tree, checked."""
+
+    def __init__(self, n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], arrays: Sequence[Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]], context_length: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_end: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], text: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], order: int) -> None: ...
+
+    def score(self, pool: ThreadPool, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_p: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_r: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], log_probability: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], length: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None:
+        """
+        Log-probabilities of the tokens of a text, and the lengths of the longest n-grams that they end.
+        """
+
+    def expand(self, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> tuple:
+        """(the arrays of the trie of n-grams, their weights)"""
+
+    def pack(self, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> tuple:
+        """(n_children, n_entries, edge_length, edges, entry_word, weights)"""
 
 def tokenise_corpus(pool: ThreadPool, texts: Sequence[Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]], unit: str, keep_empty: bool, skip_boundaries: bool, chunk_size: int = 0) -> tuple:
     """

@@ -28,7 +28,17 @@ from loglinear.structure import FloatArray
 
 BLOCK = 1 << 22  # bytes of text scored at a time
 _MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
-_OF_MAXENT = ("penalty", "strength", "strength_classes", "l1_ratio", "nonnegative", "min_count", "base")
+_OF_MAXENT = (
+    "penalty",
+    "strength",
+    "depth_growth",
+    "l2",
+    "strength_classes",
+    "l1_ratio",
+    "nonnegative",
+    "min_count",
+    "base",
+)
 _OF = {"prune": ("kneser-ney", "kneser-ney-single"), "k": ("add-k",)} | dict.fromkeys(_OF_MAXENT, ("maxent",))
 
 

@@ -113,10 +113,10 @@ def check_powers(objective: Objective, solver: Solver) -> None:
                 )
 
 
-class _CtrlC:
+class CtrlC:
     """The first Ctrl-C asks for a stop between steps; the second one interrupts at once."""
 
-    def __enter__(self) -> _CtrlC:
+    def __enter__(self) -> CtrlC:
         self.pressed = False
         self._old: Any = None
         if threading.current_thread() is threading.main_thread():
@@ -170,7 +170,7 @@ def minimise(
     history.record(time.perf_counter() - start, state)
     best, best_value, best_violation = state.weights, state.value, state.violation
     iteration, status = first, ""
-    with _CtrlC() as ctrl_c:
+    with CtrlC() as ctrl_c:
         while not (status := _reason(state, history, target, decrease_tolerance, iteration, max_iterations)):
             solver.step(objective, state)
             iteration += 1

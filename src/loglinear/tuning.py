@@ -346,6 +346,22 @@ class _Tuner:
         return tunable.strength_products(w, weight)[np.ix_(self.free, self.free)]
 
 
+def box_minimum(slopes: FloatArray, matrix: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """argmin  slopes . p + p B p / 2  over low <= p <= high, one coordinate after the other; B is positive definite."""
+    p = np.clip(np.zeros(low.size), low, high)
+    gradient = slopes + matrix @ p
+    for _ in range(200):
+        largest = 0.0
+        for k in range(p.size):
+            change = min(max(p[k] - gradient[k] / matrix[k, k], low[k]), high[k]) - p[k]
+            p[k] += change
+            gradient += change * matrix[k]
+            largest = max(largest, abs(change))
+        if largest < 5e-5 * float((high - low).max()):
+            break
+    return p
+
+
 class _Model:
     """The quadratic model of the validation loss around the best point: slopes and a BFGS matrix."""
 
@@ -359,20 +375,9 @@ class _Model:
         self.pairs = 0
 
     def step(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """argmin  slopes . p + p B p / 2  over the region and low <= p <= high, one coordinate after the other."""
+        """argmin  slopes . p + p B p / 2  over the region and low <= p <= high."""
         low, high = np.maximum(low, -self.radius), np.minimum(high, self.radius)
-        p = np.zeros(low.size)
-        gradient = self.slopes.copy()
-        for _ in range(200):
-            largest = 0.0
-            for k in range(p.size):
-                change = min(max(p[k] - gradient[k] / self.matrix[k, k], low[k]), high[k]) - p[k]
-                p[k] += change
-                gradient += change * self.matrix[k]
-                largest = max(largest, abs(change))
-            if largest < 1e-4 * self.radius:
-                break
-        return p
+        return box_minimum(self.slopes, self.matrix, low, high)
 
     def predicted_gain(self, step: FloatArray) -> float:
         """What the model hopes for."""

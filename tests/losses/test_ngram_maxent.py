@@ -6,6 +6,7 @@ from ngrams import reference_trie
 
 from loglinear import _core
 from loglinear.data.sentences import Sentences
+from loglinear.data.suffix_tree import build_suffix_tree
 from loglinear.losses.ngram_maxent import NgramMaxentLoss, native_maxent
 from loglinear.protocols import Curvature, Loss
 from loglinear.testing import check_loss
@@ -71,6 +72,22 @@ def test_extreme_signed_weights_stay_finite_and_right(seed, extent):
     log_p, log_r = loss.log_probabilities(w)
     assert np.all(np.isfinite(log_r))
     assert not np.any(np.isnan(log_p))
+
+
+@pytest.mark.parametrize(("scale", "unit"), [(3.0, 8192), (4.0, 8192), (4.0, 50), (12.0, 8192)])
+def test_weights_of_deep_tries_are_measured_along_paths(scale, unit):
+    """The largest weights of all levels together are beyond the range; those of a path are not, but for the last."""
+    rng = np.random.default_rng(1)
+    words = np.concatenate([np.append(np.ones(60), rng.integers(1, 6, 40)) for _ in range(6)]).astype(np.uint32)
+    trie = build_suffix_tree(Sentences(6, words, np.array([0, words.size]))).trie
+    assert trie.order > 55
+    w = rng.normal(size=trie.n_entries) * scale
+    w[rng.random(w.size) < 0.5] = 0
+    gradient = np.empty(trie.n_entries)
+    value = native_maxent(trie, unit).value_and_gradient(pool(2), w, gradient)
+    loss, expected = twin(trie, w)
+    assert value == pytest.approx(loss, rel=1e-10)
+    np.testing.assert_allclose(gradient, expected - trie.entry_count, atol=1e-6)
 
 
 def test_derivatives():

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 from loglinear import FormatError, IncompatibleError, LanguageModel, ModelFileError, load
-from loglinear.models.language_model import ESTIMATORS
+from loglinear.models.ngram_settings import ESTIMATORS
 
 DATA = os.environ.get("LOGLINEAR_DATA")
 WORDS = ["the", "a", "cat", "dog", "bird", "fox", "sees", "likes", "chases", "fears", "red", "big"]

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from loglinear import penalties
 from loglinear.errors import IncompatibleError
-from loglinear.structure import Tying
+from loglinear.structure import Tree, Tying
 from loglinear.testing import check_penalty
 
 CASES = [
@@ -32,6 +32,19 @@ CASES = [
         "n_free": 1,
     },
 ]
+_TREE = Tree([-1, 0, 0, 1, 1, -1])
+TREES = [
+    {"name": name, "strength": 0.4, "tree": _TREE, **options}
+    for name in ("tree_l2", "tree-linf")
+    for options in (
+        {},
+        {"nonnegative": True, "l2": 0.3},
+        {"depth_growth": 1.2, "weights": [1, 0.5, 0, 2, 1, 1], "scale": [1, 2, 0.5, 3, 1, 0.7], "l2": 0.2},
+    )
+] + [
+    {"name": "tree_linf", "strength": 0.4, "tree": _TREE, "multiplicity": [1, 2, 1, 3, 1, 1], "l2": 0.1},
+    {"name": "tree_linf", "strength": 0.4, "tree": _TREE, "method": "pivot", "nonnegative": True},
+]
 
 
 def constrained(penalty, j, n=6):
@@ -41,7 +54,7 @@ def constrained(penalty, j, n=6):
     return penalty.nonnegative[penalty.classes[j]] if isinstance(penalty, penalties.ByClass) else penalty.nonnegative
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", CASES + TREES, ids=str)
 def test_checks(case):
     check_penalty(penalties.make(**case), 6)
 

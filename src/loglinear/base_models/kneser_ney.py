@@ -60,19 +60,21 @@ def kneser_ney(
     discounts: Sequence[float | Sequence[float]] | None = None,
     interpolate: bool = True,
     prune: Sequence[int] | None = None,
+    collapsed: bool = False,
     n_threads: int | None = None,
 ) -> KneserNey:
     """The Kneser-Ney model of counted n-grams.
 
     ``discounts``: per order one number, or three. ``prune``: per order, n-grams with at most so many tokens are left
     out, and their counts go to the lower order before it is interpolated; discounts are those of all n-grams.
-    The trie should be whole: what was cut off it is missing from the numbers of preceding words.
+    The trie should be whole: what was cut off it is missing from the numbers of preceding words. ``collapsed``: it is
+    that of a suffix tree, with levels for orders; tokens are counted in every context that has no longer one.
     """
     threads = pool(n_threads)
     native = native_trie(trie, vocabulary, threads)
     cut = check_cut(prune, trie.order) if prune is not None else [0] * trie.order
     adjusted = np.empty(int(trie.entry_start[trie.order - 1]), dtype=np.uint32)
-    _core.adjusted_counts(threads, native, adjusted)
+    _core.adjusted_counts(threads, native, collapsed, adjusted)
     if discounts is not None:
         used = given_discounts(discounts, trie.order, interpolate)
     else:

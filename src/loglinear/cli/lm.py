@@ -47,14 +47,16 @@ def train(
         ),
     ],
     output: Output,
-    order: Annotated[int, typer.Option(help="Longest n-gram.")] = 5,
+    order: Annotated[
+        str, typer.Option(metavar="N|none", help="Longest n-gram; none: as the text has them (tree-linf).")
+    ] = "5",
     estimator: Annotated[
         str, typer.Option(metavar="maxent|kneser-ney|kneser-ney-single|witten-bell|add-k", help="How to estimate.")
     ] = "maxent",
     penalty: Annotated[
         str | None,
         typer.Option(
-            metavar="elastic_net|l1|l2|none|list", callback=choices.list_penalties, is_eager=True,
+            metavar="elastic_net|l1|l2|none|tree-l2|tree-linf|list", callback=choices.list_penalties, is_eager=True,
             help="Of maxent; list: describe all.", show_default="elastic_net",
         ),
     ] = None,
@@ -65,6 +67,13 @@ def train(
             help="Weight of the penalty of maxent: one number, one per order from the second, or chosen by --tune.",
             show_default="by order",
         ),
+    ] = None,
+    depth_growth: Annotated[
+        float | None,
+        typer.Option(metavar="A", help="Factor of the penalty per order (maxent).", show_default="by penalty"),
+    ] = None,
+    l2: Annotated[
+        float | None, typer.Option("--l2", help="Ridge beside a tree penalty.", show_default="by penalty")
     ] = None,
     l1_ratio: Annotated[
         str | None, typer.Option(metavar="R|R2,R3,...", help="Share of l1 in the elastic net.", show_default="by order")
@@ -122,8 +131,9 @@ def train(
     """Train a language model and save it. Ctrl-C stops early and saves the model trained so far."""
     console.check_writable(output)
     settings = {
-        "order": order, "estimator": estimator, "penalty": penalty,
+        "estimator": estimator, "penalty": penalty,
         "strength": strength if strength == "auto" else _numbers("strength", strength, float),
+        "depth_growth": depth_growth, "l2": l2,
         "l1_ratio": _numbers("l1-ratio", l1_ratio, float), "strength_classes": strength_classes,
         "nonnegative": False if signed else None, "min_count": _numbers("min-count", min_count, int),
         "prune": None if prune is None else tuple(_numbers("prune", prune + ",0", int)[:-1]),
@@ -137,7 +147,7 @@ def train(
     from loglinear.report.language_model import training_facts, training_summary, training_tables
 
     given = {name: value for name, value in settings.items() if value is not None}
-    model = make_language_model(given, tuned=tune is not None)
+    model = make_language_model({"order": _order(order), **given}, tuned=tune is not None)
     held_out = {} if tune is None else {"validation": _source(tune)}
     model.fit([_source(path) for path in corpus], **held_out)
     with console.naming(output):
@@ -152,6 +162,13 @@ def train(
     if model.status_ == "interrupted":
         console.note(f"interrupted: the model trained so far ({model.n_iter_} steps) is saved in {output}")
         raise typer.Exit(console.INTERRUPTED)
+
+
+def _order(text: str) -> int | None:
+    try:
+        return None if text.lower() == "none" else int(text)
+    except ValueError:
+        raise ValueError(f"--order takes a whole number or none, not {text!r}") from None
 
 
 def _source(path: str) -> Any:

@@ -36,7 +36,7 @@ from .memory import parse_memory
 from .sentences import Sentences
 
 NONE = 0xFFFFFFFF  # no word, no parent
-MAX_ORDER = 64
+MAX_ORDER = 255
 PIECE_BYTES = 48  # per token of a piece of the corpus while it is sorted
 NO_BLOCKS = "no sentences: give at least one block, which may be empty"
 

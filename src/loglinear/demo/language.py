@@ -71,7 +71,7 @@ def _fit(model: LanguageModel, prose: Prose) -> LanguageModel:
 
 def _row(name: str, model: LanguageModel, prose: Prose) -> tuple[int, str, float, int, int, float, float]:
     return (
-        model.order,
+        model.order_,
         name,
         model.perplexity(prose.test),
         sum(model.counts_),

@@ -6,7 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,23 +21,32 @@ from loglinear.base_models.kneser_ney import KneserNey, kneser_ney
 from loglinear.base_models.pruning import prune_by_entropy
 from loglinear.base_models.witten_bell import witten_bell
 from loglinear.data.corpus import read_corpus
-from loglinear.data.ngram import NgramTrie, build_trie, cut, extend_trie
-from loglinear.data.ngram_classes import SCHEMES
+from loglinear.data.ngram import MAX_ORDER, NgramTrie, build_trie, cut, extend_trie
 from loglinear.data.sentences import Sentences
+from loglinear.data.suffix_tree import SuffixTree, build_suffix_tree
 from loglinear.errors import InterruptedWarning
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.formats.running_text import join_units, split_units
 from loglinear.metrics.perplexity import TextScore, perplexity
-from loglinear.models import language_model_file
-from loglinear.models.ngram_training import MaxentFit, NgramPenalty, train_maxent
+from loglinear.models import language_model_file, ngram_settings, ngram_stream
+from loglinear.models.ngram_settings import L1_RATIO
+from loglinear.models.ngram_training import MaxentFit, train_maxent
 from loglinear.models.queries import NgramQueries
+from loglinear.models.tree_training import TreePenalty, ngrams_by_order, train_tree, weights_over
 from loglinear.structure import FloatArray
-from loglinear.training import Settings
 
-ESTIMATORS = ("maxent", "kneser-ney", "kneser-ney-single", "witten-bell", "add-k")
-# Of orders 2, 3, 4, and 5 and above: good on newswire and on balanced English.
-STRENGTH = (0.35, 0.6, 0.75, 0.8)
-L1_RATIO = (0.55, 0.6, 0.65, 0.75)
+# What a fit leaves only under some settings.
+_LEARNT = (
+    "strength_",
+    "depth_growth_",
+    "l2_",
+    "n_parameters_",
+    "strengths_",
+    "tuning_",
+    "tuning_status_",
+    "discounts_",
+    "collapsed_",
+)
 
 
 class LanguageModel(BaseEstimator):
@@ -49,12 +58,16 @@ class LanguageModel(BaseEstimator):
 
     Parameters
     ----------
-    order : longest n-gram
+    order : longest n-gram; None: as long as the text has them (penalty="tree-linf")
     estimator : "maxent", "kneser-ney", "kneser-ney-single", "witten-bell" or "add-k"
-    penalty : "elastic_net", "l1", "l2" or "none" (maxent)
+    penalty : "elastic_net", "l1", "l2", "none", or norms of an n-gram with all that extend it: "tree-l2", "tree-linf"
+        (maxent)
     strength : one number for all n-grams above unigrams, one per order from the second (the last holds for the orders
-        above), or "auto": chosen on the ``validation`` text of ``fit`` by the gradient of its loss with respect to
-        every strength, l1 and l2 apart
+        above; not of trees), or "auto": chosen on the ``validation`` text of ``fit`` by the gradient of its loss with
+        respect to every strength, l1 and l2 apart; None: what is good for the penalty
+    depth_growth : the penalty is multiplied by this once more with every order above the second; None: 1, or what is
+        good for the tree penalty, and tuned with its strength
+    l2 : strength of a ridge beside a tree penalty; None: what is good, and tuned with its strength
     strength_classes : which n-grams share a strength under "auto": those of one "order", or "fine" classes by order,
         count, count of the shorter n-gram and frequency of the word
     l1_ratio : share of l1 in the elastic net; one number or one per order
@@ -83,11 +96,13 @@ class LanguageModel(BaseEstimator):
 
     def __init__(
         self,
-        order: int = 5,
+        order: int | None = 5,
         estimator: str = "maxent",
         *,
         penalty: str = "elastic_net",
-        strength: float | Sequence[float] | str = STRENGTH,
+        strength: float | Sequence[float] | str | None = None,
+        depth_growth: float | None = None,
+        l2: float | None = None,
         strength_classes: str = "order",
         l1_ratio: float | Sequence[float] = L1_RATIO,
         unigram_strength: float = 0.01,
@@ -119,6 +134,8 @@ class LanguageModel(BaseEstimator):
         self.estimator = estimator
         self.penalty = penalty
         self.strength = strength
+        self.depth_growth = depth_growth
+        self.l2 = l2
         self.strength_classes = strength_classes
         self.l1_ratio = l1_ratio
         self.unigram_strength = unigram_strength
@@ -162,33 +179,36 @@ class LanguageModel(BaseEstimator):
 
     def _fit(self, X: Any, validation: Any) -> LanguageModel:
         began = time.perf_counter()
-        self._check()
+        ngram_settings.check(self)
         base = self._base_queries()
         before = self.queries_.to_backoff() if self.warm_start and hasattr(self, "queries_") else None
+        self.__dict__.pop("online_", None)  # what partial_fit went on from
         sentences, self.vocabulary_ = self._read_training(X, before, base)
         held_out = self._read(validation) if self.strength == "auto" and validation is not None else None
         if self.strength == "auto" and held_out is None:
             raise ValueError("strength='auto' chooses the strengths on held-out text: give fit(text, validation=...)")
         if held_out is not None:
             self.n_validation_tokens_ = held_out.n_tokens + held_out.n_sentences
+        for name in _LEARNT:  # by an earlier fit, with other settings
+            self.__dict__.pop(name, None)
         stages = {"reading": time.perf_counter() - began}
-        trie = build_trie(sentences, self.order, memory=self.memory, n_threads=self.n_threads)
+        ngrams = self._count(sentences)
         self.n_tokens_ = sentences.n_tokens + sentences.n_sentences
-        self.counts_ = np.diff(trie.entry_start).tolist()
         del sentences
         stages["counting"] = time.perf_counter() - began - sum(stages.values())
         if self.estimator == "maxent":
-            fit = self._maxent(trie, held_out, base, before)
-            model, self.n_weights_, self.strengths_ = fit.backoff, fit.n_weights, fit.strengths
+            fit = self._maxent(ngrams, held_out, base, before)
+            model = fit.backoff
             self._record(fit)
         else:
-            model = self._counted(trie)
+            model = self._counted(cast(NgramTrie, ngrams))
             self.status_, self.converged_, self.n_iter_ = "counted", True, 1
             self.n_weights_ = model.n_entries
             if isinstance(model, KneserNey):
                 self.discounts_ = [str(d) for d in model.discounts]
-        del trie
+        del ngrams
         if self.prune_entropy is not None:
+            self.__dict__.pop("collapsed_", None)  # what is saved is the pruned model, n-gram by n-gram
             model = prune_by_entropy(model, self.prune_entropy, n_threads=self.n_threads)
         stages["estimating"] = time.perf_counter() - began - sum(stages.values())
         self._take(model)
@@ -198,38 +218,36 @@ class LanguageModel(BaseEstimator):
         self._warn()
         return self
 
-    def _check(self) -> None:
-        if self.estimator not in ESTIMATORS:
-            raise ValueError(f"unknown estimator {self.estimator!r}; known: {', '.join(ESTIMATORS)}")
-        if self.strength_classes not in SCHEMES:
-            raise ValueError(f"strength_classes must be one of {', '.join(SCHEMES)}, not {self.strength_classes!r}")
-        if isinstance(self.strength, str) and self.strength != "auto":
-            raise ValueError(f"strength must be numbers, one or one per order, or 'auto', not {self.strength!r}")
-        if self.estimator != "maxent" and (self.base is not None or self.strength == "auto"):
-            raise ValueError(f"base and strength='auto' are of estimator='maxent', not of {self.estimator!r}")
+    def partial_fit(self, X: Any, y: Any = None) -> LanguageModel:
+        """Learn from more text in one pass, batch by batch (maxent): its n-grams join the tree as they come.
 
-    def _penalty(self) -> NgramPenalty:
-        strength: Any = STRENGTH if self.strength == "auto" else self.strength
-        return NgramPenalty(
-            self.penalty,
-            tuple(np.atleast_1d(np.asarray(strength, dtype=np.float64)).tolist()),
-            tuple(np.atleast_1d(np.asarray(self.l1_ratio, dtype=np.float64)).tolist()),
-            self.unigram_strength,
-            self.nonnegative,
-        )
+        The first call makes the vocabulary, from ``vocabulary`` or its own text; later words are ``<unk>``. Settings
+        are those of ``fit``; ``solver_options`` may hold batch_tokens (400), gain (how fast steps shrink) and mu.
+        Saved or pickled, the model answers as before but does not go on learning.
+        """
+        ngram_stream.check(self)
+        if "online_" in self.__dict__:
+            sentences = self._read(X)
+        else:
+            sentences, vocabulary = self._read_training(X, None, None)
+            self.online_ = ngram_stream.start(self, vocabulary.n_words)
+            self.vocabulary_ = vocabulary
+        ngram_stream.learn(self, sentences)
+        return self
 
-    def _settings(self) -> Settings:
-        return Settings(
-            penalty=self.penalty,
-            solver=self.solver,
-            solver_options=dict(self.solver_options or {}),
-            tolerance=self.tolerance,
-            decrease_tolerance=self.decrease_tolerance,
-            max_iterations=self.max_iterations,
-            n_threads=self.n_threads,
-            random_state=self.random_state,
-            verbose=self.verbose,
-        )
+    def __getattr__(self, name: str) -> Any:
+        """What ``partial_fit`` made stale is made anew when it is asked for."""
+        if name in ngram_stream.MADE_ANEW and "online_" in self.__dict__:
+            ngram_stream.refresh(self)
+            return self.__dict__[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __getstate__(self) -> Any:
+        """Without what only training needs."""
+        if "online_" in self.__dict__:
+            hasattr(self, "queries_")  # up to date
+        state = super().__getstate__()
+        return {k: v for k, v in state.items() if k != "online_"} if isinstance(state, dict) else state
 
     def _read_training(
         self, X: Any, before: BackoffModel | None, base: NgramQueries | None
@@ -260,12 +278,37 @@ class LanguageModel(BaseEstimator):
         sentences, _ = read_corpus(X, vocabulary=self.vocabulary_, **options)
         return sentences
 
+    def _count(self, sentences: Sentences) -> NgramTrie | SuffixTree:
+        """The n-grams of the text, collapsed where the penalty lets them."""
+        longest = int(np.diff(sentences.sentence_ptr).max(initial=0)) + 2
+        if ngram_settings.is_tree(self) and self.order is not None and self.order > longest:
+            raise ValueError(
+                f"order {self.order}: the longest n-gram of the text, <s> and </s> included, has {longest} words; "
+                f"use at most {longest}, or with penalty='tree-linf' order=None"
+            )
+        if ngram_settings.collapses(self):
+            order = min(longest, MAX_ORDER) if self.order is None else self.order
+            tree = build_suffix_tree(sentences, order, n_threads=self.n_threads)
+            self.counts_ = ngrams_by_order(tree)
+            return tree
+        order = cast(int, self.order)  # checked: without an order only what collapses is trained
+        trie = build_trie(sentences, order, memory=self.memory, n_threads=self.n_threads)
+        self.counts_ = np.diff(trie.entry_start).tolist()
+        return trie
+
     def _maxent(
-        self, trie: NgramTrie, held_out: Sentences | None, base: NgramQueries | None, before: BackoffModel | None
+        self,
+        ngrams: NgramTrie | SuffixTree,
+        held_out: Sentences | None,
+        base: NgramQueries | None,
+        before: BackoffModel | None,
     ) -> MaxentFit:
-        limits = np.atleast_1d(np.asarray(self.min_count)).tolist()
-        if max(limits) > 1:
-            trie = cut(trie, [1, *limits] if len(limits) < trie.order else limits)
+        penalty, settings = ngram_settings.penalty_of(self), ngram_settings.settings_of(self)
+        if isinstance(penalty, TreePenalty):
+            weights = weights_over(self._cut(ngrams), self.vocabulary_, self.n_threads)
+            tuned = ngram_settings.tuned_names(self)
+            return train_tree(weights, penalty, settings, validation=held_out, tuned=tuned)
+        trie = cast(NgramTrie, self._cut(ngrams))
         offset: FloatArray | None = None
         start: FloatArray | None = None
         if base is not None:
@@ -277,13 +320,20 @@ class LanguageModel(BaseEstimator):
         return train_maxent(
             trie,
             self.vocabulary_,
-            self._penalty(),
-            self._settings(),
+            penalty,
+            settings,
             scheme=self.strength_classes,
             validation=held_out,
             start=start,
             offset=offset,
         )
+
+    def _cut(self, ngrams: NgramTrie | SuffixTree) -> NgramTrie | SuffixTree:
+        """Without n-grams that are too rare."""
+        limits = np.atleast_1d(np.asarray(self.min_count)).tolist()
+        if isinstance(ngrams, SuffixTree) or max(limits) <= 1:
+            return ngrams
+        return cut(ngrams, [1, *limits] if len(limits) < ngrams.order else limits)
 
     def _counted(self, trie: NgramTrie) -> BackoffModel:
         threads, words = self.n_threads, self.vocabulary_
@@ -304,6 +354,11 @@ class LanguageModel(BaseEstimator):
     def _record(self, fit: MaxentFit) -> None:
         """What training learnt of itself."""
         result = fit.solution.result
+        self.n_weights_, self.n_parameters_, self.strengths_ = fit.n_weights, fit.n_parameters, fit.strengths
+        if isinstance(fit.penalty, TreePenalty):
+            self.strength_, self.depth_growth_, self.l2_ = fit.penalty.values
+        if fit.packed is not None:
+            self.collapsed_ = fit.packed
         self.solver_, self.solver_reason_, self.history_ = fit.solution.solver, fit.solution.reason, result.history
         if fit.tuned is not None:
             self.tuning_status_ = fit.tuned.status
@@ -335,7 +390,7 @@ class LanguageModel(BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        if self.estimator == "maxent" and self.n_weights_ == self.n_ngrams_[0] and self.order > 1:
+        if self.estimator == "maxent" and self.n_weights_ == self.n_ngrams_[0] and self.order != 1:
             warnings.warn(
                 "the penalty zeroed every weight above unigrams: the strength is too high for this text",
                 ConvergenceWarning,

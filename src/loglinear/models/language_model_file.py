@@ -1,4 +1,8 @@
-"""LanguageModel to and from an archive: the query structure, memory-mapped when it is read."""
+"""LanguageModel to and from an archive: the query structure, memory-mapped when it is read.
+
+A model trained on the collapsed tree is kept as that: paths of equal weights, which are unpacked into the query
+structure when it is read.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +18,32 @@ from loglinear.formats.text import read_head
 from loglinear.models import archive as files
 from loglinear.models.archive import Archive, as_json, check_n_threads, require, restore_summary, training_summary
 from loglinear.models.queries import NgramQueries
+from loglinear.models.tree_training import model_of_packed
 
 KIND = "language-model"
-_MORE = ("n_weights", "n_ngrams", "n_tokens", "counts", "strengths", "discounts", "stage_seconds")
+_MORE = (
+    "n_weights",
+    "n_parameters",
+    "n_ngrams",
+    "n_tokens",
+    "counts",
+    "strengths",
+    "depth_growth",
+    "l2",
+    "discounts",
+    "stage_seconds",
+)
 
 
 def save(model: Any, path: Any) -> None:
     """Write the model."""
     words = model.vocabulary_.words
     parameters = as_json({k: v for k, v in model.get_params(deep=False).items() if k not in ("base", "vocabulary")})
-    arrays = {f"queries.{name}": array for name, array in model.queries_.arrays().items()}
+    collapsed = getattr(model, "collapsed_", None)
+    if collapsed is not None:
+        arrays = {f"tree.{name}": array for name, array in collapsed.items()}
+    else:
+        arrays = {f"queries.{name}": array for name, array in model.queries_.arrays().items()}
     arrays["words"], arrays["word_offsets"] = np.asarray(words.blob), np.asarray(words.offsets)
     summary = training_summary(model, *_MORE)
     files.save(path, Archive(KIND, {"parameters": parameters}, summary, arrays))
@@ -42,10 +62,15 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         raise ModelFileError(f"{source}: the model's settings are damaged ({error})") from None
     blob = require(source, archive, "words", "|u1", 1)
     offsets = require(source, archive, "word_offsets", "<i8", 1)
-    arrays = {n.removeprefix("queries."): a for n, a in archive.arrays.items() if n.startswith("queries.")}
     try:
         vocabulary = WordVocabulary(Vocabulary.from_arrays(blob, offsets))
-        model.queries_ = NgramQueries.from_arrays(vocabulary, arrays, n_threads=model.n_threads)
+        collapsed = _part(archive, "tree.")
+        if collapsed:
+            backoff = model_of_packed(collapsed, vocabulary, n_threads=model.n_threads)
+            model.queries_, model.collapsed_ = NgramQueries.from_backoff(backoff, n_threads=model.n_threads), collapsed
+        else:
+            arrays = _part(archive, "queries.")
+            model.queries_ = NgramQueries.from_arrays(vocabulary, arrays, n_threads=model.n_threads)
     except ModelFileError as error:
         raise ModelFileError(f"{source}: {error}") from None
     except (KeyError, TypeError, ValueError) as error:
@@ -56,6 +81,10 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         if name in archive.summary:
             setattr(model, name + "_", archive.summary[name])
     return model
+
+
+def _part(archive: Archive, prefix: str) -> dict[str, np.ndarray]:
+    return {name.removeprefix(prefix): a for name, a in archive.arrays.items() if name.startswith(prefix)}
 
 
 def load_any(cls: Any, path: str | os.PathLike[str]) -> Any:

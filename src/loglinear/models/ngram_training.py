@@ -7,11 +7,13 @@ nonnegative weights are chosen from, and a few steps from the optimum.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from loglinear.base_models.backoff import BackoffModel
 from loglinear.base_models.interpolation import loglinear_weights
@@ -30,6 +32,18 @@ from loglinear.training import Settings, Solution, train
 from loglinear.tuning import Tuned, tune_strengths
 
 PENALTIES = ("elastic_net", "l1", "l2", "none")
+MOST_GROWTH = 200 * math.log(10)  # of the depth weights, as a logarithm; squares of strengths are still numbers
+
+
+def check_growth(growth: float, depth: int = 0) -> None:
+    """Refuse a factor per order that is none, or that leaves the range of numbers ``depth`` orders above the second."""
+    if not (math.isfinite(growth) and growth > 0):
+        raise ValueError(f"depth_growth must be a positive, finite number, not {growth!r}")
+    if abs(math.log(growth)) * depth > MOST_GROWTH:
+        raise ValueError(
+            f"depth_growth {growth:g} becomes {'too large' if growth > 1 else 'too small'} at n-grams of "
+            f"{depth + 2} words: {growth:g}^{depth}; take one nearer to 1, or a lower order"
+        )
 
 
 @dataclass(frozen=True)
@@ -41,6 +55,7 @@ class NgramPenalty:
     l1_ratio: Sequence[float] = (0.8,)
     unigram_strength: float = 0.01  # a ridge: unigrams are signed, and unseen words need a bound
     nonnegative: bool = True
+    depth_growth: float = 1.0  # multiplies the strength once more with every order above the second
 
     def __post_init__(self) -> None:
         if self.penalty not in PENALTIES:
@@ -51,6 +66,7 @@ class NgramPenalty:
                 raise ValueError(f"{name} must be one nonnegative number, or one per order from the second")
         if max(self.l1_ratio) > 1:
             raise ValueError(f"l1_ratio must lie between 0 and 1, not {self.l1_ratio!r}")
+        check_growth(self.depth_growth)
 
     def of_order(self, n: int) -> tuple[float, float]:
         """(l1, l2) of the n-grams of an order."""
@@ -58,12 +74,12 @@ class NgramPenalty:
             return 0.0, self.unigram_strength
         strength = self.strength[min(n - 2, len(self.strength) - 1)]
         ratio = {"l1": 1.0, "l2": 0.0}.get(self.penalty, self.l1_ratio[min(n - 2, len(self.l1_ratio) - 1)])
-        if self.penalty == "none":
-            strength = 0.0
+        strength *= 0.0 if self.penalty == "none" else self.depth_growth ** (n - 2)
         return strength * ratio, strength * (1 - ratio)
 
     def on(self, classes: NgramClasses, n_threads: int | None = None) -> ByClass:
         """The penalty of the weights of a trie."""
+        check_growth(self.depth_growth, max(classes.orders) - 2)
         strengths = np.array([self.of_order(n) for n in classes.orders])
         signs = np.array([self.nonnegative and n > 1 for n in classes.orders])
         return ByClass(classes.numbers, strengths[:, 0], strengths[:, 1], signs, n_threads=n_threads)
@@ -78,6 +94,9 @@ class MaxentFit:
     solution: Solution
     tuned: Tuned | None
     strengths: list[dict[str, Any]]  # of each class of n-grams
+    n_parameters: int = 0  # constant-value non-branching paths that are not zero
+    penalty: Any = None  # of a tree: with the strength, depth growth and l2 that were chosen
+    packed: dict[str, NDArray[Any]] | None = None  # the collapsed tree, where it was trained on
 
 
 def with_unknown(trie: NgramTrie, vocabulary: WordVocabulary, counted: BackoffModel) -> NgramTrie:
@@ -115,6 +134,19 @@ def backoff_of(loss: NgramMaxentLoss, vocabulary: WordVocabulary, w: FloatArray)
         entry_word=trie.entry_word,
         log_probability=log_p,
     )
+
+
+def n_paths(trie: NgramTrie, w: FloatArray) -> int:
+    """Weights that are not zero, those on a constant-value non-branching path counted once (Nelakanti et al. 2013).
+
+    An n-gram goes on with the path of its parent where it is the only one to extend it and the weights are equal, to a
+    millionth: solvers find equal ones by sums in another order. Unigrams are paths by themselves.
+    """
+    parent = trie.entry_parent[trie.n_words :]
+    only = np.bincount(parent, minlength=trie.n_entries)[parent] == 1
+    own, above = w[trie.n_words :], w[parent]
+    same = only & (parent >= trie.n_words) & (own != 0) & (np.abs(own - above) <= 1e-6 * np.abs(above))
+    return int(np.count_nonzero(w)) - int(np.count_nonzero(same))
 
 
 def train_maxent(
@@ -181,4 +213,5 @@ def train_maxent(
         for name, n, a, b in zip(classes.names, classes.orders, by_class.l1, by_class.l2)
     ]
     small = without_entries(model, keep.view(np.uint8), n_threads=settings.n_threads)
-    return MaxentFit(small, int(np.count_nonzero(keep)), solution, tuned, strengths)
+    n_parameters = n_paths(trie, total)
+    return MaxentFit(small, int(np.count_nonzero(keep)), solution, tuned, strengths, n_parameters)

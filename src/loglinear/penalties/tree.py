@@ -38,7 +38,7 @@ def per_node(tree: Tree, name: str, given: Any, *, positive: bool) -> FloatArray
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
         least = "positive" if positive else "not negative"
-        raise ValueError(f"{name} must be finite and {least}; that of node {at} is {array[at]!r}")
+        raise ValueError(f"{name} must be finite and {least}; that of node {at} is {float(array[at])!r}")
     return array
 
 

@@ -77,5 +77,5 @@ class TreeLinf(TreePenalty):
         values that sank together before are one.
         """
         self._check(z)
-        counts: NDArray[np.int64] = self._native.pivot_counts(z, step_vector(step), merged)
+        counts: NDArray[np.int64] = self._native.pivot_counts(pool(self.n_threads), z, step_vector(step), merged)
         return counts

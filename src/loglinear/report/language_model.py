@@ -15,6 +15,7 @@ from loglinear.report.tables import Table, plain_line
 Facts = list[tuple[str, str]]
 _LONGEST = 90  # characters of a sentence in a table
 _MOST_STRENGTHS = 14
+_CHOSEN = ("strengths", "strength", "depth_growth", "l2", "n_parameters", "discounts")
 
 
 # ---- a model --------------------------------------------------------------------------------------------------------
@@ -32,7 +33,9 @@ def model_facts(model: LanguageModel) -> dict[str, Any]:
     }
     if hasattr(model, "counts_"):
         facts["ngrams_counted"] = list(model.counts_)
-    return facts | _learnt(model, ("strengths", "discounts"))
+    if model.estimator == "maxent":
+        facts["penalty"] = model.penalty
+    return facts | _learnt(model, _CHOSEN)
 
 
 def _learnt(model: LanguageModel, names: Sequence[str]) -> dict[str, Any]:
@@ -48,7 +51,7 @@ def model_sections(
     if len(facts.get("strengths", [])) > facts["order"]:
         tables.append(_class_table(facts["strengths"]))
     if tuning:
-        tables.append(_tuning_table(tuning))
+        tables.append(_tuning_table(tuning, "depth_growth" in facts))
     size = f"{facts['words']:,} words ({'open' if facts['open'] else 'closed'} vocabulary), {facts['bytes']:,} bytes"
     sections = [Section("N-grams", [size + " of arrays for queries"], tables=tables)]
     if top > 0:
@@ -69,13 +72,14 @@ def training_summary(model: LanguageModel, path: str) -> dict[str, Any]:
         "ngrams_counted": list(model.counts_),
         "ngrams": list(model.n_ngrams_),
         "weights": int(model.n_weights_),
+        **({"penalty": model.penalty} if model.estimator == "maxent" else {}),
         "status": model.status_,
         "converged": bool(model.converged_),
         "steps": model.n_iter_,
         "seconds": model.fit_seconds_,
     }
-    learnt = ("objective", "violation", "solver", "strengths", "discounts", "tuning", "tuning_status", "stage_seconds")
-    return summary | _learnt(model, learnt)
+    learnt = ("objective", "violation", "solver", "tuning", "tuning_status", "stage_seconds")
+    return summary | _learnt(model, (*_CHOSEN, *learnt))
 
 
 def training_facts(summary: dict[str, Any]) -> Facts:
@@ -90,7 +94,11 @@ def training_facts(summary: dict[str, Any]) -> Facts:
         facts.append(("steps", f"{summary['steps']:,}"))
         if "tuning_status" in summary:
             facts.append(("tuning", summary["tuning_status"]))
+        if "depth_growth" in summary:
+            settings = f"strength {summary['strength']:.4g}, depth growth {summary['depth_growth']:.4g}"
+            facts.append((summary["penalty"], f"{settings}, l2 {summary['l2']:.4g}"))
         facts.append(("weights kept", f"{summary['weights']:,} of {sum(summary['ngrams_counted']):,}"))
+        facts.append(("parameters", f"{summary['n_parameters']:,} (equal weights on a path without branches: one)"))
     for stage, seconds in summary.get("stage_seconds", {}).items():
         facts.append((f"seconds {stage}", f"{seconds:.2f}"))
     return [*facts, ("seconds", f"{summary['seconds']:.2f}"), ("model", summary["model"])]
@@ -99,7 +107,7 @@ def training_facts(summary: dict[str, Any]) -> Facts:
 def training_tables(summary: dict[str, Any]) -> list[Table]:
     """N-grams by order; strengths or discounts; what tuning tried."""
     return [
-        *([_tuning_table(summary["tuning"])] if "tuning" in summary else []),
+        *([_tuning_table(summary["tuning"], "depth_growth" in summary)] if "tuning" in summary else []),
         _order_table(summary),
         *([_class_table(summary["strengths"])] if len(summary.get("strengths", [])) > summary["order"] else []),
     ]
@@ -112,8 +120,9 @@ def _order_table(summary: dict[str, Any]) -> Table:
         rows = [[*row, counted] for row, counted in zip(rows, summary["ngrams_counted"])]
     classes = summary.get("strengths", [])
     if len(classes) == len(rows):
-        columns += ["l1", "l2"]
-        rows = [[*row, c["l1"], c["l2"]] for row, c in zip(rows, classes)]
+        first = "group" if "group" in classes[0] else "l1"  # a tree penalty has groups, with a strength each
+        columns += [first, "l2"]
+        rows = [[*row, c[first], c["l2"]] for row, c in zip(rows, classes)]
     if "discounts" in summary:
         columns.append("discounts")
         rows = [[*row, str(d)] for row, d in zip(rows, summary["discounts"])]
@@ -124,7 +133,7 @@ def _class_table(classes: Sequence[dict[str, Any]]) -> Table:
     return Table(("n-grams", "l1", "l2"), [(c["ngrams"], c["l1"], c["l2"]) for c in classes], "Strengths by class")
 
 
-def _tuning_table(trials: Sequence[dict[str, Any]]) -> Table:
+def _tuning_table(trials: Sequence[dict[str, Any]], of_tree: bool) -> Table:
     """Held-out perplexity at every choice of strengths, which are shown while they fit a line."""
     few = len(trials[0]["strengths"]) <= _MOST_STRENGTHS
     columns, rows = ["trial", "held-out perplexity", "better", "seconds"], []
@@ -133,7 +142,7 @@ def _tuning_table(trials: Sequence[dict[str, Any]]) -> Table:
         if few:
             rows[-1].insert(1, " ".join(f"{s:.3g}" for s in t["strengths"]))
     if few:
-        columns.insert(1, "strengths: l1 by order, l2 by order")
+        columns.insert(1, "strength, depth growth, l2" if of_tree else "strengths: l1 by order, l2 by order")
     return Table(columns, rows, "Strengths tried", "" if few else "--json has the strengths of every trial")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from loglinear.minimise import Solver, minimise
 from loglinear.objective import Objective
-from loglinear.protocols import Curvature, Loss, Metric, Penalty, Restrict, Smooth, Stochastic
+from loglinear.protocols import Curvature, Loss, Metric, OwnMetric, Penalty, Restrict, Smooth, Stochastic
 from loglinear.structure import FloatArray
 
 
@@ -97,23 +97,38 @@ def _check_restriction(loss: Any, rng: np.random.Generator, scale: float) -> Non
     assert np.allclose(part, full[kept], rtol=1e-9, atol=1e-9), "restricted gradient differs"
 
 
+def _steps(penalty: Penalty, n: int, rng: np.random.Generator) -> list[Any]:
+    """Steps that the prox takes: one number and one per weight, or those along its own metric only."""
+    if isinstance(penalty, OwnMetric):
+        return [_own_steps(penalty, n, float(rng.uniform(0.3, 10.0)))]
+    one: list[Any] = [float(rng.uniform(0.1, 3.0))]
+    return [*one, rng.uniform(0.1, 3.0, size=n)] if isinstance(penalty, Metric) else one
+
+
+def _own_steps(penalty: OwnMetric, n: int, extra: float) -> FloatArray:
+    """1 / step + ridge = L d for some L large enough."""
+    d, ridge = np.empty(n), np.zeros(n)
+    penalty.own_metric(d)
+    if isinstance(penalty, Metric):
+        penalty.add_curvature_diagonal(d, ridge)
+    return 1.0 / ((float(np.max(ridge / d)) + extra) * d - ridge)
+
+
 def check_penalty(penalty: Penalty, n: int = 6, *, seed: int = 0, cases: int = 20) -> None:
     """Prox by the three-point inequality against random points (one step per weight too, with the power Metric),
     violation at the prox, gradient and Hessian of a Smooth penalty by differences; on ``n`` weights.
     """
     rng = np.random.default_rng(seed)
+    small: Any = _own_steps(penalty, n, 1e12) if isinstance(penalty, OwnMetric) else 1e-12
     for _ in range(cases):
         z = rng.normal(size=n) * 3
-        steps: list[Any] = [float(rng.uniform(0.1, 3.0))]
-        if isinstance(penalty, Metric):
-            steps.append(rng.uniform(0.1, 3.0, size=n))
-        for step in steps:
+        for step in _steps(penalty, n, rng):
             x = np.empty(n)
             penalty.prox(z, step, x)
             best = float(np.sum((x - z) ** 2 / (2 * step))) + penalty.value(x)
             for spread in (1e-3, 0.1, 1.0):
                 y = np.empty(n)
-                penalty.prox(x + rng.normal(size=n) * spread, 1e-12, y)  # a feasible point near x
+                penalty.prox(x + rng.normal(size=n) * spread, small, y)  # a feasible point near x
                 other = float(np.sum((y - z) ** 2 / (2 * step))) + penalty.value(y)
                 gap = float(np.sum((y - x) ** 2 / (2 * step)))
                 assert best + gap <= other + 1e-9 * max(abs(other), 1), f"prox is not optimal: {best} + {gap} > {other}"
