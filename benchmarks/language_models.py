@@ -70,6 +70,8 @@ def train(
         "file MB": Path(model).stat().st_size / 1e6,
         "n-grams": int(sum(lm.counts_)),
         "kept": int(sum(lm.n_ngrams_)),
+        "weights": int(lm.n_weights_ - lm.n_ngrams_[0]),
+        "parameters": int(getattr(lm, "n_parameters_", lm.n_weights_) - lm.n_ngrams_[0]),
         "steps": int(lm.n_iter_),
         "status": lm.status_,
     }

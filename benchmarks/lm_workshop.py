@@ -42,8 +42,8 @@ class Made(Done):
 class Workshop:
     """Texts and models of a folder; ``lmplz``, ``query`` and ``build_binary`` are None where they are not found."""
 
-    def __init__(self, data: Path, folder: Path) -> None:
-        self.data, self.folder = data, folder
+    def __init__(self, data: Path, folder: Path, limit: float = LIMIT) -> None:
+        self.data, self.folder, self.limit = data, folder, limit
         self.lmplz = _program("LMPLZ", None)
         self.query = _program("QUERY", self.lmplz)
         self.build_binary = _program("BUILD_BINARY", self.lmplz)
@@ -80,12 +80,13 @@ class Workshop:
         return path
 
     # ---- ours -------------------------------------------------------------------------------------------------------
-    def ours(self, role: str, **options: Any) -> Done:
-        """A role of benchmarks.language_models, as a process of its own."""
+    def ours(self, role: str, *, module: str = "language_models", **options: Any) -> Done:
+        """A role of benchmarks.language_models, or of another module, as a process of its own."""
         given = json.dumps({k: str(v) if isinstance(v, Path) else v for k, v in options.items()})
-        done = run([sys.executable, "-m", "benchmarks.language_models", role, given], LIMIT)
+        done = run([sys.executable, "-m", f"benchmarks.{module}", role, given], self.limit)
         found = json.loads(done.output.strip().splitlines()[-1])
-        told = {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in found.items()}
+        short = {k: v for k, v in found.items() if not isinstance(v, list)}
+        told = {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in short.items()}
         names = " ".join(Path(str(v)).name for k, v in options.items() if k in ("text", "model"))
         _say(f"{role} {names}: {done.seconds:.1f} s, {done.megabytes:.0f} MB, {told}")
         return Done(found, done)

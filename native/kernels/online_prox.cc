@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "kernels/ngram_trie.hh"
-#include "kernels/pairing_heap.hh"
 
 namespace loglinear {
 
@@ -30,9 +29,8 @@ void SmallForestProx::operator()(OnlinePenalty penalty, bool nonnegative, std::s
 void SmallForestProx::linf(std::span<const std::uint32_t> parent, std::span<const double> mass,
                            std::span<const double> threshold, std::span<double> x) {
   const std::size_t n = x.size();
-  for (auto* a : {&value_, &mass_}) a->resize(n);
-  for (auto* a : {&child_, &next_}) a->resize(n);
-  const PairingHeap blocks{value_.data(), mass_.data(), child_.data(), next_.data()};
+  blocks_.resize(n);
+  const PairingHeap blocks{blocks_.data()};
   heaps_.assign(n, PairingHeap::kNone);
   total_.assign(n, 0.0);
   cap_.resize(n);
@@ -46,16 +44,16 @@ void SmallForestProx::linf(std::span<const std::uint32_t> parent, std::span<cons
       continue;
     }
     cap_[i] = std::numeric_limits<double>::infinity();
-    if (heap == i && child_[i] == PairingHeap::kNone) {  // alone, as most are
-      cap_[i] = value_[i] = value - K / mass[i];
+    if (heap == i && blocks_[i].child == PairingHeap::kNone) {  // alone, as most are
+      cap_[i] = blocks_[i].value = value - K / mass[i];
       total -= K;
     } else if (K > 0.0) {
       double sum = 0.0, weight = 0.0;
       std::uint32_t last = PairingHeap::kNone;
-      while (heap != PairingHeap::kNone && weight * value_[heap] > sum - K) {
+      while (heap != PairingHeap::kNone && weight * blocks_[heap].value > sum - K) {
         last = heap;
-        sum += value_[heap] * mass_[heap];
-        weight += mass_[heap];
+        sum += blocks_[heap].value * blocks_[heap].weight;
+        weight += blocks_[heap].weight;
         heap = blocks.pop(heap);
       }
       cap_[i] = std::max((sum - K) / weight, 0.0);

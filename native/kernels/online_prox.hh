@@ -18,6 +18,8 @@
 #include <span>
 #include <vector>
 
+#include "kernels/pairing_heap.hh"
+
 namespace loglinear {
 
 enum class OnlinePenalty { kTreeLinf, kTreeL2, kL1, kNone };
@@ -34,8 +36,7 @@ class SmallForestProx {
   void l2(std::span<const std::uint32_t> parent, std::span<const double> mass, std::span<const double> threshold,
           std::span<double> x);
 
-  std::vector<double> value_, mass_;          // [n] of the blocks of a heap
-  std::vector<std::uint32_t> child_, next_;   // [n]
+  std::vector<PairingHeap::Block> blocks_;    // [n]
   std::vector<std::uint32_t> heaps_;          // [n] of each subtree
   std::vector<double> total_, cap_;           // [n]
 };

@@ -17,13 +17,11 @@ struct TreeL2::Map {
   void up(const TreeUnit& unit, Work& work, std::size_t first) const {
     double* eta = work.eta.data() + first;
     const Source from = source;
-    const double square = lipschitz * lipschitz;
+    const double L = lipschitz;  // outside the root: its square is infinite under steps next to nothing
     tree.upward(unit, [=](std::size_t i, std::size_t place, std::size_t target) {
       const double c = from.centre(i), s = from.penalty.s(i), k = from.penalty.groups.threshold(i);
-      const double gamma = eta[place] + s * c * c, norm = std::sqrt(square * s * gamma);
-      // x + |x| is 2 max(x, 0) without a branch on whether the group vanishes, which could not be predicted.
-      const double twice = (norm - k) + std::fabs(norm - k);
-      const double kept = 0.5 * twice / std::max(norm, std::numeric_limits<double>::min());
+      const double gamma = eta[place] + s * c * c, norm = L * std::sqrt(s * gamma);
+      const double kept = above_zero(norm - k) / std::max(norm, std::numeric_limits<double>::min());
       const double own = k == 0.0 ? 1.0 : kept;
       eta[place] = own;
       eta[target] += own * own * gamma;

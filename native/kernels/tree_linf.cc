@@ -11,13 +11,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 }  // namespace
 
 void TreeLinf::Work::reserve(std::size_t n) {
-  if (level.size() >= n) return;
-  level.resize(n);
-  top.resize(n);
-  value.resize(n);
-  weight.resize(n);
-  child.resize(n);
-  next.resize(n);
+  if (places.size() >= n) return;
+  places.resize(n);
+  blocks.resize(n);
 }
 
 template <class Source>
@@ -27,44 +23,69 @@ struct TreeLinf::Map {
   Counts* counts = nullptr;
 
   void clear(const TreeUnit& unit, Work& work, std::size_t first) const {
-    std::fill_n(work.level.begin() + static_cast<std::ptrdiff_t>(first), unit.size + unit.n_slots, 0.0);
-    std::fill_n(work.top.begin() + static_cast<std::ptrdiff_t>(first), unit.size + unit.n_slots, kNone);
+    std::fill_n(work.places.begin() + static_cast<std::ptrdiff_t>(first), unit.size + unit.n_slots, Place{0.0, kNone});
   }
 
   // Blocks have the numbers of places in `work`, `first` included, so that heaps of units meld in the crown.
   void up(const TreeUnit& unit, Work& work, std::size_t first) const {
-    double* level = work.level.data() + first;
-    std::uint32_t* top = work.top.data() + first;
+    Place* places = work.places.data() + first;
     const PairingHeap heap = work.heap();
     const Source from = source;
     tree.upward(unit, [=, this](std::size_t i, std::size_t place, std::size_t target) {
-      const double u = std::fabs(from.centre(i)), d = from.weight(i), k = from.penalty.groups.threshold(i);
-      const double sum = level[place] + d * u;
-      if (sum <= k) {
-        level[place] = 0.0;
+      const double u = std::fabs(from.centre(i)), spread = from.spread(i), k = from.penalty.groups.threshold(i);
+      double& level = places[place].level;
+      const std::uint32_t top = places[place].top;
+      // sum d u <= k, without the division by a step: whether it holds is hard to predict and soon to be known.
+      if (level * spread + u <= k * spread) {
+        level = 0.0;
         return;
       }
+      const double d = from.weight(i), sum = level + d * u;
       const auto block = static_cast<std::uint32_t>(first + place);
       std::uint32_t below = kNone;
       if (k == 0.0) {
-        level[place] = kInfinity;
-        below = u > 0.0 ? heap.meld(top[place], make(heap, block, u, d)) : top[place];
-      } else if (top[place] == kNone) {
-        level[place] = std::max(0.0, u - k / d);
-        if (level[place] > 0.0) below = make(heap, block, level[place], d);
+        level = kInfinity;
+        below = u > 0.0 ? heap.meld(top, make(heap, block, u, d)) : top;
+      } else if (top == kNone) {
+        level = std::max(0.0, u - k * spread);
+        if (level > 0.0) below = make(heap, block, level, d);
         if (counts) counts->above[place] = 1;
       } else {
-        below = sink(heap, top[place], block, u, d, k, level[place]);
+        const bool pair = heap.block[top].child == kNone && !counts;
+        below = pair ? sink_two(heap, top, block, u, d, k, level) : sink(heap, top, block, u, d, k, level);
       }
       if (below == kNone) return;  // where the sums said that something is left, it was rounding
-      level[target] += sum - k;
-      top[target] = heap.meld(top[target], below);
+      places[target].level += sum - k;
+      places[target].top = heap.meld(places[target].top, below);
     });
   }
 
   std::uint32_t make(const PairingHeap& heap, std::uint32_t block, double u, double d) const {
     if (counts) counts->held[block] = 1;
     return heap.make(block, u, d);
+  }
+
+  // The same as `sink` for a heap of one block, the most frequent case.
+  static std::uint32_t sink_two(const PairingHeap& heap, std::uint32_t rest, std::uint32_t block, double u, double d,
+                                double k, double& level) {
+    const PairingHeap::Block other = heap.block[rest];
+    const bool own_first = u >= other.value;
+    const double high = own_first ? u : other.value, low = own_first ? other.value : u;
+    const double high_weight = own_first ? d : other.weight, low_weight = own_first ? other.weight : d;
+    const double first = high * high_weight - k;
+    if (first < high_weight * low) {
+      const double weight = high_weight + low_weight;
+      level = std::max(0.0, (first + low * low_weight) / weight);
+      return level == 0.0 ? kNone : heap.make(block, level, weight);
+    }
+    level = first / high_weight;
+    if (level == 0.0) return kNone;
+    heap.make(rest, level, high_weight);
+    if (low > 0.0) {
+      heap.make(block, low, low_weight);
+      heap.block[rest].child = block;
+    }
+    return rest;
   }
 
   // Takes k off the largest values of a heap and the node's own (u, d); returns the heap left, `level` gets theirs.
@@ -74,11 +95,11 @@ struct TreeLinf::Map {
     std::uint32_t merged = kNone, n_values = 0, n_blocks = 0;
     bool own = u > 0.0;
     for (;;) {
-      const bool take_own = own && (rest == kNone || u >= heap.value[rest]);
+      const bool take_own = own && (rest == kNone || u >= heap.block[rest].value);
       if (!take_own && rest == kNone) break;
-      const double value = take_own ? u : heap.value[rest];
+      const double value = take_own ? u : heap.block[rest].value;
       if (weight * value <= sum - k) break;
-      const double by = take_own ? d : heap.weight[rest];
+      const double by = take_own ? d : heap.block[rest].weight;
       sum += value * by;
       weight += by;
       ++n_blocks;
@@ -102,13 +123,13 @@ struct TreeLinf::Map {
   }
 
   double down(const TreeUnit& unit, Work& work, std::size_t first) const {
-    double* level = work.level.data() + first;
+    Place* places = work.places.data() + first;
     double largest = 0.0;
-    level[unit.size] = kInfinity;  // the slot of roots
+    places[unit.size].level = kInfinity;  // the slot of roots
     const Source from = source;
     tree.downward(unit, [=, &largest](std::size_t i, std::size_t place, std::size_t target) {
-      const double own = std::min(level[place], level[target]), z = from.centre(i);
-      level[place] = own;
+      const double own = std::min(places[place].level, places[target].level), z = from.centre(i);
+      places[place].level = own;
       const double put = from.put(i, std::copysign(std::min(std::fabs(z), own), z) + 0.0);  // no -0
       if constexpr (Source::kMeasures) largest = std::max(largest, put);
     });
@@ -116,10 +137,10 @@ struct TreeLinf::Map {
   }
 
   void join(Work& work, std::size_t slot, std::size_t above) const {
-    work.level[above] += work.level[slot];
-    work.top[above] = work.heap().meld(work.top[above], work.top[slot]);
+    work.places[above].level += work.places[slot].level;
+    work.places[above].top = work.heap().meld(work.places[above].top, work.places[slot].top);
   }
-  void split(Work& work, std::size_t slot, std::size_t above) const { work.level[slot] = work.level[above]; }
+  void split(Work& work, std::size_t slot, std::size_t above) const { work.places[slot].level = work.places[above].level; }
 };
 
 TreeLinf::TreeLinf(const Tree& tree, const TreePenalty& penalty) : tree_(tree), penalty_(penalty) {

@@ -35,13 +35,15 @@ class TreeLinf {
                                          bool merged) const;
 
  private:
+  struct Place {
+    double level;       // sum of d u of the children before
+    std::uint32_t top;  // the heap below
+  };
   struct Work {
-    std::vector<double> level;           // sum of d u of the children before
-    std::vector<std::uint32_t> top;      // the heap below
-    std::vector<double> value, weight;   // of blocks
-    std::vector<std::uint32_t> child, next;
+    std::vector<Place> places;
+    std::vector<PairingHeap::Block> blocks;
     void reserve(std::size_t n);
-    PairingHeap heap() { return {value.data(), weight.data(), child.data(), next.data()}; }
+    PairingHeap heap() { return {blocks.data()}; }
   };
   struct Counts {
     bool merged;

@@ -32,6 +32,9 @@ struct TreeGroups {
 // Throws InvalidInput where an array does not fit the tree.
 void check_groups_fit(const Tree& tree, const TreeGroups& groups);
 
+// max(x, 0), exactly, without the branch that compilers make of it: signs and vanishing groups cannot be predicted.
+inline double above_zero(double x) { return 0.5 * (x + std::fabs(x)); }
+
 // sum of groups' norms + l2 / 2 sum_i multiplicity_i x_i^2, with x >= 0 where nonnegative.
 struct TreePenalty {
   TreeGroups groups;
@@ -41,7 +44,7 @@ struct TreePenalty {
 
   double s(std::size_t i) const { return scale.empty() ? 1.0 : scale[i]; }
   double ridge(std::size_t i) const { return l2 == 0.0 ? 0.0 : l2 * groups.times(i); }
-  double clip(double x) const { return nonnegative && x < 0.0 ? 0.0 : x; }
+  double clip(double x) const { return nonnegative ? above_zero(x) : x; }
 };
 
 // The map of the penalty at z. With the ridge taken into the squares, sum_i weight_i (x_i - centre_i)^2 / 2 remains.
@@ -56,6 +59,9 @@ struct ProxSource {
     return penalty.clip(penalty.l2 == 0.0 ? z[i] : z[i] / (1.0 + step(i) * penalty.ridge(i)));
   }
   double weight(std::size_t i) const { return 1.0 / step(i) + penalty.ridge(i); }
+  double spread(std::size_t i) const {  // 1 / weight
+    return penalty.l2 == 0.0 ? step(i) : step(i) / (1.0 + step(i) * penalty.ridge(i));
+  }
   double put(std::size_t i, double x) const {
     out[i] = x;
     return 0.0;
@@ -70,9 +76,10 @@ struct ResidualSource {
   std::span<const double> w, gradient;  // gradient of the loss
 
   double centre(std::size_t i) const {
-    return penalty.clip(w[i] - (gradient[i] + penalty.ridge(i) * w[i]) / penalty.s(i));
+    return penalty.clip(w[i] - (gradient[i] + penalty.ridge(i) * w[i]) * spread(i));
   }
   double weight(std::size_t i) const { return penalty.s(i); }
+  double spread(std::size_t i) const { return penalty.scale.empty() ? 1.0 : 1.0 / penalty.scale[i]; }
   double put(std::size_t i, double x) const {
     const double residual = std::fabs(penalty.s(i) * (w[i] - x));
     return residual <= std::numeric_limits<double>::max() ? residual : std::numeric_limits<double>::infinity();

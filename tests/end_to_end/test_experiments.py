@@ -48,7 +48,8 @@ def folder(tmp_path_factory):
 def experiments(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "experiments"))
     yield
-    for name in [name for name in sys.modules if name.startswith(("m_estimation", "hierarchical_training"))]:
+    ours = ("m_estimation", "hierarchical_training", "structured_penalties")
+    for name in [name for name in sys.modules if name.startswith(ours)]:
         del sys.modules[name]
 
 
@@ -139,3 +140,96 @@ def test_hierarchical_training(experiments, tmp_path, monkeypatch):
     page.write_text(text.replace("<!-- remarks times -->\n", "<!-- remarks times -->\nBy hand.\n"), encoding="utf-8")
     hierarchical_training.main([*options, "--page"])
     assert page.read_text(encoding="utf-8").replace("By hand.\n", "") == text
+
+
+@pytest.fixture
+def three_corpora(tmp_path):
+    """Brown, PTB and Gutenberg, made up: sentences of phrases that come again, in the layouts of the real ones."""
+    rng = np.random.default_rng(0)
+    words = [a + b for a in "bdfgklmnpr" for b in ("a", "e", "i", "o", "u", "ai")]
+    phrases = [[words[k % 60] for k in rng.zipf(1.4, rng.integers(2, 6))] for _ in range(80)]
+
+    def line(n=8):
+        return [word for _ in range(n) for word in phrases[rng.integers(80) if rng.random() < 0.7 else 0]][: 2 * n]
+
+    brown = []
+    for document in range(40):
+        for _ in range(12):
+            tokens = [f"{word.upper()}/nn" for word in line()]
+            brown.append(f"c{document}\tnews\tPaul/np-tl " + " ".join(tokens) + " 17/cd ./.")
+    ptb = [" ".join([*line(), "<unk>", "N"]) for _ in range(500)]
+    gutenberg = []
+    for book in range(30):
+        mark = f"of this project gutenberg ebook book {book % 28} * * *"
+        gutenberg += ["the project gutenberg ebook", f"* * * start {mark}"]
+        gutenberg += [" ".join([*line(), *(".", "”")[: rng.integers(1, 3)]]) for _ in range(25)]
+        gutenberg += [f"* * * end {mark}", "a licence of many words"]
+    for name, lines in (
+        ("brown/brown.tsv.gz", brown), ("ptb/ptb.train.txt.gz", ptb), ("gutenberg/gutenberg13m.txt.gz", gutenberg),
+    ):  # fmt: skip
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_bytes(gzip.compress("\n".join([*lines, ""]).encode()))
+    return tmp_path
+
+
+def test_corpora_of_structured_penalties(experiments, three_corpora, monkeypatch):
+    import structured_penalties_corpora as corpora
+
+    monkeypatch.setattr(corpora, "FRONT_WORDS", 20)
+    monkeypatch.setattr(corpora, "BOOK_WORDS", 300)
+    brown, books = corpora.brown(three_corpora), corpora.gutenberg(three_corpora)
+    assert len(brown) == 40
+    assert brown[0][0][0] == "<proper_noun>"
+    assert brown[0][0][-2:] == ["#n", "."]
+    assert len(books) == 28  # the two that come again are left out, and so is what stands between books
+    words = {word for book in books for sentence in book for word in sentence}
+    assert not words & {"gutenberg", "licence", "*"}
+    assert all(sentence[-1] in (".", "”") for book in books for sentence in book)
+    few = corpora.without_rare([[["a", "b", "a"], ["c"]]], 1)
+    assert few == [[["a", "<unknown>", "a"], ["<unknown>"]]]
+
+    sizes = corpora.Sizes(train=600, test=100, tuning=200, validation=50, subsets=2)
+    pieces = corpora.deal([[[f"d{d}"] * 10] * 10 for d in range(30)], sizes)
+    seen = [piece.vocabulary.n_words - 2 for piece in [pieces.tuning, *pieces.subsets]]  # without </s> and <unk>
+    assert seen == [2, 6, 6]
+    assert all((piece.test.words == 1).all() for piece in pieces.subsets)  # no document is in two texts
+    with pytest.raises(SystemExit, match="too small"):
+        corpora.deal([[["a"]]], sizes)
+
+
+def test_search_of_structured_penalties(experiments):
+    from structured_penalties_task import search
+
+    best, trials = search(
+        lambda x: np.log(x[0] / 3) ** 2 + np.log(x[1] / 0.8) ** 2, (1.0, 1.0, 0.5), (2.0, 1.3, 1.0), 6
+    )
+    np.testing.assert_allclose(best, (3.0, 0.8, 0.5), rtol=0.02)
+    assert len(trials) == len({tuple(trial["values"]) for trial in trials}) < 60
+
+
+def test_structured_penalties(experiments, three_corpora, tmp_path, monkeypatch):
+    import structured_penalties
+    import structured_penalties_corpora as corpora
+
+    monkeypatch.setattr(corpora, "FRONT_WORDS", 20)
+    monkeypatch.setattr(corpora, "BOOK_WORDS", 300)
+    monkeypatch.setenv("LOGLINEAR_DATA", str(three_corpora))
+    output = tmp_path / "results"
+    options = ["--quick", "--threads", "1", "--output", str(output)]
+    structured_penalties.main(options)
+    page = output / "structured_penalties.md"
+    text = page.read_text(encoding="utf-8")
+    assert text.count("\n## ") == 5
+    assert text.count("\n| wℓ2ᵀ |") == 4  # strengths, and perplexities of three corpora
+    assert "| heap on T |" in text
+    assert "nan" not in text
+    for picture in ("perplexity", "parameters", "timing"):
+        assert (output / f"structured_penalties_{picture}.png").stat().st_size > 0
+
+    # The page is rebuilt from the results alone, and keeps what was written by hand; runs are not repeated.
+    page.write_text(text.replace("<!-- remarks timing -->\n", "<!-- remarks timing -->\nBy hand.\n"), encoding="utf-8")
+    monkeypatch.delenv("LOGLINEAR_DATA")
+    structured_penalties.main([*options, "--page"])
+    assert page.read_text(encoding="utf-8").replace("By hand.\n", "") == text
+    with pytest.raises(SystemExit, match="LOGLINEAR_DATA"):
+        structured_penalties.main([*options, "--parts", "parameters"])

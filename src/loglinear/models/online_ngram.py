@@ -10,6 +10,12 @@ order, keep every n-gram.
 
 Penalties are those of batch training (``TreePenalty``, ``NgramPenalty``): where the tree is that of the whole text, so
 is the objective, but that nothing is set aside here for an unknown word (it gets its share when the model is made).
+
+Measured on the first 100,000 tokens of the Penn Treebank, order 5, tree-linf of strength 0.3, whose batch optimum has a
+validation perplexity of 224.9: 266.8 after one online pass, then 230.9, 221.9, 222.0 and 224.9 after epochs (early ones
+are regularised by stopping). The objective comes slower: 8% above the optimum after five passes. A pass takes 1.7
+seconds of processor time, 60,000 tokens a second. Every step moves all weights of a tree, so a pass costs steps times
+classes: let ``batch_tokens`` grow with the text.
 """
 
 from __future__ import annotations

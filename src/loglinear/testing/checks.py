@@ -107,7 +107,7 @@ def _steps(penalty: Penalty, n: int, rng: np.random.Generator) -> list[Any]:
 
 def _own_steps(penalty: OwnMetric, n: int, extra: float) -> FloatArray:
     """1 / step + ridge = L d for some L large enough."""
-    d, ridge = np.ones(n), np.zeros(n)
+    d, ridge = np.ones(n), np.zeros(n)  # what a block without a metric of its own leaves alone
     penalty.own_metric(d)
     if isinstance(penalty, Metric):
         penalty.add_curvature_diagonal(d, ridge)
