@@ -93,7 +93,7 @@ void check(const Extrapolation& from) {
   const std::size_t n = from.x.size();
   require(from.before.size() == n && from.g.size() == n && from.g_before.size() == n,
           "extrapolation: vectors differ in length");
-  require(from.metric.empty() || from.metric.size() == n, "extrapolation: one entry of the metric per weight is needed");
+  require(from.metric.empty() || from.metric.size() == n, "extrapolation: the metric has one entry per weight");
 }
 
 template <bool kMetric>

@@ -74,6 +74,38 @@ TEST(pool_sums_do_not_depend_on_threads) {
   CHECK(max_abs(one, x) == max_abs(four, x));
 }
 
+TEST(extrapolated_steps_match_plain_loops) {
+  for (std::size_t n : {0, 1, 9, 70001}) {
+    const auto x = noise(n, 1), before = noise(n, 2), g = noise(n, 3), g_before = noise(n, 4), to = noise(n, 5),
+               g_to = noise(n, 6);
+    auto d = noise(n, 7);
+    for (auto& v : d) v = 0.5 + v * v;
+    ThreadPool one(1), four(4);
+    for (bool metric : {false, true}) {
+      Extrapolation from{x, before, g, g_before, 0.6, {}};
+      if (metric) from.metric = d;
+      std::vector<double> step(metric ? n : 0), z(n);
+      forward_step(four, from, 3.0, step, z);
+      bool same = true;
+      StepTest sum{};
+      for (std::size_t i = 0; i < n; ++i) {
+        const double scale = metric ? d[i] : 1.0, y = x[i] + 0.6 * (x[i] - before[i]),
+                     h = g[i] + 0.6 * (g[i] - g_before[i]);
+        same = same && near(z[i], y - h / (3.0 * scale)) && (!metric || near(step[i], 1.0 / (3.0 * scale)));
+        sum.change += (g_to[i] - h) * (to[i] - y);
+        sum.length += scale * (to[i] - y) * (to[i] - y);
+        sum.turn += scale * (y - to[i]) * (to[i] - x[i]);
+      }
+      CHECK(same);
+      const StepTest a = test_step(one, from, to, g_to), b = test_step(four, from, to, g_to);
+      CHECK(a.change == b.change && a.length == b.length && a.turn == b.turn);
+      CHECK(near(a.change, sum.change, 1e-9) && near(a.length, sum.length, 1e-9) && near(a.turn, sum.turn, 1e-9));
+    }
+    const Extrapolation torn{x, before, g, {}, 0.6, {}};
+    if (n > 0) CHECK_THROWS(test_step(one, torn, to, g_to), InvalidInput);
+  }
+}
+
 TEST(pool_carries_exceptions_and_goes_on) {
   ThreadPool pool(3);
   for (int round = 0; round < 20; ++round) {

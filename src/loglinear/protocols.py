@@ -184,7 +184,10 @@ class OwnMetric(Protocol):
     """Power of a penalty: its ``prox`` is exact in steps along a diagonal of its own only."""
 
     def own_metric(self, out: FloatArray) -> None:
-        """Overwrite ``out`` with that diagonal d: steps must satisfy 1 / step + ridge = L d for one number L."""
+        """Overwrite ``out`` with that diagonal d: steps must satisfy 1 / step + ridge = L d for one number L.
+
+        Entries of weights that any step will do for stay as they are.
+        """
 
 
 @runtime_checkable

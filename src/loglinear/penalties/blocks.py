@@ -6,7 +6,7 @@ theirs. An n-gram model says with it: unigrams under a small ridge, all longer n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from loglinear.protocols import Metric, OwnMetric, Penalty, Split
 from loglinear.structure import FloatArray
 
 
-def _checked(blocks: Iterable[tuple[int, Penalty]]) -> tuple[tuple[int, Penalty], ...]:
+def _checked(blocks: Sequence[tuple[int, Penalty]]) -> tuple[tuple[int, Penalty], ...]:
     pairs = tuple((int(n), penalty) for n, penalty in blocks)
     if not pairs:
         raise ValueError("no blocks: give a list of (number of weights, penalty)")
@@ -29,16 +29,18 @@ def _checked(blocks: Iterable[tuple[int, Penalty]]) -> tuple[tuple[int, Penalty]
 
 
 class Blocks:
-    """Powers: OwnMetric and Split, each block that lacks them left as it is; Metric where all blocks have it.
+    """Powers: Split; Metric where all blocks have it, and then OwnMetric where one has it.
 
-    The threads are those of the blocks, one block after the other.
+    A block that lacks Split counts whole to the rest. The threads are those of the blocks, one block after the other.
     """
 
-    def __new__(cls, blocks: Iterable[tuple[int, Penalty]] = (), **_: Any) -> Blocks:
-        """A MetricBlocks where every prox takes one step per weight."""
-        blocks = tuple(blocks) if isinstance(blocks, Sequence) else ()
-        able = blocks and all(isinstance(penalty, Metric) for _, penalty in blocks)
-        return super().__new__(MetricBlocks if cls is Blocks and able else cls)
+    def __new__(cls, blocks: Sequence[tuple[int, Penalty]] = (), **_: Any) -> Blocks:
+        """Of the subclass that has the powers of the blocks."""
+        parts = [penalty for _, penalty in blocks]
+        if cls is not Blocks or not all(isinstance(penalty, Metric) for penalty in parts):
+            return super().__new__(cls)
+        own = any(isinstance(penalty, OwnMetric) for penalty in parts)
+        return super().__new__(OwnMetricBlocks if own else MetricBlocks)
 
     def __init__(self, blocks: Sequence[tuple[int, Penalty]], *, n_threads: int | None = None) -> None:
         self.blocks = _checked(blocks)
@@ -81,13 +83,6 @@ class Blocks:
         """The largest of the blocks' strengths: infinity where one of them is a ridge."""
         return max(penalty.max_strength(g) for penalty, g in self._over(gradient_at_zero))
 
-    # OwnMetric
-    def own_metric(self, out: FloatArray) -> None:
-        """The blocks that want a metric of their own overwrite their part of ``out``."""
-        for penalty, part in self._over(out):
-            if isinstance(penalty, OwnMetric):
-                penalty.own_metric(part)
-
     # Split
     @cached_property
     def rest(self) -> Blocks:
@@ -108,3 +103,13 @@ class MetricBlocks(Blocks):
         """Add every block's second derivatives."""
         for penalty, own, part in self._over(w, out):
             penalty.add_curvature_diagonal(own, part)
+
+
+class OwnMetricBlocks(MetricBlocks):
+    """Blocks of which one at least wants a metric of its own."""
+
+    def own_metric(self, out: FloatArray) -> None:
+        """The blocks that want a metric of their own overwrite their part of ``out``; the rest stays as it is."""
+        for penalty, part in self._over(out):
+            if isinstance(penalty, OwnMetric):
+                penalty.own_metric(part)

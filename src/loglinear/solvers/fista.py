@@ -13,11 +13,28 @@ where they do not a step uphill is refused. Value and gradient are then known at
 
 needs, and what tells the objective and the violation. From x itself (m = 0) a step that passes the test never goes
 uphill, by convexity; so one that does under momentum is taken again without it, and the objective falls throughout.
+A step that fails the test by less than a factor of two and yet goes downhill is kept, and L is raised a little for the
+next one.
 As L varies momenta are those of Scheinberg et al. (2014).
 
 d is the diagonal of the loss's Hessian at the start (solvers/metric.py) where the penalty's prox allows one step per
 weight (power Metric), or the penalty's own where it has one (power OwnMetric). A ridge that the penalty can tell from
 the rest (power Split) counts to the loss.
+
+Evaluations to relative gaps of 1e-2, 1e-3 and 1e-4, from Kneser-Ney weights, 2.3 million n-grams of order 5 (PTB),
+nonnegative: A under tree_l2 0.6 with l2 0.1; B under tree_linf 0.3, growing by 1.18 per level, with l2 0.1; C under
+tree_linf 0.5.
+
+                                          A            B            C
+    gradients at y, values at x+      13 28 71                               (the textbook)
+    extrapolated gradients             8 16 40     11 20 48     14 28 60
+    and steps kept that go downhill    7 14 35      9 15 41     11 23 52     (this)
+
+What did no better: Anderson acceleration of the prox step with ten pairs of vectors (A: 8 16 51); counts alone as
+metric for tree_linf (B: 11 20 55), or larger entries where single weights bend more than the metric says (C: 28 to 38
+for 1e-3); the ridge left to the prox (B: 11 20 48); kept steps after which L is raised to all that they needed (C: 9 31
+and over 60); L that falls by a tenth per step (A: 9 20 51). Nine tenths of these weights are not zero at the optimum:
+to leave out those that are would save little. 22 million n-grams of 13 million words under A's penalty take 21 to 1e-3.
 """
 
 from __future__ import annotations
@@ -118,16 +135,18 @@ class Fista:
         """Prox step from the extrapolated point; the next extrapolation."""
         if not state.quiet:
             state.lipschitz *= self.shrink
+        noise = _NOISE * abs(state.value)
         for _ in range(60):
             value, change, length, turn = self._try(objective, state)
-            noise = _NOISE * abs(state.value)
-            if change <= state.lipschitz * length or change <= 1e-3 * noise:
+            bound = state.lipschitz * length
+            fits = change <= bound or change <= 1e-3 * noise
+            kept = not fits and change <= 2.0 * bound and value < state.value - noise
+            if not fits:
+                _raise(state, change, length, 1.2 if kept else 10.0)
+            if fits or kept:
                 if value <= state.value + noise or state.momentum == 0.0:
                     break
                 state.momentum, state.age = 0.0, 1.0  # uphill: from the last point, without momentum
-                continue
-            needed = 1.1 * change / length if length > 0.0 else math.inf
-            state.lipschitz *= min(max(needed / state.lipschitz, 1.2), 10.0) if math.isfinite(needed) else 10.0
         else:
             state.finished = "no further decrease in floating point"
             return
@@ -173,6 +192,12 @@ class Fista:
         following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * ratio * state.age**2))
         state.momentum = (state.age - 1.0) / following
         state.age = following
+
+
+def _raise(state: FistaState, change: float, length: float, most: float) -> None:
+    """A larger L, up to the one that the last step would have needed."""
+    needed = 1.1 * change / length if length > 0.0 else math.inf
+    state.lipschitz *= min(needed / state.lipschitz, most) if math.isfinite(needed) else most
 
 
 def _rest(objective: Objective) -> Penalty:

@@ -99,18 +99,19 @@ def _check_restriction(loss: Any, rng: np.random.Generator, scale: float) -> Non
 
 def _steps(penalty: Penalty, n: int, rng: np.random.Generator) -> list[Any]:
     """Steps that the prox takes: one number and one per weight, or those along its own metric only."""
+    one: list[Any] = [float(rng.uniform(0.1, 3.0))]
+    if not isinstance(penalty, Metric):
+        return one
     if isinstance(penalty, OwnMetric):
         return [_own_steps(penalty, n, float(rng.uniform(0.3, 10.0)))]
-    one: list[Any] = [float(rng.uniform(0.1, 3.0))]
-    return [*one, rng.uniform(0.1, 3.0, size=n)] if isinstance(penalty, Metric) else one
+    return [*one, rng.uniform(0.1, 3.0, size=n)]
 
 
-def _own_steps(penalty: OwnMetric, n: int, extra: float) -> FloatArray:
-    """1 / step + ridge = L d for some L large enough."""
-    d, ridge = np.ones(n), np.zeros(n)  # what a block without a metric of its own leaves alone
+def _own_steps(penalty: Any, n: int, extra: float) -> FloatArray:
+    """1 / step + ridge = L d for some L large enough, of a penalty with the powers Metric and OwnMetric."""
+    d, ridge = np.ones(n), np.zeros(n)  # where any step will do, d stays as it is
     penalty.own_metric(d)
-    if isinstance(penalty, Metric):
-        penalty.add_curvature_diagonal(d, ridge)
+    penalty.add_curvature_diagonal(d, ridge)
     return 1.0 / ((float(np.max(ridge / d)) + extra) * d - ridge)
 
 
@@ -119,7 +120,8 @@ def check_penalty(penalty: Penalty, n: int = 6, *, seed: int = 0, cases: int = 2
     violation at the prox, gradient and Hessian of a Smooth penalty by differences; on ``n`` weights.
     """
     rng = np.random.default_rng(seed)
-    small: Any = _own_steps(penalty, n, 1e12) if isinstance(penalty, OwnMetric) else 1e-12
+    own = isinstance(penalty, Metric) and isinstance(penalty, OwnMetric)
+    small: Any = _own_steps(penalty, n, 1e12) if own else 1e-12
     for _ in range(cases):
         z = rng.normal(size=n) * 3
         for step in _steps(penalty, n, rng):
