@@ -263,9 +263,7 @@ def test_underscores_are_as_good_as_dashes():
         ({"penalty": "tree-l1"}, "tree-l2, tree-linf"),
         ({"order": 60}, "order 60: the longest n-gram of the text"),
         ({"order": 60, "penalty": "tree-l2"}, "order 60: the longest n-gram of the text"),
-        ({"order": None, "penalty": "tree-l2"}, "give an order, or that penalty"),
-        ({"order": None, "penalty": "l1"}, "give an order, or that penalty"),
-        ({"order": None, "estimator": "kneser-ney", "penalty": "elastic_net"}, "give an order, or that penalty"),
+        ({"order": None, "estimator": "kneser-ney", "penalty": "elastic_net"}, "give an order, or one of those"),
         ({"order": None, "min_count": 2}, "leave min_count at"),
         ({"min_count": (1, 2)}, "use penalty='tree-l2'"),
         ({"memory": "1G"}, "in memory"),
@@ -342,3 +340,35 @@ def test_penn_treebank_perplexities(penalty):
     folder = Path(DATA) / "ptb"
     train, test = folder / "ptb.train.txt.gz", folder / "ptb.test.txt.gz"
     assert LanguageModel(5, penalty=penalty, verbose=0).fit(train).perplexity(test) < 139.0
+
+
+@pytest.mark.parametrize("penalty", ["elastic_net", "l1", "l2"])
+def test_other_penalties_collapse_too(penalty, tmp_path):
+    longest = max(len(s.split()) for s in TRAIN) + 2
+    options = {"penalty": penalty, "strength": 0.4, "l1_ratio": 0.6, "verbose": 0, **PRECISE}
+    on_tree = LanguageModel(order=None, **options).fit(TRAIN)
+    on_trie = LanguageModel(order=longest, solver="fista", **options).fit(TRAIN)
+    assert on_tree.converged_
+    assert on_trie.converged_
+    assert on_tree.objective_ == pytest.approx(on_trie.objective_, rel=1e-9)
+    if penalty != "l1":  # l1 alone leaves open how a path shares its sum
+        assert on_tree.perplexity(TEST) == pytest.approx(on_trie.perplexity(TEST), rel=1e-4)
+    assert on_tree.n_parameters_ < on_trie.n_weights_
+    on_tree.save(tmp_path / "m.ll")
+    again = load(tmp_path / "m.ll", verify=True)
+    np.testing.assert_array_equal(again.queries_.score_batch(TEST), on_tree.queries_.score_batch(TEST))
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"strength": "auto"}, "give an order"),
+        ({"min_count": 2}, "leave min_count at 1"),
+        ({"memory": "1G"}, "leave it out"),
+        ({"penalty": "none"}, "give an order"),
+        ({"penalty": "tree-l2"}, "give an order"),
+    ],
+)
+def test_what_unbounded_orders_refuse(options, told):
+    with pytest.raises(ValueError, match=told):
+        LanguageModel(order=None, **options).fit(TRAIN, validation=VALID)

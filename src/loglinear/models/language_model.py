@@ -32,7 +32,14 @@ from loglinear.models import language_model_file, ngram_settings, ngram_stream
 from loglinear.models.ngram_settings import L1_RATIO
 from loglinear.models.ngram_training import MaxentFit, train_maxent
 from loglinear.models.queries import NgramQueries
-from loglinear.models.tree_training import TreePenalty, ngrams_by_order, train_tree, weights_over
+from loglinear.models.tree_training import (
+    OnSuffixTree,
+    TreePenalty,
+    ngrams_by_order,
+    train_collapsed,
+    train_tree,
+    weights_over,
+)
 from loglinear.structure import FloatArray
 
 # What a fit leaves only under some settings.
@@ -58,7 +65,7 @@ class LanguageModel(BaseEstimator):
 
     Parameters
     ----------
-    order : longest n-gram; None: as long as the text has them (penalty="tree-linf")
+    order : longest n-gram; None: as long as the text has them (any penalty but "tree-l2" and "none")
     estimator : "maxent", "kneser-ney", "kneser-ney-single", "witten-bell" or "add-k"
     penalty : "elastic_net", "l1", "l2", "none", or norms of an n-gram with all that extend it: "tree-l2", "tree-linf"
         (maxent)
@@ -305,10 +312,13 @@ class LanguageModel(BaseEstimator):
     ) -> MaxentFit:
         penalty, settings = ngram_settings.penalty_of(self), ngram_settings.settings_of(self)
         if isinstance(penalty, TreePenalty):
-            weights = weights_over(self._cut(ngrams), self.vocabulary_, self.n_threads)
+            ngrams = ngrams if isinstance(ngrams, SuffixTree) else self._cut(ngrams)
+            weights = weights_over(ngrams, self.vocabulary_, self.n_threads)
             tuned = ngram_settings.tuned_names(self)
             return train_tree(weights, penalty, settings, validation=held_out, tuned=tuned)
-        trie = cast(NgramTrie, self._cut(ngrams))
+        if isinstance(ngrams, SuffixTree):
+            return train_collapsed(OnSuffixTree(ngrams, self.vocabulary_, self.n_threads), penalty, settings)
+        trie = self._cut(ngrams)
         offset: FloatArray | None = None
         start: FloatArray | None = None
         if base is not None:
@@ -328,12 +338,12 @@ class LanguageModel(BaseEstimator):
             offset=offset,
         )
 
-    def _cut(self, ngrams: NgramTrie | SuffixTree) -> NgramTrie | SuffixTree:
+    def _cut(self, trie: NgramTrie) -> NgramTrie:
         """Without n-grams that are too rare."""
         limits = np.atleast_1d(np.asarray(self.min_count)).tolist()
-        if isinstance(ngrams, SuffixTree) or max(limits) <= 1:
-            return ngrams
-        return cut(ngrams, [1, *limits] if len(limits) < ngrams.order else limits)
+        if max(limits) <= 1:
+            return trie
+        return cut(trie, [1, *limits] if len(limits) < trie.order else limits)
 
     def _counted(self, trie: NgramTrie) -> BackoffModel:
         threads, words = self.n_threads, self.vocabulary_

@@ -25,7 +25,9 @@ def is_tree(model: Any) -> bool:
 
 def collapses(model: Any) -> bool:
     """Whether the model is trained on the collapsed tree."""
-    return model.estimator == "maxent" and _name(model) == COLLAPSING
+    if model.estimator != "maxent" or _name(model) in ("tree-l2", "none"):
+        return False
+    return _name(model) == COLLAPSING or model.order is None
 
 
 def _name(model: Any) -> str:
@@ -45,12 +47,13 @@ def check(model: Any) -> None:
     if model.estimator == "maxent":
         penalty_of(model)
         _check_tree(model)
+        _check_collapsing(model)
     else:
         _check_counted(model)
     if model.order is None and not collapses(model):
         raise ValueError(
-            "order=None, histories as long as the text has them, goes with estimator='maxent' and "
-            f"penalty={COLLAPSING!r}, whose weights collapse: give an order, or that penalty"
+            "order=None, histories as long as the text has them, goes with estimator='maxent' and penalties whose "
+            f"weights collapse, {COLLAPSING}, elastic_net, l1 and l2: give an order, or one of those"
         )
 
 
@@ -77,15 +80,27 @@ def _check_tree(model: Any) -> None:
         )
     if model.strength_classes != "order":
         raise ValueError(f"strength_classes={model.strength_classes!r} with penalty={name!r}, which has one strength")
-    if name == COLLAPSING and max(np.atleast_1d(np.asarray(model.min_count)).tolist()) > 1:
+
+
+def _check_collapsing(model: Any) -> None:
+    """What the tree of the whole text has no place for."""
+    if not collapses(model):
+        return
+    which = f"penalty={COLLAPSING!r}" if _name(model) == COLLAPSING else "order=None"
+    if max(np.atleast_1d(np.asarray(model.min_count)).tolist()) > 1:
         raise ValueError(
-            f"min_count with penalty={name!r}: its collapsed tree holds the n-grams of the whole text; leave min_count "
-            "at 1 (the penalty leaves out what is not worth its price), or use penalty='tree-l2'"
+            f"min_count with {which}: its collapsed tree holds the n-grams of the whole text; leave min_count "
+            "at 1 (the penalty leaves out what is not worth its price), or use penalty='tree-l2' and an order"
         )
-    if name == COLLAPSING and model.memory is not None:
+    if model.memory is not None:
         raise ValueError(
-            f"memory with penalty={name!r}: its collapsed tree is built in memory; leave it out, or use "
-            "penalty='tree-l2', whose n-grams can be counted on disk"
+            f"memory with {which}: its collapsed tree is built in memory; leave it out, or use "
+            "penalty='tree-l2' and an order, whose n-grams can be counted on disk"
+        )
+    if _name(model) != COLLAPSING and (model.strength == "auto" or model.base is not None):
+        raise ValueError(
+            f"strength='auto' and base with order=None and penalty={_name(model)!r}: give an order, or "
+            f"penalty={COLLAPSING!r}, which is tuned at any"
         )
 
 

@@ -14,7 +14,9 @@ that counts ask for. It is trained on the trie of all n-grams (``OnTrie``).
 ``tree-linf`` takes the largest weight. Contexts that occur only together then have the same weights at the optimum, so
 it is trained on the collapsed tree (``OnSuffixTree``), whose size hardly depends on the order; groups of one path of
 collapsed contexts share the mean of their depth weights, without which they would not collapse. (The weight of the
-path's top would do too; on newswire the mean is better by 0.3 of perplexity.)
+path's top would do too; on newswire the mean is better by 0.3 of perplexity.) l1, l2 and elastic net collapse as well
+(``train_collapsed``), which lets them have histories of any length: exact where the strength is the same for all
+orders; where it is not, the n-grams of a path share the mean of theirs.
 """
 
 from __future__ import annotations
@@ -37,12 +39,12 @@ from loglinear.data.suffix_tree import SuffixTree
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.losses.collapsed_ngram import CollapsedNgramLoss
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
-from loglinear.models.ngram_training import MaxentFit, backoff_of, check_growth, n_paths, with_unknown
+from loglinear.models.ngram_training import MaxentFit, NgramPenalty, backoff_of, check_growth, n_paths, with_unknown
 from loglinear.objective import Objective
-from loglinear.penalties import L2, Blocks, TreeL2, TreeLinf
+from loglinear.penalties import L2, Blocks, SeparablePenalty, TreeL2, TreeLinf
 from loglinear.structure import FloatArray, Tree
-from loglinear.training import Settings, train
-from loglinear.tuning import Trial
+from loglinear.training import Settings, Solution, train
+from loglinear.tuning import Trial, Tuned
 from loglinear.tuning_path import Budget, Setting, tune_path
 
 TREES = ("tree-l2", "tree-linf")
@@ -171,14 +173,28 @@ class OnSuffixTree:
         self.tree = forest(tree.trie)
         self.depth = tree.entry_depth[tree.n_words :]
 
-    def objective(self, penalty: TreePenalty) -> Objective:
+    def objective(self, penalty: TreePenalty | NgramPenalty) -> Objective:
         """A group weighs the mean of its path, times the length of the path."""
         check_growth(penalty.depth_growth, self.order - 2)
         tree, n_threads = self.loss.tree, self.n_threads
+        if isinstance(penalty, NgramPenalty):
+            return Objective(self.loss, self._separable(penalty), n_threads)
         multiplicity = self.loss.multiplicity[tree.n_words :]
         scale = np.maximum(tree.trie.entry_count[tree.n_words :], 0.5) * multiplicity**2 + penalty.l2 * multiplicity
         more = {"weights": path_means(penalty.depth_growth, self.depth, multiplicity), "multiplicity": multiplicity}
         return Objective(self.loss, _blocks(penalty, tree.n_words, self.tree, scale, n_threads, more), n_threads)
+
+    def _separable(self, penalty: NgramPenalty) -> Blocks:
+        """l1, l2 and elastic net: an entry pays for all n-grams that it stands for."""
+        n_words, n_threads = self.loss.tree.n_words, self.n_threads
+        by_order = np.array([penalty.of_order(n) for n in range(2, self.order + 1)]).reshape(-1, 2)
+        up_to = np.concatenate([np.zeros((1, 2)), np.cumsum(by_order, axis=0)])
+        ends = self.depth + self.loss.tree.entry_multiplicity[n_words:]
+        l1, l2 = (up_to[ends] - up_to[self.depth]).T
+        ngrams = SeparablePenalty(
+            1.0, 1.0, l1_scale=l1, l2_scale=l2, nonnegative=penalty.nonnegative, n_threads=n_threads
+        )
+        return Blocks([(n_words, L2(penalty.unigram_strength, n_threads=n_threads)), (l1.size, ngrams)])
 
     def validation(self, sentences: Sentences) -> Callable[[FloatArray], float]:
         """Exact, without expanding the tree."""
@@ -272,6 +288,30 @@ def _blocks(
     return Blocks([(n_words, unigrams), (tree.n_nodes, groups)], n_threads=n_threads)
 
 
+def train_collapsed(weights: OnSuffixTree, penalty: NgramPenalty, settings: Settings) -> MaxentFit:
+    """Train under a penalty of each n-gram by itself: equal n-grams have equal weights there too."""
+    if settings.solver == "auto":
+        settings = replace(settings, solver="fista")
+    solution = train(weights.objective(penalty), settings, weights.start)
+    strengths = [(n, *penalty.of_order(n)) for n in range(1, weights.order + 1)]
+    rows = [{"ngrams": f"{n}-grams", "order": n, "l1": l1, "l2": l2} for n, l1, l2 in strengths]
+    return _fit(weights, solution, None, rows, penalty)
+
+
+def _fit(
+    weights: Weights,
+    solution: Solution,
+    choice: Tuned | None,
+    rows: list[dict[str, Any]],
+    penalty: TreePenalty | NgramPenalty,
+) -> MaxentFit:
+    w = solution.weights
+    packed = weights.packed(w) if isinstance(weights, OnSuffixTree) else None
+    counts = {"n_weights": weights.n_weights(w), "n_parameters": weights.n_parameters(w)}
+    model = weights.model(w)
+    return MaxentFit(model, solution=solution, tuned=choice, strengths=rows, penalty=penalty, packed=packed, **counts)
+
+
 def train_tree(
     weights: Weights,
     penalty: TreePenalty,
@@ -301,12 +341,7 @@ def train_tree(
         if choice.status == "interrupted":
             settings = replace(settings, max_iterations=0)
     solution = train(weights.objective(penalty), settings, start)
-    w = solution.weights
-    return MaxentFit(
-        weights.model(w), weights.n_weights(w), solution, choice, _by_order(penalty, weights.order),
-        n_parameters=weights.n_parameters(w), penalty=penalty,
-        packed=weights.packed(w) if isinstance(weights, OnSuffixTree) else None,
-    )  # fmt: skip
+    return _fit(weights, solution, choice, _by_order(penalty, weights.order), penalty)
 
 
 def _settings(penalty: TreePenalty, tuned: tuple[str, ...], order: int) -> list[Setting]:
