@@ -1,9 +1,11 @@
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for problems.py
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background hands down "ignore"
 
 
 @pytest.fixture(autouse=True)
