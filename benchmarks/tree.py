@@ -12,7 +12,6 @@ import argparse
 import json
 import math
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -173,15 +172,10 @@ def plot(report: Report, path: Path) -> None:
     plt.close(figure)
 
 
-def commit() -> str:
-    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    return git.stdout.strip() or "unknown"
-
-
 def page(about: str, reports: dict[str, Report], output: Path, command: str) -> None:
     """The tables as a page, and the plot beside it."""
     parts = ["# Tree penalties: against SPAMS, against the number of nodes, and in training\n"]
-    parts.append(f"    LOGLINEAR_DATA=... {command}\n\n{about}; commit {commit()}.\n")
+    parts.append(f"    LOGLINEAR_DATA=... {command}\n\n{about}.\n")
     for section, report in reports.items():
         parts.append(markdown(report))
         if section == "scaling" and report.rows:
