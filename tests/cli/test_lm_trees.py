@@ -89,7 +89,7 @@ def test_depth_growth_of_other_penalties(place: Path, tmp_path: Path) -> None:
     ("args", "message"),
     [
         (("--order", "many"), "a whole number or none"),
-        (("--order", "none"), "give an order, or that penalty"),
+        (("--order", "none", "--penalty", "tree-l2"), "give an order, or one of those"),
         (("--order", 100, "--penalty", "tree-l2"), "the longest n-gram of the text"),
         (("--penalty", "tree-l2", "--depth-growth", 0), "positive, finite"),
         (("--penalty", "tree-linf", "--depth-growth", "1e200"), "too large"),
