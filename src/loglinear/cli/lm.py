@@ -48,7 +48,7 @@ def train(
     ],
     output: Output,
     order: Annotated[
-        str, typer.Option(metavar="N|none", help="Longest n-gram; none: as the text has them (tree-linf).")
+        str, typer.Option(metavar="N|none", help="Longest n-gram; none: as the text has them.")
     ] = "5",
     estimator: Annotated[
         str, typer.Option(metavar="maxent|kneser-ney|kneser-ney-single|witten-bell|add-k", help="How to estimate.")

@@ -84,7 +84,7 @@ class TreePenalty:
         return replace(self, strength=strength, depth_growth=growth, l2=l2)
 
 
-# Tuned on held-out newswire and balanced English.
+# Tuned on held-out newswire; on balanced English they come within a percent of the elastic net.
 DEFAULTS = {
     "tree-l2": TreePenalty("tree-l2", strength=0.44, depth_growth=1.09, l2=0.12),
     "tree-linf": TreePenalty("tree-linf", strength=0.4, depth_growth=1.24, l2=0.13),
