@@ -5,11 +5,10 @@ Remarks are written by hand, between ``<!-- remarks NAME -->`` and ``<!-- end --
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Any
 
-MARK = re.compile(r"<!-- remarks ([\w-]+) -->\n(.*?)<!-- end -->", re.DOTALL)
+from record import Json, remark, remarks_of, table
+
 PAPER_36 = [  # task, model size, terms: naive, unigram caching, hierarchical; nominal speed-up
     ["SWBD (paper)", "500K", "6·10⁹", "1.6·10⁸", "9·10⁵", "170"],
     ["BN (paper)", "9.1M", "3.6·10¹¹", "2.4·10¹⁰", "4.3·10⁷", "560"],
@@ -20,14 +19,13 @@ PAPER_37 = [
 ]
 PAPER_38 = [["SWBD (paper)", "", "2 h", "", "0.06 h", "30", ""], ["BN (paper)", "", "60 h", "", "0.7 h", "85", ""]]
 
-Json = dict[str, Any]
 
 
 def write(output: Path, results: Json) -> Path:
     """Write hierarchical_training.md."""
     output.mkdir(parents=True, exist_ok=True)
     page = output / "hierarchical_training.md"
-    remarks = dict(MARK.findall(page.read_text(encoding="utf-8"))) if page.exists() else {}
+    remarks = remarks_of(page)
     lines = [
         "# Hierarchical training of n-gram models",
         "",
@@ -59,14 +57,6 @@ def write(output: Path, results: Json) -> Path:
     lines.append(f"Commit {results['commit']}; {results['machine']}; `{results['command']}`, {results['took']:.0f} s.")
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return page
-
-
-def remark(name: str, remarks: dict[str, str]) -> list[str]:
-    return [f"<!-- remarks {name} -->", *remarks.get(name, "").splitlines(), "<!-- end -->"]
-
-
-def table(head: list[str], rows: list[list[str]]) -> list[str]:
-    return ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)]
 
 
 def section_terms(title: str, order: str, found: Json, paper: list[list[str]]) -> list[str]:

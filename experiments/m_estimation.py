@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 
 import m_estimation_page as page
-from m_estimation_parts import PARTS, Experiment, Results, say
+from m_estimation_parts import PARTS, Experiment
+from record import Results, say
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:

@@ -6,9 +6,10 @@ Remarks are written by hand, between ``<!-- remarks NAME -->`` and ``<!-- end --
 from __future__ import annotations
 
 import math
-import re
 from pathlib import Path
 from typing import Any
+
+from record import Json, remark, remarks_of, table
 
 PAPER_TABLE1 = {  # precision, recall, F1
     "hmm/HMM": (85.60, 88.68, 87.11),
@@ -36,16 +37,14 @@ PAPER_COUNTS = {
     "extended features": 630862,
     "locally uniform F1": 0.0,
 }
-MARK = re.compile(r"<!-- remarks ([\w-]+) -->\n(.*?)<!-- end -->", re.DOTALL)
 
-Json = dict[str, Any]
 
 
 def write(output: Path, parts: Json) -> Path:
     """Write m_estimation.md and its figures; parts that were not measured are left out."""
     output.mkdir(parents=True, exist_ok=True)
     page = output / "m_estimation.md"
-    remarks = dict(MARK.findall(page.read_text(encoding="utf-8"))) if page.exists() else {}
+    remarks = remarks_of(page)
     lines = [
         "# M-estimation of sequence models",
         "",
@@ -68,14 +67,6 @@ def write(output: Path, parts: Json) -> Path:
             lines += [f"Commit {part['commit']}; {part['machine']}; `{part['command']}`.", "", *remark(name, remarks)]
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return page
-
-
-def remark(name: str, remarks: dict[str, str]) -> list[str]:
-    return [f"<!-- remarks {name} -->", *remarks.get(name, "").splitlines(), "<!-- end -->"]
-
-
-def table(head: list[str], rows: list[list[str]]) -> list[str]:
-    return ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)]
 
 
 def percent(value: float | None) -> str:

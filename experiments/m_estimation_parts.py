@@ -6,7 +6,6 @@ import json
 import math
 import platform
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from m_estimation_task import TEMPLATES, Chain, Corpus, Family, chunking, entities, one_type
+from record import Json, Results, say
 
 from loglinear import _core
 from loglinear.minimise import History
@@ -26,28 +26,6 @@ BASES = {"HMM": "hmm", "l.u.": "locally-uniform", "emp.": "empirical"}
 GAPS = (1e-2, 1e-3, 1e-4)
 UNBOUNDED = -1e6  # an objective this low has no minimum: likelihoods are positive, M-estimates end above -1000
 
-Json = dict[str, Any]
-
-
-def say(*words: object) -> None:
-    print(*words, file=sys.stderr, flush=True)
-
-
-class Results:
-    """What was measured, in a JSON file that is rewritten after every run."""
-
-    def __init__(self, path: Path, fresh: bool = False) -> None:
-        self.path = path
-        known = {} if fresh or not path.exists() else json.loads(path.read_text(encoding="utf-8"))
-        self.runs: Json = known.get("runs", {})
-        self.parts: Json = known.get("parts", {})
-
-    def save(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({"parts": self.parts, "runs": self.runs}, indent=1)
-        temporary = self.path.with_name(self.path.name + ".new")
-        temporary.write_text(text + "\n", encoding="utf-8")
-        temporary.replace(self.path)
 
 
 def head() -> str:

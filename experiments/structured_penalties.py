@@ -16,8 +16,9 @@ import time
 from pathlib import Path
 
 import structured_penalties_page as page
+from record import Results, say
 from structured_penalties_corpora import READERS, Sizes
-from structured_penalties_parts import Experiment, Results, parameters, perplexity, say
+from structured_penalties_parts import Experiment, parameters, perplexity
 from structured_penalties_timing import timing
 
 PARTS = {"perplexity": perplexity, "parameters": parameters, "timing": timing}

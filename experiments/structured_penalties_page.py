@@ -6,14 +6,13 @@ What the paper says is compared with the figures by ``structured_penalties_claim
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
+from record import Json, remark, remarks_of, table
 from structured_penalties_claims import claims, mean, targets
 from structured_penalties_task import FIGURE_2A, FIGURE_2B, KINDS
 
-MARK = re.compile(r"<!-- remarks ([\w-]+) -->\n(.*?)<!-- end -->", re.DOTALL)
 PAPER_ALPHA = {"w-l2": 0.5, "w-l1": 0.7, "w-tree-l2": 1.1, "w-tree-linf": 0.85}
 PAPER_TABLE_1 = {  # good generalisation, memory, time of a prox
     "ℓ1": ("no", "O(\\|T\\|)", "O(\\|T\\|)"),
@@ -23,14 +22,13 @@ PAPER_TABLE_1 = {  # good generalisation, memory, time of a prox
     "ℓ∞ᵀ, heap": ("yes", "O(\\|T\\|)", "O(\\|T\\| log \\|T\\|)"),
 }
 COLOURS = {kind: f"C{k}" for k, kind in enumerate(("kn-modified", "l2", "l1", "tree-l2", "tree-linf"))}
-Json = dict[str, Any]
 
 
 def write(output: Path, parts: Json) -> Path:
     """Write structured_penalties.md and its figures; parts that were not measured are left out."""
     output.mkdir(parents=True, exist_ok=True)
     page = output / "structured_penalties.md"
-    remarks = dict(MARK.findall(page.read_text(encoding="utf-8"))) if page.exists() else {}
+    remarks = remarks_of(page)
     lines = [
         "# Structured penalties on the suffix tree",
         "",
@@ -57,14 +55,6 @@ def write(output: Path, parts: Json) -> Path:
             lines.append(f"Commit {part['commit']}; {part['machine']}; `{part['command']}`, {part['seconds']:.0f} s.")
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return page
-
-
-def remark(name: str, remarks: dict[str, str]) -> list[str]:
-    return [f"<!-- remarks {name} -->", *remarks.get(name, "").splitlines(), "<!-- end -->"]
-
-
-def table(head: list[str], rows: list[list[str]]) -> list[str]:
-    return ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)]
 
 
 # ---- perplexity ------------------------------------------------------------------------------------------------------

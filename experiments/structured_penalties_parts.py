@@ -5,16 +5,14 @@ Single runs are kept in the results, so a run that was stopped goes on where it 
 
 from __future__ import annotations
 
-import json
 import platform
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from record import Json, Results, say
 from structured_penalties_corpora import TITLES, Piece, Pieces, Sizes, pieces_of
 from structured_penalties_task import FIGURE_2A, FIGURE_2B, KINDS, Text, search
 
@@ -26,27 +24,6 @@ from loglinear.training import Settings
 
 MOVES = (1.6, 1.2, 2.0)  # first factors of the search: of strength, depth growth and ridge
 SHALLOW = 5  # order at which strengths of unweighted kinds are chosen; of weighted ones it is the highest
-Json = dict[str, Any]
-
-
-def say(*words: object) -> None:
-    print(*words, file=sys.stderr, flush=True)
-
-
-class Results:
-    """What was measured, in a JSON file that is rewritten as runs end."""
-
-    def __init__(self, path: Path, fresh: bool = False) -> None:
-        self.path = path
-        known = {} if fresh or not path.exists() else json.loads(path.read_text(encoding="utf-8"))
-        self.runs: Json = known.get("runs", {})
-        self.parts: Json = known.get("parts", {})
-
-    def save(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self.path.with_name(self.path.name + ".new")
-        temporary.write_text(json.dumps({"parts": self.parts, "runs": self.runs}, indent=1) + "\n", encoding="utf-8")
-        temporary.replace(self.path)
 
 
 def head() -> str:

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from record import say
 from structured_penalties_corpora import Piece, Sizes, deal, ptb
-from structured_penalties_parts import Experiment, say, with_iterations
+from structured_penalties_parts import Experiment, with_iterations
 from structured_penalties_task import KINDS, Text
 
 from loglinear.models.tree_training import OnSuffixTree, OnTrie, TreePenalty
