@@ -1,10 +1,17 @@
-"""python -m benchmarks {classify,kernels,lm,tag,tree} [--json] [--output FILE] [options]."""
+"""python -m benchmarks {classify,ime,kernels,lm,tag,tree} [--json] [--output FILE] [options]."""
 
 import sys
 
-from benchmarks import classify, kernels, lm, tag, tree
+from benchmarks import classify, ime, kernels, lm, tag, tree
 
-RUNNERS = {"classify": classify.main, "kernels": kernels.main, "lm": lm.main, "tag": tag.main, "tree": tree.main}
+RUNNERS = {
+    "classify": classify.main,
+    "ime": ime.main,
+    "kernels": kernels.main,
+    "lm": lm.main,
+    "tag": tag.main,
+    "tree": tree.main,
+}
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in RUNNERS:

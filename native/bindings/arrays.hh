@@ -84,11 +84,13 @@ void bind_normalisers(nb::module_& m);
 void bind_mix(nb::module_& m);
 void bind_arpa(nb::module_& m);
 void bind_query(nb::module_& m);
+void bind_ime(nb::module_& m);
 void bind_kneser_ney(nb::module_& m);
 void bind_ngram_maxent(nb::module_& m);
 void bind_online_tree(nb::module_& m);
 void bind_trie(nb::module_& m);
 void bind_suffix_tree(nb::module_& m);
 void bind_corpus(nb::module_& m);
+void bind_candidates(nb::module_& m);
 
 }  // namespace loglinear

@@ -1,6 +1,6 @@
 #include "bindings/bytes.hh"
 #include "bindings/ngram_arrays.hh"
-#include "kernels/backoff_query.hh"
+#include "bindings/queries.hh"
 
 #include <nanobind/operators.h>
 
@@ -9,12 +9,6 @@ namespace {
 
 constexpr double kLog10 = 0.43429448190325182765;  // log10(e)
 constexpr std::size_t kLong = 1 << 14;             // bytes of text for which others may have the interpreter meanwhile
-
-// A state of the automaton, as code written for KenLM holds it.
-struct QueryState {
-  std::uint32_t context = 0;
-  auto operator<=>(const QueryState&) const = default;
-};
 
 // The bytes of a str or bytes object, which must outlive them; `owner` holds what had to be made.
 std::string_view text_of(nb::handle text, nb::object& owner) {
@@ -31,39 +25,6 @@ std::string_view text_of(nb::handle text, nb::object& owner) {
     throw nb::type_error(("expected str or bytes, not " + std::string(Py_TYPE(text.ptr())->tp_name)).c_str());
   return {PyBytes_AS_STRING(text.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(text.ptr()))};
 }
-
-// The automaton, the words and the arrays they view, kept alive together.
-struct BoundQueries {
-  In<std::int64_t> context_start;
-  In<std::uint32_t> contexts, entries;
-  In<std::uint8_t> blob;
-  In<std::int64_t> offsets;
-  StringIndex words;
-  QueryModel model;
-
-  BoundQueries(ThreadPool& pool, std::uint32_t begin, In<std::int64_t> start, In<std::uint32_t> c,
-               In<std::uint32_t> e, In<std::uint8_t> b, In<std::int64_t> o, bool is_open)
-      : context_start(std::move(start)), contexts(std::move(c)), entries(std::move(e)), blob(std::move(b)),
-        offsets(std::move(o)), words([&] {
-          nb::gil_scoped_release release;
-          return StringIndex(Strings{as_characters(blob), view(offsets)});
-        }()),
-        model{{}, words, is_open ? 1u : kBlank} {
-    require(contexts.ndim() == 2 && contexts.shape(1) == 4, "query arrays: contexts must have four columns");
-    require(entries.ndim() == 2 && entries.shape(1) == 3, "query arrays: entries must have three columns");
-    require(!is_open || offsets.size() > 2, "query arrays: an open vocabulary has at least two words");
-    model.automaton = {offsets.size() - 1, begin, view(context_start),
-                       {reinterpret_cast<const AutomatonContext*>(contexts.data()), contexts.shape(0)},
-                       {reinterpret_cast<const AutomatonEntry*>(entries.data()), entries.shape(0)}};
-    nb::gil_scoped_release release;
-    model.automaton.check(pool);
-  }
-
-  std::uint32_t checked(const QueryState& state) const {
-    require(state.context < model.automaton.contexts.size(), "this state belongs to another model");
-    return state.context;
-  }
-};
 
 template <std::size_t kColumns, class T>
 nb::object rows_to_numpy(std::vector<T>&& values) {

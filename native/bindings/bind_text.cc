@@ -1,4 +1,6 @@
 #include "bindings/arrays.hh"
+#include "bindings/bytes.hh"
+#include "bindings/strings.hh"
 #include "kernels/svmlight.hh"
 #include "kernels/word_ngrams.hh"
 #include "util/interner.hh"
@@ -6,34 +8,10 @@
 namespace loglinear {
 namespace {
 
-std::span<const char> characters(const In<std::uint8_t>& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-// Bytes handed to Python without a copy, as uint8.
-nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>> bytes_to_numpy(std::vector<char>&& values) {
-  auto* owner = new std::vector<char>(std::move(values));
-  nb::capsule free(owner, [](void* p) noexcept { delete static_cast<std::vector<char>*>(p); });
-  return {reinterpret_cast<std::uint8_t*>(owner->data()), {owner->size()}, free};
-}
-
 nb::tuple rows_to_numpy(CountRows&& rows) {
   return nb::make_tuple(to_numpy(std::move(rows.indptr)), to_numpy(std::move(rows.indices)),
                         to_numpy(std::move(rows.values)));
 }
-
-// The index and the arrays it looks into, kept alive together.
-struct BoundIndex {
-  In<std::uint8_t> blob;
-  In<std::int64_t> offsets;
-  StringIndex index;
-
-  BoundIndex(In<std::uint8_t> b, In<std::int64_t> o)
-      : blob(std::move(b)), offsets(std::move(o)), index([&] {
-          nb::gil_scoped_release release;
-          return StringIndex(Strings{characters(blob), view(offsets)});
-        }()) {}
-};
 
 nb::tuple svmlight(ThreadPool& pool, In<std::uint8_t> text, const std::string& base, std::int64_t n_features,
                    std::size_t chunk_size) {
@@ -42,12 +20,12 @@ nb::tuple svmlight(ThreadPool& pool, In<std::uint8_t> text, const std::string& b
   SvmlightData data;
   {
     nb::gil_scoped_release release;
-    data = parse_svmlight(pool, characters(text), index_base, n_features, chunk_size);
+    data = parse_svmlight(pool, as_characters(text), index_base, n_features, chunk_size);
   }
   nb::object indices = data.wide.empty() ? nb::cast(to_numpy(std::move(data.indices)))
                                          : nb::cast(to_numpy(std::move(data.wide)));
   return nb::make_tuple(to_numpy(std::move(data.indptr)), indices, to_numpy(std::move(data.values)),
-                        to_numpy(std::move(data.labels)), bytes_to_numpy(std::move(data.label_names.blob)),
+                        to_numpy(std::move(data.labels)), bytes_array(std::move(data.label_names.blob)),
                         to_numpy(std::move(data.label_names.offsets)), data.n_features);
 }
 
@@ -60,15 +38,15 @@ void bind_text(nb::module_& m) {
 
   m.def("check_strings", [](In<std::uint8_t> blob, In<std::int64_t> offsets) {
     nb::gil_scoped_release release;
-    Strings{characters(blob), view(offsets)}.check();
+    Strings{as_characters(blob), view(offsets)}.check();
   }, nb::arg("blob").noconvert(), nb::arg("offsets").noconvert());
   m.def("gather_strings", [](In<std::uint8_t> blob, In<std::int64_t> offsets, In<std::int64_t> indices) {
     PackedStrings result;
     {
       nb::gil_scoped_release release;
-      result = gather(Strings{characters(blob), view(offsets)}, view(indices));
+      result = gather(Strings{as_characters(blob), view(offsets)}, view(indices));
     }
-    return nb::make_tuple(bytes_to_numpy(std::move(result.blob)), to_numpy(std::move(result.offsets)));
+    return nb::make_tuple(bytes_array(std::move(result.blob)), to_numpy(std::move(result.offsets)));
   }, nb::arg("blob").noconvert(), nb::arg("offsets").noconvert(), nb::arg("indices").noconvert(),
         "(blob, offsets) of the strings chosen");
 
@@ -76,7 +54,7 @@ void bind_text(nb::module_& m) {
       .def(nb::init<In<std::uint8_t>, In<std::int64_t>>(), nb::arg("blob").noconvert(), nb::arg("offsets").noconvert())
       .def("find", [](const BoundIndex& index, In<std::uint8_t> blob, In<std::int64_t> offsets, Out<std::int32_t> out) {
         nb::gil_scoped_release release;
-        index.index.find_all(Strings{characters(blob), view(offsets)}, view(out));
+        index.index.find_all(Strings{as_characters(blob), view(offsets)}, view(out));
       }, nb::arg("blob").noconvert(), nb::arg("offsets").noconvert(), nb::arg("out").noconvert(),
            "out[i] = id of string i, or -1");
 
@@ -85,9 +63,9 @@ void bind_text(nb::module_& m) {
     WordNgrams result;
     {
       nb::gil_scoped_release release;
-      result = fit_word_ngrams(pool, Strings{characters(blob), view(offsets)}, orders, min_count);
+      result = fit_word_ngrams(pool, Strings{as_characters(blob), view(offsets)}, orders, min_count);
     }
-    return nb::make_tuple(rows_to_numpy(std::move(result.rows)), bytes_to_numpy(std::move(result.names.blob)),
+    return nb::make_tuple(rows_to_numpy(std::move(result.rows)), bytes_array(std::move(result.names.blob)),
                           to_numpy(std::move(result.names.offsets)));
   }, nb::arg("pool"), nb::arg("blob").noconvert(), nb::arg("offsets").noconvert(), nb::arg("orders"),
         nb::arg("min_count"), "((indptr, indices, values), names blob, names offsets)");
@@ -96,7 +74,7 @@ void bind_text(nb::module_& m) {
     CountRows rows;
     {
       nb::gil_scoped_release release;
-      rows = count_word_ngrams(pool, Strings{characters(blob), view(offsets)}, orders, vocabulary.index);
+      rows = count_word_ngrams(pool, Strings{as_characters(blob), view(offsets)}, orders, vocabulary.index);
     }
     return rows_to_numpy(std::move(rows));
   }, nb::arg("pool"), nb::arg("blob").noconvert(), nb::arg("offsets").noconvert(), nb::arg("orders"),

@@ -36,10 +36,12 @@ NB_MODULE(_core, m) {
   bind_mix(m);
   bind_arpa(m);
   bind_query(m);
+  bind_ime(m);
   bind_kneser_ney(m);
   bind_ngram_maxent(m);
   bind_online_tree(m);
   bind_trie(m);
   bind_suffix_tree(m);
   bind_corpus(m);
+  bind_candidates(m);
 }

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
         ModelFileError,
     )
     from loglinear.minimise import minimise
-    from loglinear.models import LanguageModel, MaxentClassifier, Tagger, load
+    from loglinear.models import InputMethod, LanguageModel, MaxentClassifier, Tagger, load
     from loglinear.objective import Objective
 
 _HOME = {
+    "InputMethod": "loglinear.models",
     "LanguageModel": "loglinear.models",
     "MaxentClassifier": "loglinear.models",
     "Tagger": "loglinear.models",
@@ -38,6 +39,7 @@ _HOME = {
 __all__ = [
     "FormatError",
     "IncompatibleError",
+    "InputMethod",
     "InterruptedWarning",
     "LanguageModel",
     "LoglinearError",

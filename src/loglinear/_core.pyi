@@ -568,6 +568,24 @@ class BackoffQueries:
 def most_probable(probabilities: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], k: int) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]:
     """numbers of the k largest, largest first"""
 
+def split_tokens(blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> tuple:
+    """
+    (first malformed token or -1, surface blob, surface offsets, reading blob, reading offsets, surface of each token, reading of each token)
+    """
+
+class Converter:
+    """A lexicon and a language model, which it keeps alive."""
+
+    def __init__(self, pool: ThreadPool, queries: object, surface_blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], surface_offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], reading_blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], reading_offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], reading_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], surface: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], log_channel: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)], word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def convert(self, pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], k: int, pieces_are_words: bool, distinct_texts: bool) -> tuple:
+        """
+        (texts blob, texts offsets, scores, sentence_ptr, unknown words of the best of each)
+        """
+
 class SmoothingTrie:
     """The arrays of an n-gram trie, checked."""
 
@@ -737,3 +755,35 @@ def tokenise_corpus(pool: ThreadPool, texts: Sequence[Annotated[NDArray[numpy.ui
 
 def renumber_tokens(pool: ThreadPool, tokens: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')], numbers: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None:
     """tokens[i] = numbers[tokens[i]], in place"""
+
+class CandidateFeatureOptions:
+    """Which grams of candidates are features."""
+
+    def __init__(self, word_orders: Sequence[int], boundaries: bool, max_skip: int, headwords: str, function_words: object | None, character_orders: Sequence[int]) -> None: ...
+
+def fit_candidate_features(pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], list_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], options: CandidateFeatureOptions, min_count: int) -> tuple:
+    """((indptr, indices, values), names blob, names offsets)"""
+
+def count_candidate_features(pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], list_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], options: CandidateFeatureOptions, vocabulary: StringIndex) -> tuple:
+    """(indptr, indices, values)"""
+
+def candidate_differences(pool: ThreadPool, indptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], list_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], reference: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]) -> tuple:
+    """
+    (indptr, indices, values) of reference - candidate, for all candidates but the references
+    """
+
+def edit_distances(pool: ThreadPool, transcripts: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], transcript_offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], texts: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], list_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], by_characters: bool, distances: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], lengths: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+def list_loss(pool: ThreadPool, kind: str, list_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], errors: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, margins: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float:
+    """Loss of the margins of pairs; they become its derivatives."""
+
+def list_probabilities(pool: ThreadPool, kind: str, list_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], errors: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, margins: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+def list_loss_hessian(pool: ThreadPool, kind: str, list_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], q: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], vectors: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+def list_loss_curvature(pool: ThreadPool, kind: str, list_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], columns: SparseMatrix32, q: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+def choose_candidates(pool: ThreadPool, list_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], margins: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], places: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], reference: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')]) -> None:
+    """
+    out[i] = place in list i of the candidate with the highest score, the first of equal ones
+    """

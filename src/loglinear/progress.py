@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from loglinear.minimise import Callback, History, State
@@ -56,6 +57,46 @@ class TrainingProgress:
             self._bar.start()
         text = f"{self.label}: step {iteration}, objective {state.value:.6g}, violation {state.violation:.2g}"
         self._bar.update(self._task, description=text + (f" ({state.note})" if state.note else ""))
+
+
+class Counting:
+    """Things done one after another: how many so far, on a terminal, after two seconds.
+
+    Nothing is shown where the terminal gets the results themselves.
+    """
+
+    def __init__(self, label: str, total: int | None = None) -> None:
+        self.label, self.total = label, total
+        self._start = time.monotonic()
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> Counting:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, done: int) -> None:
+        """So many are done."""
+        if time.monotonic() - self._start > 2.0 and sys.stderr.isatty() and not sys.stdout.isatty():
+            self._show(done)
+
+    def after(self, before: int) -> Callable[[int], None]:
+        """A report of things of which others were done before."""
+        return lambda done: self(before + done)
+
+    def _show(self, done: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        if self._bar is None:
+            columns = (TextColumn("{task.completed:,} {task.description}"), BarColumn(), TimeElapsedColumn())
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._task = self._bar.add_task(self.label, total=self.total)
+            self._bar.start()
+        self._bar.update(self._task, completed=done)
 
 
 def both(first: Callback | None, second: Callback | None) -> Callback | None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from loglinear import _core
 from loglinear.errors import FormatError
-from loglinear.formats.running_text import TextOptions, iterate_text, join_units, read_text, split_units
+from loglinear.formats.running_text import TextOptions, iterate_lines, iterate_text, join_units, read_text, split_units
 from loglinear.formats.text import map_bytes, read_line_blocks
 
 
@@ -99,3 +99,14 @@ def test_bindings_check_their_arguments():
     assert tokens.tolist() == [0, 3]
     with pytest.raises(TypeError):
         _core.renumber_tokens(pool, tokens.astype(np.int64), np.zeros(3, np.uint32))
+
+
+def test_lines_in_blocks(tmp_path):
+    path = tmp_path / "t"
+    path.write_bytes(b"\xef\xbb\xbfone\ntwo\nthree")
+    assert "".join(iterate_lines(path, 4)) == "one\ntwo\nthree"
+    path.write_bytes("ein\nzwö\n".encode("utf-16"))
+    assert "".join(iterate_lines(path, 3, "utf-16")) == "ein\nzwö\n"
+    path.write_bytes(b"one\ntwo\n\xff\n")
+    with pytest.raises(FormatError, match=r"t:3: byte 0xff is not valid utf-8; name the right encoding"):
+        list(iterate_lines(path, 4))

@@ -15,6 +15,7 @@ import random
 import sys
 import tempfile
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fuzzing import main, mutate
 
 import loglinear
-from loglinear import LoglinearError, MaxentClassifier, ModelFileError, Tagger
+from loglinear import InputMethod, LoglinearError, MaxentClassifier, ModelFileError, Tagger
 
 TEMPLATES = "U0:%x[0,0]\nU1:%x[-1,0]/%X[0,0]\nU2:%m[0,1,\"^.\"]\nB\n*3:%x[0,1]\n"
 PLAIN = TEMPLATES.replace("*3:%x[0,1]\n", "")
@@ -32,10 +33,11 @@ WORDS = [[("the", "D"), ("dog", "N"), ("ran", "V")], [("a", "D"), ("dog", "N")],
 TAGS = [["B-X", "I-X", "O"], ["B-X", "I-X"], ["B-X", "O"]]
 DICTS = [[{"w": word, "n": 0.5 * len(tag)} for word, tag in sequence] for sequence in WORDS]
 TEXTS, CLASSES = ["the dog ran", "a dog", "it ran far", "no dog at all"], ["x", "y", "z", "x"]
+READINGS = ["さとへ", "へさ?"]
 NUMBERS = [0, -1, 1, 2, 3, 4, 31, 255, 2**31 - 1, -(2**31), 2**62, -(2**63)]
 VALUES: list[Any] = [None, True, False, "", "x", "bio", "auto", "hmm", "memm", "crf", "sparse", [], {}, [["a", "b"]],
                      ["O"], 0.5, -0.0, 1e308, 2**70, "\ud800", *NUMBERS]  # fmt: skip
-TYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "|u1", "BOOL": "|b1"}
+TYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U32": "<u4", "U8": "|u1", "BOOL": "|b1"}
 
 
 def _models() -> list[tuple[Any, Any]]:
@@ -54,6 +56,9 @@ def _models() -> list[tuple[Any, Any]]:
     found.append((MaxentClassifier().fit(dicts, [True, False, True, False]), dicts))
     matrix = np.eye(4, 9)
     found.append((MaxentClassifier("l1", 0.01).fit(matrix, [1, 2, 3, 1]), matrix))
+    pairs = ["里|さと へ|へ 佐|さ", "里|さと と|と 差|さ 屁|へ"]
+    found += [(InputMethod(order).fit(pairs), READINGS) for order in (1, 3)]
+    found.append((InputMethod(2, readings="keypad").fit(TEXTS), ["843 36 1", "2"]))
     return found
 
 
@@ -156,6 +161,10 @@ def damaged(rng: random.Random, data: bytes) -> bytes:
 
 def predict(model: Any, X: Any) -> None:
     """Whatever the damaged model says is made of its own labels."""
+    if isinstance(model, InputMethod):
+        with suppress(LoglinearError, ValueError):
+            model.convert(X, 5)
+        return
     classes = list(model.classes_)
     try:
         if isinstance(model, Tagger):

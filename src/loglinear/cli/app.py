@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from loglinear.cli import classify, demo, inspect, lm, tag
+from loglinear.cli import classify, demo, ime, inspect, lm, tag
 
 
 def _version(wanted: bool) -> None:
@@ -35,5 +35,6 @@ app = typer.Typer(
 app.add_typer(classify.app, name="classify")
 app.add_typer(tag.app, name="tag")
 app.add_typer(lm.app, name="lm")
+app.add_typer(ime.app, name="ime")
 app.command("inspect")(inspect.inspect)
 app.command("demo")(demo.demo)

@@ -140,7 +140,7 @@ def _frequent_words(
 ) -> WordVocabulary:
     candidates = np.flatnonzero((marks < 0) & (text.counts >= min_count))
     order = candidates[np.argsort(-text.counts[candidates], kind="stable")][:max_words]
-    return _with_symbols(Vocabulary(text.blob, text.offsets).take(order), is_open)
+    return with_symbols(Vocabulary(text.blob, text.offsets).take(order), is_open)
 
 
 def _by_frequency(text: RunningText, listed: WordVocabulary) -> WordVocabulary:
@@ -153,7 +153,8 @@ def _by_frequency(text: RunningText, listed: WordVocabulary) -> WordVocabulary:
     return WordVocabulary(listed.words.take(np.concatenate([np.arange(n_symbols), order])))
 
 
-def _with_symbols(words: Vocabulary, is_open: bool) -> WordVocabulary:
+def with_symbols(words: Vocabulary, is_open: bool) -> WordVocabulary:
+    """The vocabulary of these words after the reserved symbols, which must not be among them."""
     blob, offsets = pack_strings([END, UNKNOWN] if is_open else [END])
     joined = np.concatenate([offsets, offsets[-1] + words.offsets[1:]])
     return WordVocabulary(Vocabulary(np.concatenate([blob, words.blob]), joined))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from loglinear.demo import classification, language, tagging
+from loglinear.demo import classification, keypad, language, tagging
 from loglinear.demo.corpus import Corpus, stdlib_docstrings
 from loglinear.report import Section, write_page
 from loglinear.report.tables import to_records
@@ -21,6 +21,7 @@ SECTIONS: list[tuple[str, Callable[[Corpus], list[Section]]]] = [
     ("penalties and solvers", classification.run),
     ("taggers", tagging.run),
     ("language models", language.run),
+    ("input methods", keypad.run),
 ]
 
 

@@ -36,9 +36,8 @@ def documentation(corpus: Corpus) -> Prose:
     reference = [] if corpus.quick else [text for _, _, text in topic_paragraphs()]
     parts: dict[str, list[str]] = {"train": [], "validation": [], "test": []}
     for text in dict.fromkeys([*corpus.documents, *reference]):
-        number = _number(text)
-        if corpus.quick or number // 10 % _SHARE == 0:
-            parts[_TENTHS.get(number % 10, "train")] += sentences([text])
+        if corpus.quick or _number(text) // 10 % _SHARE == 0:
+            parts[part_of(text)] += sentences([text])
     n_words = {name: sum(sentence.count(" ") + 1 for sentence in part) for name, part in parts.items()}
     sources = "docstrings of the standard library" + ("" if corpus.quick else " and the language reference")
     about = (
@@ -46,6 +45,11 @@ def documentation(corpus: Corpus) -> Prose:
         f"{n_words['test']:,} to test on"
     )
     return Prose(**parts, about=about)
+
+
+def part_of(text: str) -> str:
+    """Whether a text is for "train", "validation" or "test"."""
+    return _TENTHS.get(_number(text) % 10, "train")
 
 
 def sentences(texts: Iterable[str]) -> Iterator[str]:

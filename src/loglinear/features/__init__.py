@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .attributes import AttributeFeatures, AttributeSequences
+from .candidate_features import CandidateFeatures
 from .columns import Columns
 from .dicts import DictFeatures
 from .featuriser import Featuriser, Rows
@@ -20,6 +21,7 @@ __all__ = [
     "TOKEN_FEATURISERS",
     "AttributeFeatures",
     "AttributeSequences",
+    "CandidateFeatures",
     "Columns",
     "DictFeatures",
     "Featuriser",

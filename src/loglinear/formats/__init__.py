@@ -20,12 +20,16 @@ from .crfsuite import (
     write_crfsuite,
 )
 from .jsonl import JsonlData, read_jsonl
+from .nbest import NBEST_FORMATS, Candidate, CandidateList, merge_duplicates, read_nbest, with_scores, write_nbest
 from .svmlight import SvmlightData, parse_svmlight, read_svmlight, write_svmlight
 from .text import Source, atomic_write, decode, name_of, read_bytes, read_head
 from .tsv import read_texts, read_tsv, write_tsv
 
 __all__ = [
+    "NBEST_FORMATS",
     "READERS",
+    "Candidate",
+    "CandidateList",
     "ConllData",
     "CrfsuiteData",
     "CrfsuiteDump",
@@ -35,6 +39,7 @@ __all__ = [
     "decode",
     "format_conll",
     "guess",
+    "merge_duplicates",
     "parse_conll",
     "parse_crfsuite",
     "parse_crfsuite_dump",
@@ -44,11 +49,14 @@ __all__ = [
     "read_crfsuite",
     "read_crfsuite_dump",
     "read_jsonl",
+    "read_nbest",
     "read_svmlight",
     "read_texts",
     "read_tsv",
+    "with_scores",
     "write_conll",
     "write_crfsuite",
+    "write_nbest",
     "write_svmlight",
     "write_tsv",
 ]

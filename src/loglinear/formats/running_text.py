@@ -105,6 +105,22 @@ def iterate_text(source: TextSource, size: int, options: TextOptions) -> Iterato
         yield from _numbered_blocks(((block, options) for block in blocks), name_of(file))
 
 
+def iterate_lines(source: Source, size: int, encoding: str = "utf-8") -> Iterator[str]:
+    """The lines of a file as text, whole ones of about ``size`` bytes at a time; standard input as it comes.
+
+    A byte that is no text is refused with its line; a byte order mark is dropped.
+    """
+    name, n_lines = name_of(source), 0
+    for block in _recoded(read_line_blocks(source, size), name, TextOptions(encoding=encoding)):
+        try:
+            yield block.decode()
+        except UnicodeDecodeError as error:
+            line = n_lines + block.count(b"\n", 0, error.start) + 1
+            message = f"byte 0x{block[error.start]:02x} is not valid utf-8; name the right encoding with --encoding"
+            raise FormatError(message, name, line) from None
+        n_lines += block.count(b"\n")
+
+
 def files_of(source: TextSource) -> list[Source] | None:
     """The files that a source names; None where it is an iterable of sentences.
 

@@ -9,12 +9,19 @@ from loglinear.errors import ModelFileError
 from loglinear.models import archive as files
 from loglinear.models.classifier import MaxentClassifier
 from loglinear.models.classifier_file import KIND as _CLASSIFIER
+from loglinear.models.input_method import InputMethod
+from loglinear.models.input_method_file import KIND as _INPUT_METHOD
 from loglinear.models.language_model import LanguageModel
 from loglinear.models.language_model_file import KIND as _LANGUAGE_MODEL
 from loglinear.models.tagger import Tagger
 from loglinear.models.tagger_file import KIND as _TAGGER
 
-KINDS: dict[str, Any] = {_CLASSIFIER: MaxentClassifier, _TAGGER: Tagger, _LANGUAGE_MODEL: LanguageModel}
+KINDS: dict[str, Any] = {
+    _CLASSIFIER: MaxentClassifier,
+    _TAGGER: Tagger,
+    _LANGUAGE_MODEL: LanguageModel,
+    _INPUT_METHOD: InputMethod,
+}
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
@@ -25,4 +32,4 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     return KINDS[archive.kind].from_archive(archive, path)
 
 
-__all__ = ["KINDS", "LanguageModel", "MaxentClassifier", "Tagger", "load"]
+__all__ = ["KINDS", "InputMethod", "LanguageModel", "MaxentClassifier", "Tagger", "load"]

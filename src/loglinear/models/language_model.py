@@ -98,7 +98,8 @@ class LanguageModel(BaseEstimator):
     warm_start : begin from the model of the last fit
     verbose : "auto" (a bar on a terminal after two seconds), 0, or 1
 
-    Text is a path (plain, gzip, xz, or "-"), a list of paths, or an iterable of sentences (strings or lists of words).
+    Text is a path (plain, gzip, xz, or "-"), a list of paths, or an iterable of sentences (strings or lists of words);
+    or ``Sentences`` of numbers, to train on where ``vocabulary`` is the ``WordVocabulary`` that numbered them.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class LanguageModel(BaseEstimator):
         prune: Sequence[int] | None = None,
         prune_entropy: float | None = None,
         k: float = 1.0,
-        vocabulary: str | os.PathLike[str] | Sequence[str] | None = None,
+        vocabulary: str | os.PathLike[str] | Sequence[str] | WordVocabulary | None = None,
         min_word_count: int = 1,
         max_words: int | None = None,
         unknown: str = "token",
@@ -266,6 +267,10 @@ class LanguageModel(BaseEstimator):
             "encoding": self.encoding,
             "n_threads": self.n_threads,
         }
+        if isinstance(X, Sentences):
+            if not isinstance(self.vocabulary, WordVocabulary) or self.vocabulary.n_words != X.n_words:
+                raise ValueError("sentences of numbers need the vocabulary that numbered them (vocabulary=...)")
+            return X, self.vocabulary
         known = base.vocabulary if base is not None else None if before is None else before.vocabulary
         if known is not None:  # the words are those of the model to go on from
             return read_corpus(X, vocabulary=known, **options)

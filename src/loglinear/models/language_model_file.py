@@ -37,6 +37,11 @@ _MORE = (
 
 def save(model: Any, path: Any) -> None:
     """Write the model."""
+    files.save(path, to_archive(model))
+
+
+def to_archive(model: Any) -> Archive:
+    """What the file of a model holds."""
     words = model.vocabulary_.words
     parameters = as_json({k: v for k, v in model.get_params(deep=False).items() if k not in ("base", "vocabulary")})
     collapsed = getattr(model, "collapsed_", None)
@@ -46,7 +51,7 @@ def save(model: Any, path: Any) -> None:
         arrays = {f"queries.{name}": array for name, array in model.queries_.arrays().items()}
     arrays["words"], arrays["word_offsets"] = np.asarray(words.blob), np.asarray(words.offsets)
     summary = training_summary(model, *_MORE)
-    files.save(path, Archive(KIND, {"parameters": parameters}, summary, arrays))
+    return Archive(KIND, {"parameters": parameters}, summary, arrays)
 
 
 def load(cls: Any, archive: Archive, source: Any) -> Any:

@@ -1,0 +1,379 @@
+"""N-best lists encoded for training: margins of pairs (reference, candidate), grouped by list.
+
+The *reference* of a list is its best candidate, the oracle: least errors, then the highest first base score, then the
+first place. Every other candidate makes a *pair* with it, and all that a loss needs of a pair is its margin
+
+    margin(p) = score(reference) - score(candidate) = sum_b w_b base[p, b] + sum_k w_{n_base + k} value[p, k]
+
+with differences of dense base scores (a language model's log-probability, scores of a recogniser) and of sparse
+features. Weights of base scores come first. Features of candidates are ``features.CandidateFeatures``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from ..errors import IncompatibleError
+from ..features.candidate_features import CandidateFeatures
+from ..formats.nbest import CandidateList
+from ..structure import FloatArray
+from ..threads import pool
+from .edit_distance import ErrorUnits, edit_distances
+from .matrix import SparseRows
+
+MissingPolicy: TypeAlias = Literal["error", "worst"]
+RANK = "rank"  # the base score of lists without scores: minus the place in the list
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateLists:
+    """Lists 0 .. n_lists - 1; those without two candidates have no pair: they cost nothing and count in evaluation."""
+
+    list_ptr: NDArray[np.int64]  # [n_lists + 1], pairs of each list
+    base: FloatArray  # [n_pairs, n_base], reference - candidate
+    rows: SparseRows  # [n_pairs, n_features], reference - candidate, ascending, without zeros
+    errors: FloatArray  # [n_pairs], errors(candidate) - errors(reference), not negative
+    place: NDArray[np.int32]  # [n_pairs], of the candidate in its list as it was given
+    reference: NDArray[np.int32]  # [n_lists], place of the reference; -1 in an empty list
+    reference_errors: FloatArray  # [n_lists]; of an empty list, the length of its transcript
+    length: FloatArray  # [n_lists], of the transcript; NaN where there is none
+    base_names: tuple[str, ...] = ()
+    space: str = ""  # what the features are: sets of the same space have the same weights
+    n_threads: int | None = None
+
+    def __post_init__(self) -> None:
+        n_pairs, n_lists = self.rows.n_rows, self.list_ptr.size - 1
+        if n_lists < 0 or self.list_ptr[0] != 0 or self.list_ptr[-1] != n_pairs or np.any(np.diff(self.list_ptr) < 0):
+            raise ValueError(f"list_ptr must ascend from 0 to the number of pairs, {n_pairs}")
+        if self.base.ndim != 2 or self.base.shape[0] != n_pairs:
+            raise ValueError(f"base scores of shape {self.base.shape} for {n_pairs} pairs")
+        if not np.isfinite(self.base).all():
+            raise ValueError("a base score is NaN or infinite")
+        for name in ("errors", "place"):
+            if getattr(self, name).shape != (n_pairs,):
+                raise ValueError(f"{name} must have one entry for each of {n_pairs} pairs")
+        for name in ("reference", "reference_errors", "length"):
+            if getattr(self, name).shape != (n_lists,):
+                raise ValueError(f"{name} must have one entry for each of {n_lists} lists")
+        if np.any(self.errors < 0):
+            raise ValueError("errors of pairs are negative: the reference is not the best candidate")
+        for name in ("list_ptr", "base", "errors", "place", "reference", "reference_errors", "length"):
+            getattr(self, name).flags.writeable = False
+
+    # ---- sizes and views ----
+    @property
+    def n_lists(self) -> int:
+        """Number of lists."""
+        return self.list_ptr.size - 1
+
+    @property
+    def n_examples(self) -> int:
+        """Number of lists."""
+        return self.n_lists
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of candidates that are not the reference of their list."""
+        return self.rows.n_rows
+
+    @property
+    def n_base(self) -> int:
+        """Number of base scores: of the first weights."""
+        return self.base.shape[1]
+
+    @property
+    def n_features(self) -> int:
+        """Number of sparse features."""
+        return self.rows.n_columns
+
+    @property
+    def n_weights(self) -> int:
+        """Base scores and features."""
+        return self.n_base + self.n_features
+
+    @property
+    def row_ptr(self) -> NDArray[np.int64]:
+        """Where the differences of each pair begin: [n_pairs + 1]."""
+        return self.rows.indptr
+
+    @property
+    def feature(self) -> NDArray[np.int32]:
+        """Features that differ, pair by pair: [n_nonzeros]."""
+        return self.rows.indices
+
+    @property
+    def value(self) -> FloatArray:
+        """Their differences: [n_nonzeros]."""
+        return self.rows.values
+
+    @property
+    def columns(self) -> SparseRows:
+        """The inverted index, feature to pairs; made on first use."""
+        return self.rows.columns(pool(self.n_threads))
+
+    @property
+    def column_ptr(self) -> NDArray[np.int64]:
+        """Where the pairs of each feature begin: [n_features + 1]."""
+        return self.columns.indptr
+
+    @property
+    def column_pair(self) -> NDArray[np.int32]:
+        """Pairs in which a feature differs, ascending: [n_nonzeros]."""
+        return self.columns.indices
+
+    @property
+    def column_value(self) -> FloatArray:
+        """The differences, feature by feature: [n_nonzeros]."""
+        return self.columns.values
+
+    def list_of_pair(self) -> NDArray[np.int32]:
+        """The list of each pair: [n_pairs]."""
+        return np.repeat(np.arange(self.n_lists, dtype=np.int32), np.diff(self.list_ptr))
+
+    # ---- under weights ----
+    def margins(self, w: FloatArray, out: FloatArray | None = None) -> FloatArray:
+        """Score of the reference - score of the candidate, of every pair: [n_pairs]."""
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        if w.shape != (self.n_weights,):
+            raise IncompatibleError(
+                f"{w.size} weights for lists of {self.n_base} base scores and {self.n_features} features; encode the "
+                "lists with the features of the model"
+            )
+        out = np.empty(self.n_pairs) if out is None else out
+        self.rows.margins(pool(self.n_threads), w[self.n_base :], None, 1, out)
+        if self.n_base:
+            out += self.base @ w[: self.n_base]
+        return out
+
+    def choices(self, w: FloatArray) -> NDArray[np.int32]:
+        """Place in each list of the candidate with the highest score, the first of equal ones; -1 in an empty list."""
+        return self.choices_of(self.margins(w))
+
+    def choices_of(self, margins: FloatArray) -> NDArray[np.int32]:
+        """As :meth:`choices`, from margins."""
+        out = np.empty(self.n_lists, dtype=np.int32)
+        _core.choose_candidates(pool(self.n_threads), self.list_ptr, margins, self.place, self.reference, out)
+        return out
+
+    def errors_of(self, choices: NDArray[np.int32]) -> FloatArray:
+        """Errors of the chosen candidate of each list: [n_lists]."""
+        lists = np.arange(self.n_lists)
+        offset = choices.astype(np.int64) - (choices > self.reference)  # pairs of a list skip its reference
+        errors = self.reference_errors.copy()
+        other = lists[choices != self.reference]
+        errors[other] += self.errors[self.list_ptr[:-1][other] + offset[other]]
+        return errors
+
+    def chosen_errors(self, w: FloatArray) -> FloatArray:
+        """Errors of what the weights choose: [n_lists]."""
+        return self.errors_of(self.choices(w))
+
+    def check_same_space(self, other: CandidateLists, what: str = "the other lists") -> None:
+        """Refuse lists whose features or base scores are others than these."""
+        if self.base_names != other.base_names:
+            raise IncompatibleError(
+                f"{what} have the base scores {list(other.base_names)}, not {list(self.base_names)}; encode them with "
+                "the same ones"
+            )
+        if self.n_features != other.n_features or self.space != other.space:
+            raise IncompatibleError(
+                f"{what} have other features ({other.n_features}, not {self.n_features}, or other names); encode them "
+                "with the features fitted on these: encode_lists(lists, features, fit=False)"
+            )
+
+    # ---- Dataset ----
+    def take(self, lists: NDArray[np.intp]) -> CandidateLists:
+        """The lists with these numbers, in this order."""
+        sizes = np.diff(self.list_ptr)[lists]
+        list_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        pairs = np.repeat(self.list_ptr[:-1][lists] - list_ptr[:-1], sizes) + np.arange(list_ptr[-1])
+        return CandidateLists(
+            list_ptr, self.base[pairs], self.rows.take(pairs), self.errors[pairs], self.place[pairs],
+            self.reference[lists], self.reference_errors[lists], self.length[lists], self.base_names, self.space,
+            self.n_threads,
+        )  # fmt: skip
+
+    def shard(self, rank: int, size: int) -> CandidateLists:
+        """Part ``rank`` of ``size`` contiguous parts."""
+        n = self.n_lists
+        return self.take(np.arange(n * rank // size, n * (rank + 1) // size))
+
+    def batches(self, size: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
+        """Shuffled numbers of lists in pieces of ``size``."""
+        order = rng.permutation(self.n_lists)
+        for start in range(0, order.size, size):
+            yield order[start : start + size]
+
+    def fingerprint(self) -> str:
+        """A short hash: two sets with one hash are the same."""
+        digest = hashlib.blake2b(f"{self.base_names}{self.space}".encode(), digest_size=8)
+        arrays = (self.list_ptr, self.base, self.rows.indptr, self.rows.indices, self.rows.values, self.errors,
+                  self.place, self.reference, self.reference_errors, self.length)  # fmt: skip
+        for array in arrays:
+            digest.update(f"{array.dtype.str}{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        return digest.hexdigest()
+
+
+def encode_lists(
+    lists: Sequence[CandidateList],
+    features: CandidateFeatures,
+    *,
+    base: Sequence[str] = ("score",),
+    fit: bool = True,
+    labelled: bool = True,
+    units: ErrorUnits = "words",
+    missing: MissingPolicy = "error",
+    n_threads: int | None = None,
+) -> CandidateLists:
+    """Encode lists; ``fit`` learns the features, else those known are counted.
+
+    ``base`` names the base scores, in the order of their weights; "rank", where the candidates have no score of that
+    name, is minus the place in the list. A candidate without a score is refused, or with ``missing="worst"`` gets the
+    lowest of its list. Errors are those given, or else distances to the reference text in ``units``. Without
+    ``labelled``, for lists to be ranked only, the candidate of the highest first base score stands for the reference
+    and there are no errors.
+    """
+    counts = np.asarray([len(one.candidates) for one in lists], dtype=np.int64)
+    candidate_ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    scores = _base_scores(lists, tuple(base), missing)
+    errors, length = _errors(lists, candidate_ptr, units, n_threads) if labelled else _no_errors(candidate_ptr)
+    reference = _oracles(candidate_ptr, errors, scores)
+    rows = features.fit_transform(lists, n_threads) if fit else features.transform(lists, n_threads)
+    indptr, indices, values = _core.candidate_differences(pool(n_threads), *rows, candidate_ptr, reference)
+    best = candidate_ptr[:-1] + np.maximum(reference, 0)
+    is_pair = np.ones(int(candidate_ptr[-1]), dtype=bool)
+    is_pair[best[counts > 0]] = False
+    owner = np.repeat(np.arange(len(lists)), counts)
+    candidates = np.flatnonzero(is_pair)
+    reference_errors = np.where(np.isnan(length), 0.0, length)
+    reference_errors[counts > 0] = errors[best[counts > 0]]
+    return CandidateLists(
+        list_ptr=np.concatenate([[0], np.cumsum(np.maximum(counts - 1, 0))]).astype(np.int64),
+        base=np.ascontiguousarray(scores[best[owner[candidates]]] - scores[candidates]),
+        rows=SparseRows(indptr, indices, values, len(features.vocabulary)),
+        errors=errors[candidates] - errors[best[owner[candidates]]],
+        place=(candidates - candidate_ptr[owner[candidates]]).astype(np.int32),
+        reference=reference,
+        reference_errors=reference_errors,
+        length=length,
+        base_names=tuple(base),
+        space=feature_space(features),
+        n_threads=n_threads,
+    )
+
+
+def feature_space(features: CandidateFeatures) -> str:
+    """A short hash of the features and their numbers."""
+    vocabulary = features.vocabulary
+    digest = hashlib.blake2b(repr(sorted(features.settings().items())).encode(), digest_size=8)
+    digest.update(np.ascontiguousarray(vocabulary.offsets).view(np.uint8).data)
+    digest.update(np.ascontiguousarray(vocabulary.blob).data)
+    return digest.hexdigest()
+
+
+# ---- scores, errors, oracles ----------------------------------------------------------------------------------------
+def _base_scores(lists: Sequence[CandidateList], base: tuple[str, ...], missing: MissingPolicy) -> FloatArray:
+    """[n_candidates, n_base]."""
+    if len(set(base)) < len(base):
+        raise ValueError(f"a base score is named twice: {list(base)}")
+    if missing not in ("error", "worst"):
+        raise ValueError(f"missing must be 'error' or 'worst', not {missing!r}")
+    columns = []
+    for name in base:
+        column = [candidate.scores.get(name) for one in lists for candidate in one.candidates]
+        if name == RANK and all(value is None for value in column):
+            column = [-float(place) for one in lists for place in range(len(one.candidates))]
+        values = np.asarray([np.nan if value is None else value for value in column], dtype=np.float64)
+        absent = np.fromiter((value is None for value in column), bool, count=len(column))
+        if not np.isfinite(values[~absent]).all():
+            where = _where(lists, int(np.flatnonzero(~absent & ~np.isfinite(values))[0]))
+            raise ValueError(f"{where}: the score {name!r} is NaN or infinite; leave the candidate out")
+        if absent.any():
+            values = _filled(lists, name, values, absent, missing)
+        columns.append(values)
+    return np.stack(columns, axis=1) if columns else np.zeros((sum(len(one.candidates) for one in lists), 0))
+
+
+def _filled(
+    lists: Sequence[CandidateList], name: str, values: FloatArray, absent: NDArray[np.bool_], missing: MissingPolicy
+) -> FloatArray:
+    """Scores that are missing become the lowest of their list."""
+    if missing == "error":
+        where = _where(lists, int(np.flatnonzero(absent)[0]))
+        known = sorted({key for one in lists for candidate in one.candidates for key in candidate.scores})
+        raise ValueError(
+            f"{where} and {int(absent.sum()) - 1} others have no score {name!r} (scores there are: {known}); name "
+            "another base score, or none, or give those the lowest of their list with missing='worst'"
+        )
+    at = 0
+    for one in lists:
+        part = slice(at, at + len(one.candidates))
+        at = part.stop
+        if absent[part].any():
+            if absent[part].all():
+                raise ValueError(f"list {one.id!r}: no candidate has the score {name!r}, so there is no lowest")
+            values[part] = np.where(absent[part], np.nanmin(values[part]), values[part])
+    return values
+
+
+def _where(lists: Sequence[CandidateList], number: int) -> str:
+    for one in lists:
+        if number < len(one.candidates):
+            return f"list {one.id!r}, candidate {number + 1}"
+        number -= len(one.candidates)
+    raise IndexError(number)
+
+
+def _errors(
+    lists: Sequence[CandidateList], candidate_ptr: NDArray[np.int64], units: ErrorUnits, n_threads: int | None
+) -> tuple[FloatArray, FloatArray]:
+    """(errors of each candidate, length of each transcript)."""
+    texts = [candidate.text for one in lists for candidate in one.candidates]
+    transcripts = [one.reference or "" for one in lists]
+    errors, length = edit_distances(transcripts, texts, candidate_ptr, units=units, n_threads=n_threads)
+    length[[one.reference is None for one in lists]] = np.nan
+    for i, one in enumerate(lists):
+        if all(candidate.errors is None for candidate in one.candidates):
+            if one.reference is None:
+                raise ValueError(
+                    f"list {one.id!r} has neither a reference nor errors of its candidates; give one of them, leave "
+                    "the list out, or encode lists that are only to be ranked with labelled=False"
+                )
+        else:
+            errors[candidate_ptr[i] : candidate_ptr[i + 1]] = _given_errors(one)
+    return errors, length
+
+
+def _given_errors(one: CandidateList) -> FloatArray:
+    given = [np.nan if candidate.errors is None else candidate.errors for candidate in one.candidates]
+    errors = np.asarray(given, dtype=np.float64)
+    if not np.isfinite(errors).all() or np.any(errors < 0):
+        raise ValueError(
+            f"list {one.id!r}: errors must be given for all of its candidates or for none, finite and not negative"
+        )
+    return errors
+
+
+def _no_errors(candidate_ptr: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+    """None of any candidate, and no transcripts."""
+    return np.zeros(int(candidate_ptr[-1])), np.full(candidate_ptr.size - 1, np.nan)
+
+
+def _oracles(candidate_ptr: NDArray[np.int64], errors: FloatArray, scores: FloatArray) -> NDArray[np.int32]:
+    """Place of the best candidate of each list: least errors, then the highest first score, then the first."""
+    counts = np.diff(candidate_ptr)
+    owner = np.repeat(np.arange(counts.size), counts)
+    first = -scores[:, 0] if scores.shape[1] else np.zeros(errors.size)
+    order = np.lexsort((np.arange(errors.size), first, errors, owner))
+    reference = np.full(counts.size, -1, dtype=np.int32)
+    full = counts > 0
+    reference[full] = order[candidate_ptr[:-1][full]] - candidate_ptr[:-1][full]
+    return reference

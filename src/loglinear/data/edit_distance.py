@@ -1,0 +1,47 @@
+"""Errors of texts: the least number of insertions, deletions and substitutions, of words or of characters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from ..features.vocabulary import pack_strings
+from ..structure import FloatArray
+from ..threads import pool
+
+ErrorUnits: TypeAlias = Literal["words", "characters"]
+
+
+def check_error_units(units: str) -> None:
+    """Refuse what is neither."""
+    if units not in ("words", "characters"):
+        raise ValueError(f"units must be 'words' or 'characters', not {units!r}")
+
+
+def edit_distances(
+    transcripts: Sequence[str],
+    texts: Sequence[str],
+    list_ptr: NDArray[np.int64] | None = None,
+    *,
+    units: ErrorUnits = "words",
+    n_threads: int | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """(distance of each text to the transcript of its list, length of each transcript). Blanks are no characters.
+
+    ``list_ptr`` [n_transcripts + 1]: which texts belong to each transcript; without it, one each.
+    """
+    check_error_units(units)
+    if list_ptr is None:
+        if len(transcripts) != len(texts):
+            raise ValueError(f"{len(transcripts)} transcripts for {len(texts)} texts")
+        list_ptr = np.arange(len(texts) + 1, dtype=np.int64)
+    distances, lengths = np.empty(len(texts)), np.empty(len(transcripts))
+    _core.edit_distances(
+        pool(n_threads), *pack_strings(transcripts), *pack_strings(texts), list_ptr, units == "characters",
+        distances, lengths,
+    )  # fmt: skip
+    return distances, lengths

@@ -1,0 +1,183 @@
+"""Features of the candidates of n-best lists: counts of word n-grams, skip and headword bigrams, character n-grams, and
+numbers of one's own.
+
+    word: a b      n-grams of words (what is between blanks), of ``<s> words </s>`` where they are longer than one
+    skip: a b      two words with 1 to ``skips`` others between them
+    head: a b      two headwords with no headword between them (Gao, Suzuki and Yu 2006, section 5.3)
+    char: ab       n-grams of characters, blanks left out
+    given: name    what the candidates' own ``features`` say
+
+A feature is kept if it occurs in at least ``min_count`` lists and if in one of them it differs between candidates: one
+that never does cannot change an order. The first four are numbered by first occurrence, those given come after them.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .. import _core
+from ..formats.nbest import CandidateList
+from ..threads import pool
+from .featuriser import Featuriser, Rows, sum_rows
+from .vocabulary import Vocabulary, pack_strings
+
+_MAX_ORDER = 32
+
+
+def _orders(given: Iterable[int], what: str) -> tuple[int, ...]:
+    orders = sorted(set(given))
+    if any(type(n) is not int or not 1 <= n <= _MAX_ORDER for n in orders):
+        raise ValueError(f"{what} must be orders between 1 and {_MAX_ORDER}, not {orders}")
+    return tuple(orders)
+
+
+class CandidateFeatures(Featuriser):
+    """What is counted in a candidate.
+
+    ``words`` and ``characters`` are the orders of their n-grams; ``skips`` is the largest number of words a skip bigram
+    leaves out, 0 for none. ``headwords`` is None, "cjk" (words with a kanji or a katakana), or the function words,
+    which are none.
+    """
+
+    kind = "candidates"
+
+    def __init__(
+        self,
+        words: Iterable[int] = (1, 2),
+        min_count: int = 2,
+        *,
+        boundaries: bool = True,
+        skips: int = 0,
+        headwords: str | Iterable[str] | None = None,
+        characters: Iterable[int] = (),
+    ) -> None:
+        self.words, self.characters = _orders(words, "words"), _orders(characters, "characters")
+        if type(min_count) is not int or not 1 <= min_count < 2**31:
+            raise ValueError(f"min_count must be a whole number of at least 1, not {min_count!r}")
+        if type(skips) is not int or not 0 <= skips <= _MAX_ORDER:
+            raise ValueError(f"skips must be a whole number between 0 and {_MAX_ORDER}, not {skips!r}")
+        if isinstance(headwords, str) and headwords != "cjk":
+            raise ValueError(f"headwords must be 'cjk' or a list of function words, not {headwords!r}")
+        self.min_count, self.boundaries, self.skips = min_count, bool(boundaries), skips
+        self.headwords = headwords if headwords is None or isinstance(headwords, str) else sorted(set(headwords))
+
+    def settings(self) -> dict[str, Any]:
+        """What the constructor was given, as JSON values."""
+        return {
+            "words": list(self.words),
+            "min_count": self.min_count,
+            "boundaries": self.boundaries,
+            "skips": self.skips,
+            "headwords": self.headwords,
+            "characters": list(self.characters),
+        }
+
+    def fit_transform(self, lists: Sequence[CandidateList], n_threads: int | None = None) -> Rows:
+        """Learn the features of the lists and count them in each candidate, list after list."""
+        texts, list_ptr = _flat(lists)
+        rows, blob, offsets = _core.fit_candidate_features(
+            pool(n_threads), *pack_strings(texts), list_ptr, self._options(), self.min_count
+        )
+        self._vocabulary = Vocabulary(blob, offsets)
+        given = _given(lists)
+        if given is None:
+            return rows
+        names, lengths, numbers = given
+        kept = _kept_given(names, lengths, numbers, list_ptr, self.min_count)
+        self._vocabulary = Vocabulary.from_strings([*self._vocabulary, *kept])
+        return self._with_given(rows, names, lengths, numbers)
+
+    def transform(self, lists: Sequence[CandidateList], n_threads: int | None = None) -> Rows:
+        """Count the known features in each candidate; others are ignored."""
+        texts, list_ptr = _flat(lists)
+        index = self.vocabulary.index()
+        rows = _core.count_candidate_features(
+            pool(n_threads), *pack_strings(texts), list_ptr, self._options(), index
+        )
+        given = _given(lists)
+        return rows if given is None else self._with_given(rows, *given)
+
+    def _with_given(self, rows: Rows, names: list[str], lengths: list[int], numbers: NDArray[np.float64]) -> Rows:
+        own = sum_rows(lengths, self.vocabulary.ids(names), numbers, len(self.vocabulary))
+        shape = (len(lengths), len(self.vocabulary))
+        counted, given = (sparse.csr_matrix((r[2], r[1], r[0]), shape=shape) for r in (rows, own))
+        total = sparse.csr_matrix(counted + given)
+        total.sort_indices()
+        return total.indptr.astype(np.int64), total.indices.astype(np.int32), total.data
+
+    def _options(self) -> _core.CandidateFeatureOptions:
+        rule, listed = "none", None
+        if isinstance(self.headwords, list):
+            rule, listed = "listed", Vocabulary.from_strings(self.headwords).index()
+        elif self.headwords is not None:
+            rule = self.headwords
+        return _core.CandidateFeatureOptions(
+            list(self.words), self.boundaries, self.skips, rule, listed, list(self.characters)
+        )
+
+    def same_space(self, other: CandidateFeatures) -> bool:
+        """Whether features of equal numbers are the same."""
+        return self.settings() == other.settings() and self.vocabulary == other.vocabulary
+
+    def copy(self) -> CandidateFeatures:
+        """The same settings, to be fitted anew."""
+        fresh = copy.copy(self)
+        fresh._vocabulary = None
+        return fresh
+
+
+def _flat(lists: Sequence[CandidateList]) -> tuple[list[str], NDArray[np.int64]]:
+    """All texts, and where those of each list begin."""
+    texts = [candidate.text for one in lists for candidate in one.candidates]
+    list_ptr = np.zeros(len(lists) + 1, dtype=np.int64)
+    np.cumsum([len(one.candidates) for one in lists], out=list_ptr[1:])
+    return texts, list_ptr
+
+
+def _given(lists: Sequence[CandidateList]) -> tuple[list[str], list[int], NDArray[np.float64]] | None:
+    """Names and values of all features given, and how many each candidate has; None where there are none."""
+    if not any(candidate.features for one in lists for candidate in one.candidates):
+        return None
+    names: list[str] = []
+    values: list[float] = []
+    lengths: list[int] = []
+    for one in lists:
+        for place, candidate in enumerate(one.candidates, start=1):
+            if not isinstance(candidate.features, Mapping):
+                raise TypeError(f"list {one.id!r}, candidate {place}: features must be a dict of numbers")
+            names.extend(f"given: {key}" for key in candidate.features)
+            values.extend(candidate.features.values())
+            lengths.append(len(candidate.features))
+    numbers = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{names[int(np.flatnonzero(~np.isfinite(numbers))[0])]!r} is not a finite number")
+    return names, lengths, numbers
+
+
+def _kept_given(
+    names: list[str], lengths: list[int], values: NDArray[np.float64], list_ptr: NDArray[np.int64], min_count: int
+) -> list[str]:
+    """Those that occur in enough lists and differ in one, in sorted order."""
+    known = sorted(set(names))
+    number = {name: k for k, name in enumerate(known)}
+    ids = np.fromiter((number[name] for name in names), np.int32, count=len(names))
+    matrix = sparse.csr_matrix(
+        (values, ids, np.concatenate([[0], np.cumsum(lengths)])), shape=(len(lengths), len(known))
+    )
+    lists = np.zeros(len(known), dtype=np.int64)
+    differs = np.zeros(len(known), dtype=bool)
+    for begin, end in zip(list_ptr[:-1].tolist(), list_ptr[1:].tolist()):
+        part = matrix[begin:end]
+        present = np.unique(part.indices)
+        if not present.size:
+            continue
+        lists[present] += 1
+        dense = part[:, present].toarray()
+        differs[present] |= dense.max(axis=0) != dense.min(axis=0)
+    return [known[k] for k in np.flatnonzero((lists >= min_count) & differs)]

@@ -1,0 +1,206 @@
+"""N-best lists as lines of text: the forms of SRILM, of Moses and Joshua, and of Kaldi.
+
+Each parser takes the lines of a file and the name of the file for messages. Scores are as they stand there.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import FormatError
+from .candidate_list import Candidate, CandidateList
+
+
+def records(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """The lines that are not blank, numbered from 1."""
+    return ((number, line) for number, line in enumerate(lines, start=1) if line and not line.isspace())
+
+
+def parse_number(text: str, what: str, name: str, line: int) -> float:
+    """A finite number; ``what`` names it in messages."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise FormatError(f"{what} {text[:40]!r} is not a number", name, line) from None
+    if not math.isfinite(value):
+        raise FormatError(f"{what} is {text[:40]}; leave the candidate out or give it a finite score", name, line)
+    return value
+
+
+# ---- SRILM --------------------------------------------------------------------------------------------------------
+_HEADERLESS = re.compile(r"\s*[-+.\d]\S*\s+[-+.\d]\S*\s+\d+(\s|$)")
+_SCORED = re.compile(r"\s*\(\s*(\S+?)\s*\)\s*(.*)")
+
+
+def is_srilm(line: str) -> bool:
+    """Whether a file that begins with this line is one of SRILM."""
+    return line.startswith("NBestList") or bool(_HEADERLESS.match(line))
+
+
+def parse_srilm(lines: list[str], name: str) -> list[CandidateList]:
+    """Of one file of SRILM, of version 1.0, 2.0 or without a header: one list, named as the file."""
+    version, candidates = "", []
+    for number, line in records(lines):
+        if line.startswith("NBestList"):
+            version = line.split()[0].removeprefix("NBestList")
+            if version not in ("1.0", "2.0"):
+                raise FormatError(f"NBestList{version} is not known; versions 1.0 and 2.0 are", name, number)
+            continue
+        candidates.append((_headed if version else _headerless)(line, version, name, number))
+    identifier = Path(name).name
+    for suffix in (".gz", ".xz", ".nbest", ".txt"):
+        identifier = identifier.removesuffix(suffix)
+    return [CandidateList(identifier, candidates)]
+
+
+def _headed(line: str, version: str, name: str, number: int) -> Candidate:
+    match = _SCORED.fullmatch(line)
+    if match is None:
+        raise FormatError(f"expected '(score) word ...' of NBestList{version}", name, number)
+    score = parse_number(match[1], "the score", name, number)
+    if version == "1.0":
+        return Candidate(match[2].strip(), {"score": score})
+    text, acoustic, model = _timed_words(match[2], name, number)
+    return Candidate(text, {"score": score, "acoustic": acoustic, "lm": model})
+
+
+def _timed_words(text: str, name: str, number: int) -> tuple[str, float, float]:
+    """Words, and the sums of what ``a:`` and ``g:`` say of them. A bracket that opens no times is a word."""
+    words: list[str] = []
+    sums = {"a:": 0.0, "g:": 0.0}
+    tokens = text.split()
+    at = 0
+    while at < len(tokens):
+        if tokens[at] != "(" or at + 1 >= len(tokens) or tokens[at + 1] != "st:":
+            words.append(tokens[at])
+            at += 1
+            continue
+        try:
+            end = tokens.index(")", at)
+        except ValueError:
+            raise FormatError("a bracket '( st: ...' is not closed", name, number) from None
+        inside = tokens[at + 1 : end]
+        for key, value in zip(inside[::2], inside[1::2]):
+            if key in sums:
+                sums[key] += parse_number(value, f"the score '{key}'", name, number)
+        at = end + 1
+    return " ".join(words), sums["a:"], sums["g:"]
+
+
+def _headerless(line: str, version: str, name: str, number: int) -> Candidate:
+    fields = line.split(None, 3)
+    if len(fields) < 3:
+        raise FormatError("expected 'acoustic-score lm-score number-of-words word ...'", name, number)
+    acoustic = parse_number(fields[0], "the acoustic score", name, number)
+    model = parse_number(fields[1], "the language model score", name, number)
+    n_words = parse_number(fields[2], "the number of words", name, number)
+    text = fields[3].strip() if len(fields) > 3 else ""
+    return Candidate(text, {"acoustic": acoustic, "lm": model, "words": n_words})
+
+
+# ---- Moses and Joshua -----------------------------------------------------------------------------------------------
+def parse_moses(lines: list[str], name: str) -> list[CandidateList]:
+    """Of ``id ||| text ||| features ||| total``; the separator may also be part of the text."""
+    candidates: dict[str, list[Candidate]] = {}
+    for number, line in records(lines):
+        fields = re.split(r"(?:^|(?<=\s))\|\|\|(?=\s|$)", line)
+        if len(fields) < 3:
+            message = "expected 'id ||| text ||| name= number ... ||| total': fewer than three fields"
+            raise FormatError(message, name, number)
+        identifier, text, scores = _moses_fields([f.strip() for f in fields], name, number)
+        candidates.setdefault(identifier, []).append(Candidate(text, scores))
+    return [CandidateList(identifier, found) for identifier, found in candidates.items()]
+
+
+def _moses_fields(fields: list[str], name: str, line: int) -> tuple[str, str, dict[str, float]]:
+    """The id, the text and the scores. The text is what is left: it may hold the separator, but not at its end."""
+    if not fields[0] or " " in fields[0]:
+        raise FormatError("the id before the first ||| must be one word", name, line)
+    at = _place_of_features(fields)
+    if at is None:
+        message = "after the text there is no field of scores, 'name= number ...' or numbers alone, before the total"
+        raise FormatError(message, name, line)
+    if at + 1 == len(fields) and _is_number(fields[at]):
+        scores = {"score": parse_number(fields[at], "the score", name, line)}
+    else:
+        scores = _moses_features(fields[at], name, line)
+        if at + 1 < len(fields):
+            scores["score"] = parse_number(fields[at + 1], "the total score", name, line)
+    return fields[0], " ||| ".join(fields[1:at]), scores
+
+
+_MOSES_NAME = re.compile(r"([^\s=]+)=(\S*)|([A-Za-z][^\s:]*):")
+
+
+def _place_of_features(fields: list[str]) -> int | None:
+    """The last field of named scores, else of numbers, that the total follows; or the third where there is no total."""
+    likely = [i for i in range(2, len(fields)) if _is_moses_features(fields[i])]
+    followed = [i for i in likely if i + 1 < len(fields) and _is_number(fields[i + 1])]
+    named = [i for i in followed if not all(_is_number(token) for token in fields[i].split())]
+    last = [i for i in likely if i == 2 and len(fields) == 3]
+    return next((found[-1] for found in (named, followed, last) if found), None)
+
+
+def _is_moses_features(text: str) -> bool:
+    tokens = text.split()
+    return bool(tokens) and all(_MOSES_NAME.fullmatch(t) or _is_number(t) for t in tokens)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _moses_features(text: str, name: str, number: int) -> dict[str, float]:
+    """``lm= -3.2 tm= -1 -2`` (Moses; also ``lm:``) and ``lm=-3.2 tm_0=-1`` (Joshua); many numbers get a number each."""
+    groups: list[tuple[str, list[float]]] = []
+    for token in text.split():
+        match = _MOSES_NAME.fullmatch(token)
+        if match is None:
+            if not groups:
+                groups.append(("feature", []))
+            groups[-1][1].append(parse_number(token, f"the score {groups[-1][0]!r}", name, number))
+            continue
+        key = match[1] or match[3]
+        groups.append((key, [parse_number(match[2], f"the score {key!r}", name, number)] if match[2] else []))
+    scores: dict[str, float] = {}
+    for key, values in groups:
+        for i, value in enumerate(values):
+            scores[key if len(values) == 1 else f"{key}_{i}"] = value
+    return scores
+
+
+# ---- Kaldi ----------------------------------------------------------------------------------------------------------
+def parse_kaldi(lines: list[str], name: str) -> list[CandidateList]:
+    """Of ``utterance-n word ...``, in the order of n."""
+    lists: dict[str, dict[int, Candidate]] = {}
+    for line, (utterance, place), text in keyed_lines(lines, name):
+        found = lists.setdefault(utterance, {})
+        if place in found:
+            raise FormatError(f"'{utterance}-{place}' is there twice; each candidate needs its own key", name, line)
+        found[place] = Candidate(text)
+    return [CandidateList(utterance, [found[n] for n in sorted(found)]) for utterance, found in lists.items()]
+
+
+def parse_kaldi_costs(lines: list[str], name: str) -> dict[str, dict[int, float]]:
+    """Of ``utterance-n number``: the costs of candidates."""
+    costs: dict[str, dict[int, float]] = {}
+    for line, (utterance, place), text in keyed_lines(lines, name):
+        costs.setdefault(utterance, {})[place] = parse_number(text, "the cost", name, line)
+    return costs
+
+
+def keyed_lines(lines: list[str], name: str) -> Iterator[tuple[int, tuple[str, int], str]]:
+    """(line, (utterance, place), the rest) of lines that begin with a key ``utterance-place``."""
+    for line, record in records(lines):
+        key, *rest = record.split(None, 1)
+        utterance, _, place = key.rpartition("-")
+        if not utterance or not re.fullmatch(r"[0-9]{1,9}", place):
+            raise FormatError(f"the key {key[:40]!r} does not end in '-' and the place in the list", name, line)
+        yield line, (utterance, int(place)), rest[0].strip() if rest else ""

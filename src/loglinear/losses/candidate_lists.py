@@ -1,0 +1,214 @@
+"""Losses of n-best lists: how far the reference of each list is ahead of its other candidates.
+
+With margins m_p of pairs (data/candidates.py), errors e_p and q_p = exp(-m_p) / (1 + sum_r exp(-m_r)) within a list:
+
+    ExponentialMarginLoss   sum_p exp(-m_p)                              boosting; Gao, Suzuki and Yu 2006, eq. 6
+    ListLogLoss             sum over lists of log(1 + sum_p exp(-m_p))   -log p(reference | list), maximum entropy
+    ExpectedErrorLoss       sum_p e_p q_p                                expected number of errors; not convex
+
+With ``by_errors`` the first is sum_p e_p exp(-m_p), so that worse candidates weigh more (Collins and Koo 2005), and the
+second log(1 + sum_p exp(e_p - m_p)), so that worse candidates are kept farther away (softmax-margin). Below a margin of
+-200 the exponential goes on as its tangent. Weights are laid out base scores first, then features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from loglinear import _core
+from loglinear.data.candidates import CandidateLists
+from loglinear.data.matrix import SparseRows
+from loglinear.registry import Registry
+from loglinear.structure import FloatArray, Tying
+from loglinear.threads import pool
+
+
+class ListLoss:
+    """What the losses share. Powers: Stochastic, Scaled, Coordinate, Restrict, Tied."""
+
+    kind: ClassVar[str]
+
+    def __init__(self, data: CandidateLists, *, by_errors: bool = False, n_threads: int | None = None) -> None:
+        self.data, self.by_errors, self.n_threads = data, by_errors, n_threads
+        self.n_weights = data.n_weights
+        self._margins = np.empty(data.n_pairs)
+        self._errors = data.errors if by_errors else None
+
+    def _like(self, data: CandidateLists) -> ListLoss:
+        return type(self)(data, by_errors=self.by_errors, n_threads=self.n_threads)
+
+    def _to_weights(self, residuals: FloatArray, out: FloatArray, power: int = 1) -> None:
+        """out = sum over pairs of residual * difference ** power, for every weight."""
+        data = self.data
+        out[: data.n_base] = (data.base**power).T @ residuals
+        data.rows.gradient(pool(self.n_threads), residuals, 1, out[data.n_base :], power)
+
+    def probabilities(self, w: FloatArray) -> FloatArray:
+        """q of every pair; of the exponential loss, e exp(-m)."""
+        q = self.data.margins(w)
+        _core.list_probabilities(pool(self.n_threads), self.kind, self.data.list_ptr, self._errors, q)
+        return q
+
+    # Loss
+    def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
+        """One pass over the pairs, one over the features."""
+        data = self.data
+        data.margins(w, self._margins)
+        value = _core.list_loss(pool(self.n_threads), self.kind, data.list_ptr, self._errors, self._margins)
+        self._to_weights(self._margins, out)
+        return value
+
+    # Stochastic
+    def partition(self, n_parts: int, rng: np.random.Generator) -> Sequence[ListLoss]:
+        """Random lists, in parts of near-equal number."""
+        order = rng.permutation(self.data.n_lists)
+        return [self._like(self.data.take(np.sort(p))) for p in np.array_split(order, min(n_parts, order.size))]
+
+    # Scaled
+    def curvature_estimate(self, out: FloatArray) -> None:
+        """That of the log-loss where all candidates are equally likely, without what features have in common."""
+        sizes = np.repeat(np.diff(self.data.list_ptr), np.diff(self.data.list_ptr))
+        self._to_weights(1.0 / (1.0 + sizes), out, power=2)
+        np.maximum(out, 1e-3, out=out)
+
+    # Restrict
+    def restrict(self, active: NDArray[np.bool_]) -> tuple[ListLoss, NDArray[np.intp]]:
+        """The active features; base scores always stay."""
+        n_base = self.data.n_base
+        features = np.flatnonzero(active[n_base:])
+        rows = self.data.rows.take_columns(pool(self.n_threads), features)
+        return self._like(replace(self.data, rows=rows)), np.concatenate([np.arange(n_base), n_base + features])
+
+    # Tied
+    def tied(self, tying: Tying) -> ListLoss:
+        """Columns are summed once: the problem is truly smaller. Base scores become columns like any other."""
+        data = self.data
+        rows = data.rows
+        features = sparse.csr_matrix((rows.values, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_columns))
+        both = sparse.hstack([sparse.csr_matrix(data.base), features], format="csr")
+        shared = SparseRows.from_scipy(both).tie_columns(pool(self.n_threads), tying.groups, tying.scale)
+        return self._like(replace(data, rows=shared, base=np.zeros((data.n_pairs, 0)), base_names=()))
+
+    # Coordinate
+    def line(self, w: FloatArray) -> ListLine:
+        """Margins at ``w``, to be changed one weight at a time."""
+        return ListLine(self, w)
+
+
+class _ConvexListLoss(ListLoss):
+    # Curvature
+    def hessian(self, w: FloatArray) -> ListHessian:
+        """Second derivatives at ``w``."""
+        return ListHessian(self, w)
+
+
+class ExponentialMarginLoss(_ConvexListLoss):
+    """Sum over pairs of exp(-margin); more powers: Curvature."""
+
+    kind = "exponential"
+
+
+class ListLogLoss(_ConvexListLoss):
+    """Minus the log-probability of the reference among its candidates; more powers: Curvature."""
+
+    kind = "log"
+
+
+class ExpectedErrorLoss(ListLoss):
+    """Expected number of errors beyond those of the references. Not convex: solvers end at a stationary point."""
+
+    kind = "expected_error"
+
+    def __init__(self, data: CandidateLists, *, by_errors: bool = True, n_threads: int | None = None) -> None:
+        if not by_errors:
+            raise ValueError("the expected error is that of errors: by_errors must be true")
+        super().__init__(data, by_errors=True, n_threads=n_threads)
+
+
+class ListHessian:
+    """Second derivatives of a convex list loss at one point."""
+
+    def __init__(self, loss: ListLoss, w: FloatArray) -> None:
+        self.loss = loss
+        self.q = loss.probabilities(w)
+        self._work = np.empty(self.q.size)
+
+    def product(self, v: FloatArray, out: FloatArray) -> None:
+        """Out = X^T H X v, H that of the margins."""
+        loss, data = self.loss, self.loss.data
+        data.margins(v, self._work)
+        _core.list_loss_hessian(pool(loss.n_threads), loss.kind, data.list_ptr, self.q, self._work)
+        loss._to_weights(self._work, out)
+
+    def diagonal(self, out: FloatArray) -> None:
+        """Of the log-loss, the variance of each feature in its lists, summed."""
+        loss, data = self.loss, self.loss.data
+        threads = pool(loss.n_threads)
+        columns = data.columns.native
+        assert isinstance(columns, _core.SparseMatrix32)  # numbers of pairs always fit 32 bits
+        _core.list_loss_curvature(threads, loss.kind, data.list_ptr, columns, self.q, out[data.n_base :])
+        for b in range(data.n_base):
+            column = data.base[:, b].copy()
+            _core.list_loss_hessian(threads, loss.kind, data.list_ptr, self.q, column)
+            out[b] = data.base[:, b] @ column
+
+
+class ListLine:
+    """One weight at a time: only the pairs in which it differs, and for a move their lists, are touched."""
+
+    def __init__(self, loss: ListLoss, w: FloatArray) -> None:
+        self.loss, self.w = loss, w.copy()
+        self.margins = loss.data.margins(w)
+        self._list_of = loss.data.list_of_pair()
+
+    def _pairs(self, j: int) -> tuple[NDArray[np.intp], FloatArray]:
+        """Pairs in which weight j counts, and by how much."""
+        data = self.loss.data
+        if j < data.n_base:
+            return np.arange(data.n_pairs), data.base[:, j]
+        k = j - data.n_base
+        part = slice(data.column_ptr[k], data.column_ptr[k + 1])
+        return data.column_pair[part].astype(np.intp), data.column_value[part]
+
+    def change(self, j: int, delta: float) -> float:
+        """Loss after w[j] += delta, minus loss now."""
+        data, loss = self.loss.data, self.loss
+        pairs, x = self._pairs(j)
+        if loss.kind == "exponential":
+            touched, list_ptr, inside = pairs, np.asarray([0, pairs.size], dtype=np.int64), np.arange(pairs.size)
+        else:
+            touched, list_ptr, inside = self._whole_lists(pairs)
+        errors = None if loss._errors is None else np.ascontiguousarray(data.errors[touched])
+        before = self.margins[touched]
+        after = before.copy()
+        after[inside] += delta * x
+        values = [_core.list_loss(pool(1), loss.kind, list_ptr, errors, m) for m in (after, before)]
+        return values[0] - values[1]
+
+    def _whole_lists(self, pairs: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.intp]]:
+        """All pairs of the lists that have one of these; where the lists begin; where these are."""
+        data = self.loss.data
+        lists = np.unique(self._list_of[pairs])
+        begin, sizes = data.list_ptr[lists], np.diff(data.list_ptr)[lists]
+        list_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        touched = np.repeat(begin - list_ptr[:-1], sizes) + np.arange(list_ptr[-1])
+        number = np.searchsorted(lists, self._list_of[pairs])
+        return touched, list_ptr, list_ptr[number] + pairs - begin[number]
+
+    def move(self, j: int, delta: float) -> None:
+        """w[j] += delta."""
+        pairs, x = self._pairs(j)
+        self.margins[pairs] += delta * x
+        self.w[j] += delta
+
+
+LIST_LOSSES: Registry[ListLoss] = Registry(
+    "loss of lists",
+    {"exponential": ExponentialMarginLoss, "log": ListLogLoss, "expected_error": ExpectedErrorLoss},
+)

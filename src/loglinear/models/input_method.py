@@ -1,0 +1,286 @@
+"""InputMethod: from what is typed to what is meant, by a lexicon and an n-gram language model.
+
+    words = argmax over strings W whose readings join to A  of  log p(W) + sum of log p(reading of w | w)
+
+found exactly, with the k best beside it: GEN(A), the candidates that a reranker chooses from (Gao, Suzuki and Yu 2006).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from loglinear import _core
+from loglinear.data.corpus import with_symbols
+from loglinear.data.edit_distance import edit_distances
+from loglinear.data.sentences import Sentences
+from loglinear.features.lexicon import Lexicon, ReadText, merge, read_readings
+from loglinear.features.vocabulary import pack_strings
+from loglinear.metrics.conversion import ConversionScore
+from loglinear.models import input_method_file
+from loglinear.models.language_model import LanguageModel
+from loglinear.structure import FloatArray
+from loglinear.threads import pool
+
+BATCH = 256  # readings between two reports of progress
+_NO_WORD = 0xFFFFFFFF
+Report = Callable[[int], object]
+
+
+class Conversion(NamedTuple):
+    """A string of words for a reading, and its log-probability, that of the readings included."""
+
+    words: list[str]
+    log_probability: float
+
+
+@dataclass(frozen=True, eq=False)
+class Conversions:
+    """Candidates of n readings, best first: those of reading i are [reading_ptr[i], reading_ptr[i + 1])."""
+
+    texts: list[str]  # words separated by blanks
+    log_probability: FloatArray  # [n_candidates]
+    reading_ptr: NDArray[np.int64]  # [n + 1]
+    n_unknown: NDArray[np.int64]  # [n] words of the best that the lexicon lacks, written as they were typed
+
+    def lists(self) -> list[list[Conversion]]:
+        """The candidates of every reading."""
+        made = [Conversion(text.split(), score) for text, score in zip(self.texts, self.log_probability.tolist())]
+        ptr = self.reading_ptr.tolist()
+        return [made[a:b] for a, b in pairwise(ptr)]
+
+
+class InputMethod(BaseEstimator):
+    """Converts readings to words.
+
+    Parameters
+    ----------
+    order, estimator : of the language model; see ``LanguageModel``
+    readings : "given": text is ``surface|reading`` between blanks. "keypad": text is words, typed on the keys of a
+        telephone, as digits
+    spaces : whether words are written, and typed, with blanks between them, so that every piece of a reading is a word;
+        otherwise a blank in a reading only says that a word ends there. None: with a keypad
+    channel : count log p(reading | word) beside the language model
+    min_word_count : words that occur less often are left out of the lexicon, and are unknown to the language model
+    encoding : of text files
+    n_threads : native threads; None means all cores
+
+    A character that is no reading by itself (with ``spaces``: a piece that is none) can stand for itself, as an unknown
+    word, so that every reading has a conversion.
+    """
+
+    def __init__(
+        self,
+        order: int = 3,
+        estimator: str = "kneser-ney",
+        *,
+        readings: str = "given",
+        spaces: bool | None = None,
+        channel: bool = True,
+        min_word_count: int = 1,
+        encoding: str = "utf-8",
+        n_threads: int | None = None,
+    ) -> None:
+        self.order = order
+        self.estimator = estimator
+        self.readings = readings
+        self.spaces = spaces
+        self.channel = channel
+        self.min_word_count = min_word_count
+        self.encoding = encoding
+        self.n_threads = n_threads
+
+    # ---- training ---------------------------------------------------------------------------------------------------
+    def fit(self, X: Any, y: Any = None, *, dictionary: Any = None) -> InputMethod:
+        """Learn the lexicon and the language model of a text: a file, a list of files, or an iterable of sentences.
+
+        ``dictionary`` is more of the kind, of which only the words and their readings are taken. A fit that fails
+        leaves the model as it was.
+        """
+        before = dict(self.__dict__)
+        try:
+            return self._fit(X, dictionary)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def check_settings(self) -> None:
+        """Refuse settings that make no sense, before anything is read."""
+        if self.readings not in ("given", "keypad"):
+            raise ValueError(f"readings must be 'given' or 'keypad', not {self.readings!r}")
+        if self.spaces not in (None, True, False) or self.channel not in (True, False):
+            raise ValueError(f"spaces and channel are true or false, not {self.spaces!r} and {self.channel!r}")
+        if type(self.min_word_count) is not int or self.min_word_count < 1:
+            raise ValueError(f"min_word_count must be at least 1, not {self.min_word_count!r}")
+
+    def _fit(self, X: Any, dictionary: Any) -> InputMethod:
+        began = time.perf_counter()
+        self.check_settings()
+        text = self.read(X)
+        lexicon, surfaces = text.lexicon(self.min_word_count)
+        if dictionary is not None:
+            lexicon = merge(lexicon, self.read(dictionary).lexicon()[0])
+        vocabulary = with_symbols(lexicon.surfaces, True)
+        words = np.where(surfaces < 0, 1, surfaces + 2).astype(np.uint32)
+        sentences = Sentences(vocabulary.n_words, words, text.text.sentence_ptr)
+        del text, surfaces, words
+        model = LanguageModel(self.order, self.estimator, vocabulary=vocabulary, n_threads=self.n_threads)
+        model.fit(sentences)
+        model.vocabulary = None  # its words are in vocabulary_
+        self._take(lexicon, model)
+        self.n_tokens_, self.n_sentences_ = sentences.n_tokens, sentences.n_sentences
+        self.fit_seconds_ = time.perf_counter() - began
+        return self
+
+    def _take(self, lexicon: Lexicon, model: LanguageModel) -> None:
+        numbers = np.empty(len(lexicon.surfaces), dtype=np.int32)
+        model.vocabulary_.words.index().find(lexicon.surfaces.blob, lexicon.surfaces.offsets, numbers)
+        unknown = model.vocabulary_.unknown
+        channel = lexicon.log_channel() if self.channel else np.zeros(lexicon.n_lexemes, dtype=np.float32)
+        self._converter = _core.Converter(
+            pool(self.n_threads),
+            model.queries_._native,
+            lexicon.surfaces.blob,
+            lexicon.surfaces.offsets,
+            lexicon.readings.blob,
+            lexicon.readings.offsets,
+            lexicon.reading_ptr,
+            lexicon.surface,
+            channel,
+            np.where(numbers < 0, _NO_WORD if unknown is None else unknown, numbers).astype(np.uint32),
+        )
+        self.lexicon_, self.language_model_ = lexicon, model
+
+    def with_language_model(self, model: LanguageModel) -> InputMethod:
+        """The same lexicon with another language model of words, such as a mixture with one of another domain (MAP)."""
+        check_is_fitted(self, "lexicon_")
+        check_is_fitted(model, "queries_")
+        made = InputMethod(**self.get_params(deep=False))
+        made._take(self.lexicon_, model)
+        return made
+
+    @property
+    def _words_are_pieces(self) -> bool:
+        return self.readings == "keypad" if self.spaces is None else bool(self.spaces)
+
+    @property
+    def separator(self) -> str:
+        """What stands between words, in what is written and in what is typed."""
+        return " " if self._words_are_pieces else ""
+
+    def read(self, X: Any) -> ReadText:
+        """A text with readings, as this input method reads it."""
+        readings: Any = self.readings
+        return read_readings(X, readings=readings, encoding=self.encoding, n_threads=self.n_threads)
+
+    # ---- use --------------------------------------------------------------------------------------------------------
+    def decode(
+        self, readings: Sequence[str], k: int = 1, *, distinct: str = "words", report: Report | None = None
+    ) -> Conversions:
+        """The k best candidates of each reading, as arrays.
+
+        ``distinct``: "words": candidates differ in their words; "text": in what is written, words joined. ``report`` is
+        told how many readings are done.
+        """
+        check_is_fitted(self, "lexicon_")
+        if isinstance(readings, str):
+            raise TypeError("readings must be a list of strings, not one string")
+        if distinct not in ("words", "text"):
+            raise ValueError(f"distinct must be 'words' or 'text', not {distinct!r}")
+        if not 1 <= k < 2**31:
+            raise ValueError(f"the number of candidates must be at least 1, not {k!r}")
+        texts: list[str] = []
+        scores, sizes, unknown = [np.empty(0)], [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+        step = BATCH if report else max(len(readings), 1)
+        for begin in range(0, len(readings), step):
+            batch = pack_strings(readings[begin : begin + step])
+            blob, offsets, score, ptr, n_unknown = self._converter.convert(
+                pool(self.n_threads), *batch, k, self._words_are_pieces, distinct == "text"
+            )
+            spelt, ends = blob.tobytes(), offsets.tolist()
+            texts += [spelt[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(ends)]
+            scores.append(score)
+            sizes.append(np.diff(ptr))
+            unknown.append(n_unknown)
+            if report:
+                report(min(begin + step, len(readings)))
+        reading_ptr = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
+        return Conversions(texts, np.concatenate(scores), reading_ptr, np.concatenate(unknown))
+
+    def candidates(self, readings: Sequence[str], k: int = 20, *, distinct: str = "words") -> list[list[Conversion]]:
+        """For every reading its k best strings of words with their log-probabilities, best first, or all there are."""
+        return self.decode(readings, k, distinct=distinct).lists()
+
+    def convert(self, readings: Sequence[str], nbest: int | None = None) -> list[Any]:
+        """What is meant by each reading, as text; with ``nbest``, that many different texts for each."""
+        found = self.decode(readings, nbest or 1, distinct="text")
+        texts = [self.text_of(text) for text in found.texts]
+        if nbest is None:
+            return texts
+        ptr = found.reading_ptr.tolist()
+        return [texts[a:b] for a, b in pairwise(ptr)]
+
+    predict = convert
+
+    def text_of(self, words: str) -> str:
+        """Words between blanks as they are written."""
+        return words if self._words_are_pieces else words.replace(" ", "")
+
+    def evaluate(self, X: Any, k: int = 20, *, report: Report | None = None) -> ConversionScore:
+        """Character errors of the best conversion, and of the best of k, over a text with readings."""
+        text = X if isinstance(X, ReadText) else self.read(X)
+        written, typed = text.sentences(self.separator)
+        began = time.perf_counter()
+        found = self.decode(typed, k, report=report)
+        seconds = time.perf_counter() - began
+        errors, lengths = edit_distances(
+            written, found.texts, found.reading_ptr, units="characters", n_threads=self.n_threads
+        )
+        return ConversionScore(
+            n_sentences=len(written),
+            n_characters=int(lengths.sum()),
+            n_errors=int(errors[found.reading_ptr[:-1]].sum()),
+            n_oracle_errors=int(np.minimum.reduceat(errors, found.reading_ptr[:-1]).sum()),
+            n_exact=int((errors[found.reading_ptr[:-1]] == 0).sum()),
+            n_unknown=int(found.n_unknown.sum()),
+            k=k,
+            seconds=seconds,
+        )
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """1 - character error rate of a text with readings (the greater the better, as scikit-learn wants)."""
+        return 1.0 - self.evaluate(X, 1).cer
+
+    # ---- files ------------------------------------------------------------------------------------------------------
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one file, atomically."""
+        check_is_fitted(self, "lexicon_")
+        input_method_file.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> InputMethod:
+        """Read a model file; its arrays are memory-mapped."""
+        return input_method_file.load_file(cls, path)
+
+    @classmethod
+    def from_archive(cls, archive: Any, source: Any) -> InputMethod:
+        """The model of a file that is already open."""
+        return input_method_file.load(cls, archive, source)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_converter"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "lexicon_" in state:
+            self._take(self.lexicon_, self.language_model_)

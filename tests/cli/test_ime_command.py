@@ -1,0 +1,141 @@
+"""Input methods on the command line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from commands import COMMAND, invoke, run
+
+from loglinear import InputMethod
+
+TEXT = "里|さと へ|へ 行く|いく\n\n里|さと と|と 佐藤|さとう\n佐藤|さとう へ|へ\n屁|へ\n"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("ime")
+    (root / "text").write_text(TEXT, encoding="utf-8")
+    (root / "readings").write_text("さとへいく\n\nさとうへ?\n", encoding="utf-8")
+    done = invoke("ime", "build", root / "text", "-o", root / "m.ll", "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["words"] == 6
+    return root
+
+
+def refusal(done) -> str:
+    assert done.exit_code == 2, done.stderr
+    lines = done.stderr.strip().splitlines()
+    assert lines[-1].startswith("error: "), done.stderr
+    return lines[-1]
+
+
+def test_build_says_what_it_made(place: Path, tmp_path: Path) -> None:
+    done = invoke("ime", "build", place / "text", "-o", tmp_path / "m.ll", "--order", 2, "--min-word-count", 2)
+    assert done.exit_code == 0, done.stderr
+    assert "readings" in done.stdout
+    inspected = json.loads(invoke("inspect", place / "m.ll", "--json").stdout)
+    assert inspected["kind"] == "input-method"
+    assert inspected["readings"] == 5
+    assert "Readings with most words" in invoke("inspect", place / "m.ll").stdout
+
+
+def test_readings_are_converted_line_for_line(place: Path) -> None:
+    done = invoke("ime", "convert", place / "m.ll", place / "readings")
+    assert done.stdout == "里へ行く\n\n佐藤へ?\n"
+    assert done.stderr == "1 words are not in the lexicon and stand as they were typed; the first in line 3\n"
+    data = (place / "readings").read_bytes()
+    assert run("ime", "convert", place / "m.ll", stdin=data).stdout == done.stdout
+    assert run("ime", "convert", place / "m.ll", stdin=gzip.compress(data)).stdout == done.stdout
+
+
+def test_n_best_as_lines_and_as_candidate_lists(place: Path) -> None:
+    done = invoke("ime", "convert", place / "m.ll", place / "readings", "--nbest", 3)
+    first, empty, *_ = done.stdout.split("\n\n")
+    assert [line.split("\t")[0] for line in first.splitlines()] == ["里へ行く", "里屁行く", "さとへ行く"]
+    assert empty.startswith("\t-")
+    done = invoke("ime", "convert", place / "m.ll", place / "readings", "--nbest", 3, "--json")
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [r["id"] for r in records] == ["1", "2", "3"]
+    assert records[0]["hypotheses"][0]["text"] == "里 へ 行く"
+    assert records[0]["reading"] == "さとへいく"
+    from loglinear.formats.nbest import read_nbest
+
+    (place / "lists.jsonl").write_text(done.stdout, encoding="utf-8")
+    assert len(read_nbest(place / "lists.jsonl")) == 3
+
+
+def test_evaluation(place: Path) -> None:
+    found = json.loads(invoke("ime", "eval", place / "m.ll", place / "text", "--nbest", 5, "--json").stdout)
+    assert found["n_sentences"] == 4
+    assert 0 <= found["oracle_cer"] <= found["cer"] < 0.5
+    assert found["sentences_per_second"] > 0
+    assert found["k"] == 5
+    assert "character error rate" in invoke("ime", "eval", place / "m.ll", place / "text").stdout
+
+
+def test_keypad(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("the good home\na good home is home\n")
+    assert invoke("ime", "build", tmp_path / "t", "-o", tmp_path / "m.ll", "--keypad").exit_code == 0
+    assert invoke("ime", "convert", tmp_path / "m.ll", stdin="843 4663 4663\n").stdout == "the good home\n"
+    assert json.loads(invoke("ime", "eval", tmp_path / "m.ll", tmp_path / "t", "--json").stdout)["cer"] == 0
+
+
+def test_refusals_name_the_file_the_line_and_the_remedy(place: Path, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong"
+    wrong.write_text("里|さと\n里\n", encoding="utf-8")
+    message = refusal(invoke("ime", "build", wrong, "-o", tmp_path / "m"))
+    assert f"{wrong}:2: '里' is not a word with its reading" in message
+    assert f"{wrong}:2:" in refusal(invoke("ime", "eval", place / "m.ll", wrong))
+    wrong.write_bytes(b"a|b\n\xff\xfe|c\n")
+    assert "not valid utf-8" in refusal(invoke("ime", "build", wrong, "-o", tmp_path / "m"))
+    wrong.write_bytes(b"ab\n\n\xff\n")
+    done = invoke("ime", "convert", place / "m.ll", wrong)
+    assert f"{wrong}:3: byte 0xff is not valid utf-8; name the right encoding" in refusal(done)
+    assert "no such file" in refusal(invoke("ime", "convert", place / "m.ll", tmp_path / "none"))
+    assert "there is no folder" in refusal(invoke("ime", "build", place / "text", "-o", tmp_path / "none" / "m"))
+    invoke("lm", "train", place / "text", "-o", tmp_path / "lm.ll", "--order", 2, "--estimator", "witten-bell")
+    assert "not an input method" in refusal(invoke("ime", "convert", tmp_path / "lm.ll", place / "readings"))
+    assert not (tmp_path / "m").exists()
+
+
+def test_encodings(place: Path, tmp_path: Path) -> None:
+    for encoding in ("shift_jis", "utf-16"):
+        (tmp_path / "t").write_bytes(TEXT.encode(encoding))
+        done = invoke("ime", "build", tmp_path / "t", "-o", tmp_path / "m.ll", "--encoding", encoding)
+        assert done.exit_code == 0, done.stderr
+        (tmp_path / "r").write_bytes("さとへ\r\n".encode(encoding))
+        assert invoke("ime", "convert", tmp_path / "m.ll", tmp_path / "r").stdout == "里へ\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_build_leaves_no_half_file(tmp_path: Path, stop: signal.Signals) -> None:
+    model, text = tmp_path / "m.ll", tmp_path / "text"
+    InputMethod(1).fit(["A|a"]).save(model)
+    before = model.read_bytes()
+    pairs = [f"w{i * i % 9973}|r{i % 4999}" for i in range(400_000)]
+    text.write_text("\n".join(" ".join(pairs[i : i + 20]) for i in range(0, len(pairs), 20)) + "\n")
+    process = subprocess.Popen(
+        [COMMAND, "ime", "build", str(text), "-o", str(model)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    try:
+        time.sleep(1.5)
+        process.send_signal(stop)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    if process.returncode != 0:
+        assert model.read_bytes() == before
+        assert stop == signal.SIGKILL or process.returncode == 130, errors
+    assert InputMethod.load(model).convert(["a"])
+    assert [p.name for p in tmp_path.iterdir() if p.name not in ("m.ll", "text") and stop == signal.SIGINT] == []
