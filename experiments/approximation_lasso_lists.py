@@ -65,6 +65,20 @@ def encoded(
     return Problem(name, train, dev, test, seconds)
 
 
+def size_of(sample: str) -> int:
+    """Number of sentences of a sample, which is called "first-800" or "800"."""
+    return int(sample.removeprefix("first-"))
+
+
+def numbers_of(sample: str, n: int) -> list[int]:
+    """The first sentences of a text of n, or so many that lie evenly spread over it.
+
+    Texts are documents one after the other: the first sentences are those of a few, spread ones are of all.
+    """
+    size = min(size_of(sample), n)
+    return list(range(size)) if sample.startswith("first-") else [i * n // size for i in range(size)]
+
+
 class Conversions:
     """A domain: its sentences as lists of candidates, and what adapted language models make of them."""
 
@@ -110,15 +124,13 @@ class Conversions:
         spans = pairwise(found.reading_ptr.tolist())
         return [CandidateList(str(i), made[a:b], words) for i, ((a, b), words) in enumerate(zip(spans, written))]
 
-    def problem(self, size: int | None, features: str = "words") -> Problem:
-        """Of the first ``size`` training sentences; None is all."""
-        lists = {part: self.lists(part) for part in PARTS} | {"train": self.lists("train")[:size]}
+    def problem(self, sample: str, features: str = "words") -> Problem:
+        """Trained on a sample of the training sentences."""
+        train = self.lists("train")
+        lists = {part: self.lists(part) for part in PARTS[1:]}
+        lists["train"] = [train[i] for i in numbers_of(sample, len(train))]
         counted = CandidateFeatures((1, 2), headwords=FEATURES[features])
         return encoded(self.domain, lists, counted, ("score",), "characters", self.n_threads)
-
-    def forget(self) -> None:
-        """The lists: all of science take a gigabyte."""
-        self._lists.clear()
 
     # ---- about the text ---------------------------------------------------------------------------------------------
     def facts(self) -> Json:
@@ -136,14 +148,14 @@ class Conversions:
             "lexicon": len(self.model.lexicon_.surfaces),
         }
 
-    def overlap(self, size: int | None) -> Json:
+    def overlap(self, sample: str) -> Json:
         """How many kinds of headword bigrams of the training text are always, never or sometimes word bigrams too.
 
         Two headwords next to each other are both; the rest of a headword bigram's occurrences have words between.
         """
         counted = CandidateFeatures((2,), min_count=2, boundaries=False, headwords="cjk")
-        alone = [CandidateList(one.id, [Candidate(one.reference or ""), Candidate("")])
-                 for one in self.lists("train")[:size]]  # fmt: skip
+        train = [self.lists("train")[i] for i in numbers_of(sample, len(self.lists("train")))]
+        alone = [CandidateList(one.id, [Candidate(one.reference or ""), Candidate("")]) for one in train]
         _, indices, values = counted.fit_transform(alone, self.n_threads)
         totals = np.bincount(indices, weights=values, minlength=len(counted.vocabulary))
         by_kind: dict[str, dict[str, float]] = {"word": {}, "head": {}}
@@ -153,11 +165,12 @@ class Conversions:
         kinds = Counter(_overlap(n, by_kind["word"].get(pair, 0.0)) for pair, n in by_kind["head"].items())
         return {"n": kinds.total(), **{kind: kinds[kind] for kind in ("complete", "none", "variable")}}
 
-    def adapted(self, size: int | None) -> Json:
+    def adapted(self, sample: str) -> Json:
         """MAP: the background's model mixed with one of the domain; errors of what it converts the test text to."""
         began = time.perf_counter()
         background = self.model.language_model_
-        written = self.sentences("train")[0][:size]
+        written = self.sentences("train")[0]
+        written = [written[i] for i in numbers_of(sample, len(written))]
         domain = LanguageModel(
             background.order, "kneser-ney", vocabulary=background.vocabulary_, n_threads=self.n_threads
         ).fit(written)

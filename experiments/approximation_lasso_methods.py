@@ -29,10 +29,11 @@ STRENGTHS = {  # strong to weak: each starts where the one before ended
     "log/l1": (2.0, 1.0, 0.5, 0.25, 0.125),
     "log/l2": (8.0, 4.0, 2.0, 1.0, 0.5, 0.25),
 }
-SMOOTHINGS = (1e-5, 1e-4, 1e-3)  # epsilon of eq. 16
+SMOOTHINGS = (1e-5, 1e-4, 3e-4, 1e-3)  # epsilon of eq. 16
 SHRINKAGES = (0.1, 0.3)  # nu of eq. 9
 STEPS = (0.05, 0.1, 0.2, 0.5, 0.8, 1.0)
 STEP = 0.5  # the paper's
+TRIED_STEPS = (0.1, 0.2, 0.5)  # chosen among on the dev lists
 
 
 @dataclass(frozen=True)
@@ -127,11 +128,22 @@ METHODS = {
     "shrinkage": Method(
         "Boosting, shrinkage",
         stagewise,
-        tuple({"smoothing": min(SMOOTHINGS), **s} for s in stagewise_settings("boosting", shrinkage=SHRINKAGES)),
+        tuple({"smoothing": 1e-5, **s} for s in stagewise_settings("boosting", shrinkage=SHRINKAGES)),
     ),
     "fslr": Method("FSLR", stagewise, ({"method": "fslr", "step": STEP},)),
     "f-boosting": Method("F-Boosting", stagewise, ({"method": "f-boosting", "step": STEP},)),
     "blasso": Method("BLasso", stagewise, ({"method": "blasso", "step": STEP},)),
+    "blasso-step": Method("BLasso, step chosen", stagewise, stagewise_settings("blasso", step=TRIED_STEPS)),
+    "boosting-errors": Method(
+        "Boosting, pairs weighted by errors",
+        stagewise,
+        tuple({**s, "by_errors": True} for s in stagewise_settings("boosting", smoothing=SMOOTHINGS)),
+    ),
+    "blasso-errors": Method(
+        "BLasso, pairs weighted by errors, step chosen",
+        stagewise,
+        tuple({**s, "by_errors": True} for s in stagewise_settings("blasso", step=TRIED_STEPS)),
+    ),
     "perceptron": Method("Averaged perceptron", perceptron),
     **{
         f"{loss}/{penalty}": Method(

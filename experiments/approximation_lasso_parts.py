@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from approximation_lasso_lists import DOMAINS, SPEECH, Conversions, Problem, Speech
+from approximation_lasso_lists import DOMAINS, SPEECH, Conversions, Problem, Speech, size_of
 from approximation_lasso_methods import METHODS, STEP, STEPS, stagewise_settings
 from record import Json, Results, say
 
@@ -23,25 +23,27 @@ from loglinear.metrics.error_rate import compare_errors
 from loglinear.structure import FloatArray
 from loglinear.threads import pool
 
+ALL = "all"  # of speech lists, which are not sampled
 CURVES = ("blasso", "f-boosting", "fslr")
 COMPARED = [  # first, second: whether the second has fewer errors
     ("baseline", "map"), ("baseline", "boosting"), ("baseline", "blasso"), ("map", "boosting"), ("map", "blasso"),
-    ("boosting", "blasso"), ("f-boosting", "blasso"), ("fslr", "blasso"), ("perceptron", "blasso"),
+    ("boosting", "blasso"), ("boosting", "blasso-step"), ("boosting-errors", "blasso-errors"), ("f-boosting", "blasso"),
+    ("fslr", "blasso"), ("perceptron", "blasso"), ("shrinkage", "fslr"), ("log/l2", "blasso"), ("baseline", "fslr"),
 ]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What is run. Steps of paths: of small training sets, and of the largest."""
+    """What is run. Steps of paths: of samples up to the middle one, and of larger ones; more where steps are small."""
 
     train: tuple[int, ...] = (800, 8000)  # and all
     middle: int = 8000  # of the figures
-    steps: int = 30_000
-    steps_all: int = 20_000
+    steps: int = 40_000
+    steps_all: int = 60_000
     limit: int | None = None  # sentences of each part
 
 
-QUICK = Sizes(train=(30,), middle=60, steps=60, steps_all=60, limit=60)
+QUICK = Sizes(train=(20,), middle=40, steps=60, steps_all=60, limit=60)
 
 
 def head() -> str:
@@ -68,13 +70,13 @@ class Experiment:
             self._texts = domain, Conversions(self.folder, self.work, domain, self.sizes.limit, self.n_threads)
         return self._texts[1]
 
-    def problem(self, name: str, size: int | None = None, features: str = "words") -> Problem:
+    def problem(self, name: str, sample: str, features: str = "words") -> Problem:
         """The last problem is kept."""
-        key = f"{name}/{size}/{features}"
+        key = f"{name}/{sample}/{features}"
         if self._problem is None or self._problem[0] != key:
             self._problem = None
             if name in DOMAINS:
-                made = self.text(name).problem(size, features)
+                made = self.text(name).problem(sample, features)
             else:
                 made = Speech(self.folder, name, self.sizes.limit, self.n_threads).problem()
             self._problem = key, made
@@ -97,50 +99,53 @@ class Experiment:
         self.results.parts[part] = {**found, **origin}
         self.results.save()
 
-    def sizes_of(self, domain: str) -> list[int]:
-        """Numbers of training sentences; all is the last."""
+    def samples_of(self, domain: str) -> list[str]:
+        """Samples of the training sentences; all of them are the last."""
         n = self.facts(domain)["sentences"]["train"]
-        return sorted({min(size, n) for size in (*self.sizes.train, n)})
+        smaller = [size for size in self.sizes.train if size < n]
+        return [name for size in smaller for name in (f"first-{size}", str(size))] + [str(n)]
 
-    def middle(self, domain: str) -> int:
-        return min(self.sizes.middle, self.facts(domain)["sentences"]["train"])
+    def middle(self, domain: str) -> str:
+        return str(min(self.sizes.middle, self.facts(domain)["sentences"]["train"]))
 
     def facts(self, domain: str) -> Json:
         return self.once(f"facts/{domain}", lambda: self.text(domain).facts())
 
     # ---- runs -------------------------------------------------------------------------------------------------------
-    def run(self, method: str, settings: Json, name: str, size: int | None = None, features: str = "words") -> Json:
+    def run(self, method: str, settings: Json, name: str, sample: str = ALL, features: str = "words") -> Json:
         """One method with one setting on one problem."""
-        told = dict(settings)
-        if "method" in settings:
-            large = size is not None and size > self.sizes.middle
-            told["max_iterations"] = self.sizes.steps_all if large else self.sizes.steps
-        spelt = ",".join(f"{k}={v}" for k, v in told.items() if k != "strengths")
+        told = settings | ({"max_iterations": self.n_steps(settings, sample)} if "method" in settings else {})
+        spelt = ",".join(f"{k}={v}" for k, v in told.items() if k != "strengths") or method
 
         def measure() -> Json:
-            problem = self.problem(name, size, features)
+            problem = self.problem(name, sample, features)
             found = METHODS[method].train(problem, told | {"n_threads": self.n_threads})
             rate = 100 * found["n_errors"] / problem.test.length.sum()
             say(
-                f"{name} {size or ''} {features}, {METHODS[method].title} ({spelt}): {rate:.2f}% at {found['at']}, "
+                f"{name} {sample} {features}, {METHODS[method].title} ({spelt}): {rate:.2f}% at {found['at']}, "
                 f"{found['n_nonzero']:,} weights, {found['seconds']:.1f} s"
             )
             return {**found, "settings": told}
 
-        return self.once(f"run/{name}/{size or 'all'}/{features}/{method}/{spelt}", measure)
+        return self.once(f"run/{name}/{sample}/{features}/{spelt}", measure)
 
-    def best(self, method: str, name: str, size: int | None = None) -> Json:
+    def n_steps(self, settings: Json, sample: str) -> int:
+        large = sample != ALL and size_of(sample) > self.sizes.middle
+        n = self.sizes.steps_all if large else self.sizes.steps
+        return round(n * max(1.0, 0.2 / settings.get("step", 1.0)))
+
+    def best(self, method: str, name: str, sample: str = ALL) -> Json:
         """The best setting of a method on the dev lists, and the others' errors there and on the test lists."""
-        runs = [self.run(method, settings, name, size) for settings in METHODS[method].settings]
+        runs = [self.run(method, settings, name, sample) for settings in METHODS[method].settings]
         chosen = min(runs, key=lambda run: run["dev"])
         tried = [{"settings": r["settings"], "dev": r["dev"], "n_errors": r["n_errors"]} for r in runs]
-        return chosen | {"tried": tried}
+        return chosen | {"tried": tried, "seconds_tried": sum(run["seconds"] for run in runs)}
 
-    def described(self, name: str, size: int | None = None, features: str = "words") -> Json:
+    def described(self, name: str, sample: str = ALL, features: str = "words") -> Json:
         """Sizes of a problem, its baseline and its oracle."""
 
         def measure() -> Json:
-            problem = self.problem(name, size, features)
+            problem = self.problem(name, sample, features)
             train, test = problem.train, problem.test
             counts = {"lists": train.n_lists, "dev": problem.dev.n_lists, "test": test.n_lists}
             counts |= {"pairs": train.n_pairs, "features": train.n_features, "nonzeros": int(train.row_ptr[-1])}
@@ -148,7 +153,7 @@ class Experiment:
             counts |= {"n_errors": baseline, "oracle": oracle, "length": float(test.length.sum())}
             return {**counts, "errors": problem.baseline, "lengths": test.length, "seconds": problem.seconds}
 
-        return self.once(f"problem/{name}/{size or 'all'}/{features}", measure)
+        return self.once(f"problem/{name}/{sample}/{features}", measure)
 
 
 def packed(run: Json) -> Json:
@@ -176,9 +181,9 @@ def comparisons(runs: Json, lengths: str) -> Json:
     return made
 
 
-def measured(experiment: Experiment, domain: str, what: str, size: int) -> Json:
+def measured(experiment: Experiment, domain: str, what: str, sample: str) -> Json:
     """``what`` of the text of a domain, which is read only if that is not known yet."""
-    return getattr(experiment.text(domain), what)(size)
+    return getattr(experiment.text(domain), what)(sample)
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------------
@@ -187,7 +192,7 @@ def lists(experiment: Experiment) -> None:
     began = time.perf_counter()
     found: Json = {"of": ["facts", "problem", "overlap"], "domains": {}}
     for domain in DOMAINS:
-        rows = {str(n): figures(experiment.described(domain, n)) for n in experiment.sizes_of(domain)}
+        rows = {n: figures(experiment.described(domain, n)) for n in experiment.samples_of(domain)}
         middle = experiment.middle(domain)
         rows[f"{middle} with headwords"] = figures(experiment.described(domain, middle, "headwords"))
         overlap = experiment.once(f"overlap/{domain}", partial(measured, experiment, domain, "overlap", middle))
@@ -201,14 +206,16 @@ def table1(experiment: Experiment) -> None:
     began = time.perf_counter()
     found: Json = {"of": ["facts", "problem", "map", "run"], "domains": {}}
     for domain in DOMAINS:
-        found["domains"][domain] = {"bits": experiment.facts(domain)["bits"], "sizes": {}}
-        for size in experiment.sizes_of(domain):
-            task = experiment.described(domain, size)
-            adapted = experiment.once(f"map/{domain}/{size}", partial(measured, experiment, domain, "adapted", size))
-            runs = {method: experiment.best(method, domain, size) for method in METHODS}
+        found["domains"][domain] = {"bits": experiment.facts(domain)["bits"], "samples": {}}
+        for sample in experiment.samples_of(domain):
+            task = experiment.described(domain, sample)
+            adapted = experiment.once(
+                f"map/{domain}/{sample}", partial(measured, experiment, domain, "adapted", sample)
+            )
+            runs = {method: experiment.best(method, domain, sample) for method in METHODS}
             told = {"baseline": task, "map": adapted, **runs}
             adapted_errors = float(unpacked(adapted["errors"]).sum())
-            found["domains"][domain]["sizes"][str(size)] = {
+            found["domains"][domain]["samples"][sample] = {
                 "task": figures(task),
                 "map": figures(adapted) | {"n_errors": adapted_errors},
                 "methods": {method: figures(run) for method, run in runs.items()},
@@ -224,7 +231,7 @@ def curves(experiment: Experiment) -> None:
     for domain in DOMAINS:
         middle = experiment.middle(domain)
         task = experiment.described(domain, middle)
-        shown: Json = {"size": middle, "length": task["length"], "baseline": task["n_errors"]}
+        shown: Json = {"sample": middle, "length": task["length"], "baseline": task["n_errors"]}
         for features in ("words", "headwords"):
             runs = {m: experiment.run(m, METHODS[m].settings[0], domain, middle, features) for m in CURVES}
             shown[features] = {m: figures(run) | {"curve": run["curve"]} for m, run in runs.items()}
@@ -239,7 +246,7 @@ def steps(experiment: Experiment) -> None:
     for domain in DOMAINS:
         middle = experiment.middle(domain)
         task = experiment.described(domain, middle)
-        shown: Json = {"size": middle, "length": task["length"], "baseline": task["n_errors"]}
+        shown: Json = {"sample": middle, "length": task["length"], "baseline": task["n_errors"]}
         for method in ("blasso", "fslr"):
             settings = stagewise_settings(method, step=STEPS)
             shown[method] = {str(s["step"]): row(experiment.run(method, s, domain, middle)) for s in settings}
