@@ -80,9 +80,8 @@ def followed(data: CandidateLists, n_threads: int, n: int, **settings: object) -
 
 def entries_per_step(data: CandidateLists, path: StagewisePath) -> float:
     """Differences in the pairs that a step of the path changes: its work."""
-    lengths = np.diff(data.row_ptr)
-    by_feature = np.add.reduceat(lengths[data.column_pair], data.column_ptr[:-1]) * (np.diff(data.column_ptr) > 0)
-    return float(by_feature[path.feature].mean())
+    before = np.concatenate([[0], np.cumsum(np.diff(data.row_ptr)[data.column_pair])])
+    return float(np.diff(before[data.column_ptr])[path.feature].mean())
 
 
 def features_per_step(data: CandidateLists, path: StagewisePath, n: int = 100) -> float:

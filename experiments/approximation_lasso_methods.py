@@ -71,9 +71,8 @@ def curve(problem: Problem, path: StagewisePath) -> Json:
     assert path.dev_errors is not None
     rows = {"loss": path.loss, "l1": path.l1, "nonzeros": path.n_nonzeros, "dev": path.dev_errors}
     rows["test"] = errors_along(path, problem.test)
-    thinned = {name: [float(f"{value:.7g}") for value in values[points].tolist()] for name, values in rows.items()}
-    backward = np.r_[0, np.cumsum(path.backward)][points]
-    return {"step": points.tolist(), **thinned, "backward": backward.tolist()}
+    backward = np.r_[0, np.cumsum(path.backward)]
+    return {"step": points} | {name: values[points] for name, values in {**rows, "backward": backward}.items()}
 
 
 def perceptron(problem: Problem, settings: Json) -> Json:

@@ -10,7 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +46,7 @@ class Sizes:
 QUICK = Sizes(train=(20,), middle=40, steps=60, steps_all=60, limit=60)
 
 
+@cache
 def head() -> str:
     """The commit that runs."""
     git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
@@ -157,12 +158,22 @@ class Experiment:
 
 
 def packed(run: Json) -> Json:
-    """Numbers list by list as one line of text."""
-    return {k: " ".join(f"{x:g}" for x in v) if isinstance(v, np.ndarray) else v for k, v in run.items()}
+    """Arrays as lines of text: the file is written after every run, and is large otherwise."""
+    made: Json = {}
+    for name, value in run.items():
+        if isinstance(value, np.ndarray):
+            made[name] = " ".join(f"{x:.8g}" for x in value.tolist())
+        else:
+            made[name] = packed(value) if isinstance(value, dict) else value
+    return made
 
 
 def unpacked(text: str) -> FloatArray:
     return np.array(text.split(), dtype=np.float64)
+
+
+def curve_of(run: Json) -> dict[str, list[float]]:
+    return {name: unpacked(text).tolist() for name, text in run["curve"].items()}
 
 
 def figures(run: Json) -> Json:
@@ -234,7 +245,7 @@ def curves(experiment: Experiment) -> None:
         shown: Json = {"sample": middle, "length": task["length"], "baseline": task["n_errors"]}
         for features in ("words", "headwords"):
             runs = {m: experiment.run(m, METHODS[m].settings[0], domain, middle, features) for m in CURVES}
-            shown[features] = {m: figures(run) | {"curve": run["curve"]} for m, run in runs.items()}
+            shown[features] = {m: figures(run) | {"curve": curve_of(run)} for m, run in runs.items()}
         found["domains"][domain] = shown
     experiment.keep("curves", found, began)
 
@@ -258,7 +269,7 @@ def steps(experiment: Experiment) -> None:
 
 def row(run: Json) -> Json:
     """A run, and the fewest errors of its path on the test lists, before and by 20,000 steps."""
-    curve = run["curve"]
+    curve = curve_of(run)
     reached = [errors for step, errors in zip(curve["step"], curve["test"]) if step <= 20_000]
     return figures(run) | {"least": min(reached), "last": reached[-1]}
 
