@@ -23,6 +23,7 @@ from loglinear.metrics.error_rate import compare_errors
 from loglinear.structure import FloatArray
 from loglinear.threads import pool
 
+BETWEEN_SAVES = 2.0  # seconds: runs of many are shorter than writing what is known
 ALL = "all"  # of speech lists, which are not sampled
 CURVES = ("blasso", "f-boosting", "fslr")
 COMPARED = [  # first, second: whether the second has fewer errors
@@ -61,7 +62,7 @@ class Experiment:
         command: str = "",
     ) -> None:  # fmt: skip
         self.folder, self.work, self.results, self.sizes = folder, work, results, sizes
-        self.n_threads, self.command = n_threads, command
+        self.n_threads, self.command, self._saved = n_threads, command, time.perf_counter()
         self._texts: tuple[str, Conversions] | None = None
         self._problem: tuple[str, Problem] | None = None
 
@@ -87,8 +88,13 @@ class Experiment:
         """A run, or what is known of it from before."""
         if key not in self.results.runs:
             self.results.runs[key] = {**packed(measure()), "commit": head()}
-            self.results.save()
+            if time.perf_counter() - self._saved > BETWEEN_SAVES:
+                self.save()
         return self.results.runs[key]
+
+    def save(self) -> None:
+        self.results.save()
+        self._saved = time.perf_counter()
 
     def keep(self, part: str, found: Json, began: float) -> None:
         """Store what a part found, with its origin."""
@@ -98,7 +104,7 @@ class Experiment:
         origin = {"commit": ", ".join(commits), "command": self.command, "seconds": time.perf_counter() - began}
         origin["machine"] = f"{machine}, Python {platform.python_version()}"
         self.results.parts[part] = {**found, **origin}
-        self.results.save()
+        self.save()
 
     def samples_of(self, domain: str) -> list[str]:
         """Samples of the training sentences; all of them are the last."""
