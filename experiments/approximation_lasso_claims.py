@@ -119,20 +119,20 @@ def paths(part: Json, features: tuple[str, ...] = ("words", "headwords")) -> Ite
             yield f"{DOMAINS[domain]} {kind}", found, found[kind]
 
 
-def at_equal_loss(runs: Json) -> list[float]:
-    """L1 norm of BLasso over that of F-Boosting where their losses are equal, early to late."""
+def at_equal_loss(runs: Json, n: int = 8) -> tuple[list[float], list[float]]:
+    """Losses that both paths pass, early to late, and the L1 norm of BLasso over that of F-Boosting there."""
     curves = [runs[name]["curve"] for name in ("blasso", "f-boosting")]
     falls = [np.minimum.accumulate(curve["loss"]) for curve in curves]
     low, high = max(fall[-1] for fall in falls), min(fall[0] for fall in falls)
-    losses = np.geomspace(high, low, 9)[1:]
-    norms = [np.interp(-losses, -fall, curve["l1"]) for fall, curve in zip(falls, curves)]
-    return (norms[0] / np.maximum(norms[1], 1e-12)).tolist()
+    losses = np.geomspace(high, low, n + 1)[1:]
+    norms = [np.interp(-np.log(losses), -np.log(fall), curve["l1"]) for fall, curve in zip(falls, curves)]
+    return losses.tolist(), (norms[0] / np.maximum(norms[1], 1e-12)).tolist()
 
 
 def smaller_norm(part: Json) -> str:
     cases = []
     for where, _, runs in paths(part):
-        ratios = at_equal_loss(runs)
+        _, ratios = at_equal_loss(runs)
         late = ratios[len(ratios) // 2 :]
         cases.append((where, max(late) <= 1.0, f"{100 * (ratios[-1] - 1):+.1f}% at the lowest common loss"))
     return verdict(cases)
