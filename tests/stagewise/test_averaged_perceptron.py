@@ -36,7 +36,6 @@ def test_passes_are_those_of_the_definition(seed):
     orders = [rng.permutation(data.n_lists) for _ in range(path.n_steps)]
     expected = slow_perceptron(data, path.base, orders)
     for t, weights in enumerate(expected, 1):
-        # the average counts an update from the list after it, the definition from the list itself: one list apart
         np.testing.assert_allclose(path.weights(t)[data.n_base :], weights, atol=1e-9)
         assert path.dev_errors[t] == data.chosen_errors(path.weights(t)).sum() == path.train_errors[t]
     assert not path.weights(0)[data.n_base :].any()
@@ -47,12 +46,14 @@ def test_lists_that_need_no_update_end_it():
     data = random_data(40, seed=1)
     easy = data.take(np.flatnonzero(np.diff(data.list_ptr) == 0))
     path = AveragedPerceptron(max_iterations=5).follow(easy)
-    assert path.n_steps == 1 and path.stopped == "no list needs an update"
+    assert path.n_steps == 1
+    assert path.stopped == "no list needs an update"
 
 
 def test_patience_and_bad_settings():
     data = random_data(60, seed=2)
-    path = AveragedPerceptron(max_iterations=50, patience=2).follow(data.take(np.arange(30)), data.take(np.arange(30, 60)))
+    train, dev = data.take(np.arange(30)), data.take(np.arange(30, 60))
+    path = AveragedPerceptron(max_iterations=50, patience=2).follow(train, dev)
     assert path.n_steps - path.best <= 2
     with pytest.raises(IncompatibleError, match="held-out lists"):
         AveragedPerceptron().follow(data, random_data(10, seed=9))
