@@ -12,7 +12,8 @@ from loglinear.formats.running_text import iterate_lines
 from loglinear.formats.text import Source, split_lines
 from loglinear.metrics.conversion import ConversionScore
 from loglinear.models import InputMethod, load
-from loglinear.models.input_method import Conversions, Report
+from loglinear.models.conversions import Conversions
+from loglinear.models.input_method import Report
 from loglinear.progress import Counting
 
 BLOCK = 1 << 18  # bytes of readings converted at a time

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -97,6 +98,59 @@ class Counting:
             self._task = self._bar.add_task(self.label, total=self.total)
             self._bar.start()
         self._bar.update(self._task, completed=done)
+
+
+class Working:
+    """Stages of unknown length: the present one and the time it takes, on a terminal, after two seconds.
+
+    The display has a thread of its own, so that it runs while native code works. verbose: as of TrainingProgress.
+    """
+
+    def __init__(self, verbose: str | int | bool = "auto", delay: float = 2.0) -> None:
+        if verbose not in ("auto", 0, 1, 2, True, False):
+            raise ValueError(f"verbose must be 'auto', 0 or 1, not {verbose!r}")
+        self.verbose, self.stage = verbose, ""
+        self._bar: Any = None
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(delay, self._show)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Working:
+        if self.verbose == "auto" and sys.stderr.isatty():
+            self._timer.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    def __call__(self, stage: str) -> None:
+        """Another stage begins."""
+        with self._lock:
+            self.stage = stage
+            if self._bar is not None:
+                self._bar.update(0, description=stage)
+        if self.verbose not in ("auto", 0):
+            print(stage, file=sys.stderr, flush=True)
+
+    def stop(self) -> None:
+        """Take the display away, for good."""
+        self._timer.cancel()
+        with self._lock:
+            if self._bar is not None:
+                self._bar.stop()
+                self._bar = None
+
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        with self._lock:
+            if self._timer.finished.is_set():
+                return
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.add_task(self.stage, total=None)
+            self._bar.start()
 
 
 def both(first: Callback | None, second: Callback | None) -> Callback | None:

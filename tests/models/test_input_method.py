@@ -201,6 +201,77 @@ def test_another_language_model_for_the_same_lexicon():
     assert background.with_language_model(closed).convert(["x", "?"]) == ["B", "?"]
 
 
+def test_candidate_lists_have_references_scores_and_errors_of_characters():
+    made = InputMethod().fit(["AA|x"] * 3 + ["BC|x"] * 2 + ["D|y"])
+    sentences = ["BC|x D|y", "", "AA|x", "Q|q D|y"]
+    lists = made.candidate_lists(sentences, 2)
+    assert [one.id for one in lists] == ["1", "2", "3"]
+    assert [one.reference for one in lists] == ["BC D", "AA", "Q D"]
+    assert [(c.text, c.errors) for c in lists[0].candidates] == [("AA D", 2.0), ("BC D", 0.0)]
+    assert [(c.text, c.errors) for c in lists[2].candidates] == [("q D", 1.0)]
+    found = made.candidates(["xy", "x", "qy"], 2)
+    assert [[c.scores for c in one.candidates] for one in lists] == [[{"score": s} for _, s in one] for one in found]
+    assert made.candidate_lists(made.read(sentences), 2) == lists
+    seen = []
+    assert len(made.candidate_lists(sentences, 1, report=seen.append)[0].candidates) == 1
+    assert seen == [3]
+
+
+def test_blanks_are_no_errors_of_characters():
+    made = InputMethod(readings="keypad").fit(["a good home", "in me"])
+    assert [c.errors for c in made.candidate_lists(["in home"], 5)[0].candidates if c.text == "in good"] == [3.0]
+
+
+def test_coverage_counts_sentences_with_words_or_readings_that_the_lexicon_lacks():
+    made = InputMethod(1).fit(["A|x B|y", "A|z"])
+    assert made.coverage(["A|x", "B|y A|z"]) == (2, 0, None)
+    assert made.coverage(["A|x", "A|y", "C|x B|y", "A|q", "B|y"]) == (5, 3, 2)
+
+
+def test_adaptation_by_interpolation_is_the_tuned_mixture():
+    background, train, dev = text(60, 3), text(30, 8), text(20, 9)
+    model = InputMethod(2).fit(background)
+    adapted = model.adapt_language_model(train, dev)
+    assert 0 < adapted.domain_weight_ < 1
+    perplexity = adapted.dev_perplexities_
+    assert perplexity["mixture"] <= min(perplexity["background"], perplexity["domain"]) + 1e-9
+    words = [" ".join(token.split("|")[0] for token in line.split()) for line in train]
+    vocabulary = list(model.language_model_.vocabulary_)
+    domain = LanguageModel(2, "kneser-ney", vocabulary=vocabulary[2:]).fit(words)
+    one, other, mixed = (m.queries_.next_distribution("A") for m in (model.language_model_, domain,
+                                                                      adapted.language_model_))  # fmt: skip
+    assert list(domain.vocabulary_) == vocabulary
+    listed = [vocabulary.index(w) for w in "BC"]  # after A in either text; others back off
+    expected = (1 - adapted.domain_weight_) * one + adapted.domain_weight_ * other
+    np.testing.assert_allclose(mixed[listed], expected[listed], rtol=1e-5)
+    for weight, same in ((0.0, model.language_model_), (1.0, domain)):
+        made = model.adapt_language_model(train, weight=weight)
+        assert made.language_model_.queries_.score("A B C") == pytest.approx(same.queries_.score("A B C"), rel=1e-5)
+        assert made.dev_perplexities_ == {}
+
+
+def test_an_adapted_input_method_is_saved_with_its_weight(tmp_path):
+    adapted = InputMethod(2).fit(text(60, 3)).adapt_language_model(text(30, 8), text(20, 9))
+    adapted.save(tmp_path / "m.ll")
+    again = InputMethod.load(tmp_path / "m.ll")
+    assert again.domain_weight_ == adapted.domain_weight_
+    assert again.candidates(["abab"], 5) == adapted.candidates(["abab"], 5)
+
+
+def test_adaptation_that_makes_no_sense():
+    model = InputMethod(2).fit(["A|x", "B|x A|y"])
+    with pytest.raises(ValueError, match="give weight or dev"):
+        model.adapt_language_model(["A|x"])
+    with pytest.raises(ValueError, match="give weight or dev"):
+        model.adapt_language_model(["A|x"], ["B|x"], weight=0.5)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        model.adapt_language_model(["A|x"], weight=1.5)
+    assert model.adapt_language_model(["Q|q"], ["A|x"]).domain_weight_ < 0.5  # a word it lacks is unknown
+    closed = model.with_language_model(LanguageModel(1, "witten-bell", unknown="error").fit(["A B"]))
+    with pytest.raises(ValueError, match="closed vocabulary, which lacks 'Q'"):
+        closed.adapt_language_model(["Q|q"], weight=0.5)
+
+
 def test_a_failed_fit_leaves_the_model_as_it_was():
     made = InputMethod(2).fit(text(9, 1))
     expected = made.candidates(["ab"], 3)

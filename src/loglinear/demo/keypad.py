@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 from loglinear.demo.corpus import Corpus, stdlib_docstrings, topic_paragraphs
 from loglinear.demo.prose import part_of, sentences
 from loglinear.features.keypad import digits
-from loglinear.language_modelling import Text, mix
 from loglinear.metrics.conversion import ConversionScore
-from loglinear.models import InputMethod, LanguageModel
+from loglinear.models import InputMethod
 from loglinear.report import Section, Table
 
 SETTINGS: dict[str, Any] = {"readings": "keypad"}
@@ -54,7 +53,7 @@ def run(corpus: Corpus) -> list[Section]:
     if not (text.background and text.background_test and text.train and text.dev and text.test):
         return []  # this Python comes without its language reference
     model = InputMethod(**SETTINGS).fit(text.background, dictionary=text.train)
-    adapted = model.with_language_model(interpolated(model, text))
+    adapted = model.adapt_language_model(text.train, text.dev)
     rows = [
         _row("the language reference", "none", model.evaluate(text.background_test)),
         _row("docstrings", "none", model.evaluate(text.test)),
@@ -76,14 +75,6 @@ def run(corpus: Corpus) -> list[Section]:
             tables=[Table(columns, rows)],
         )
     ]
-
-
-def interpolated(model: InputMethod, text: KeypadText) -> LanguageModel:
-    """The background's language model mixed with one of the domain, weighted where the held-out text is likeliest."""
-    background = model.language_model_
-    domain = LanguageModel(background.order, "kneser-ney", vocabulary=background.vocabulary_).fit(text.train)
-    mixture = mix([background, domain], tune=Text.read(text.dev, domain))
-    return mixture.merged()
 
 
 def _row(text: str, adaptation: str, score: ConversionScore) -> tuple[str, str, str, str, int, int]:

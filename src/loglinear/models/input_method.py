@@ -10,53 +10,30 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from loglinear import _core
 from loglinear.data.corpus import with_symbols
-from loglinear.data.edit_distance import edit_distances
 from loglinear.data.sentences import Sentences
 from loglinear.features.lexicon import Lexicon, ReadText, merge, read_readings
 from loglinear.features.vocabulary import pack_strings
+from loglinear.formats.candidate_list import CandidateList
 from loglinear.metrics.conversion import ConversionScore
 from loglinear.models import input_method_file
+from loglinear.models.conversions import Conversion, Conversions, Coverage
+from loglinear.models.input_method_adaptation import interpolate
 from loglinear.models.language_model import LanguageModel
-from loglinear.structure import FloatArray
+from loglinear.progress import Working
 from loglinear.threads import pool
 
 BATCH = 256  # readings between two reports of progress
 _NO_WORD = 0xFFFFFFFF
 Report = Callable[[int], object]
-
-
-class Conversion(NamedTuple):
-    """A string of words for a reading, and its log-probability, that of the readings included."""
-
-    words: list[str]
-    log_probability: float
-
-
-@dataclass(frozen=True, eq=False)
-class Conversions:
-    """Candidates of n readings, best first: those of reading i are [reading_ptr[i], reading_ptr[i + 1])."""
-
-    texts: list[str]  # words separated by blanks
-    log_probability: FloatArray  # [n_candidates]
-    reading_ptr: NDArray[np.int64]  # [n + 1]
-    n_unknown: NDArray[np.int64]  # [n] words of the best that the lexicon lacks, written as they were typed
-
-    def lists(self) -> list[list[Conversion]]:
-        """The candidates of every reading."""
-        made = [Conversion(text.split(), score) for text, score in zip(self.texts, self.log_probability.tolist())]
-        ptr = self.reading_ptr.tolist()
-        return [made[a:b] for a, b in pairwise(ptr)]
 
 
 class InputMethod(BaseEstimator):
@@ -72,6 +49,7 @@ class InputMethod(BaseEstimator):
     channel : count log p(reading | word) beside the language model
     min_word_count : words that occur less often are left out of the lexicon, and are unknown to the language model
     encoding : of text files
+    verbose : "auto" (on a terminal, after two seconds, what training is at), 0, or 1
     n_threads : native threads; None means all cores
 
     A character that is no reading by itself (with ``spaces``: a piece that is none) can stand for itself, as an unknown
@@ -88,6 +66,7 @@ class InputMethod(BaseEstimator):
         channel: bool = True,
         min_word_count: int = 1,
         encoding: str = "utf-8",
+        verbose: str | int = "auto",
         n_threads: int | None = None,
     ) -> None:
         self.order = order
@@ -97,6 +76,7 @@ class InputMethod(BaseEstimator):
         self.channel = channel
         self.min_word_count = min_word_count
         self.encoding = encoding
+        self.verbose = verbose
         self.n_threads = n_threads
 
     # ---- training ---------------------------------------------------------------------------------------------------
@@ -126,18 +106,26 @@ class InputMethod(BaseEstimator):
     def _fit(self, X: Any, dictionary: Any) -> InputMethod:
         began = time.perf_counter()
         self.check_settings()
-        text = self.read(X)
-        lexicon, surfaces = text.lexicon(self.min_word_count)
-        if dictionary is not None:
-            lexicon = merge(lexicon, self.read(dictionary).lexicon()[0])
-        vocabulary = with_symbols(lexicon.surfaces, True)
-        words = np.where(surfaces < 0, 1, surfaces + 2).astype(np.uint32)
-        sentences = Sentences(vocabulary.n_words, words, text.text.sentence_ptr)
-        del text, surfaces, words
-        model = LanguageModel(self.order, self.estimator, vocabulary=vocabulary, n_threads=self.n_threads)
-        model.fit(sentences)
-        model.vocabulary = None  # its words are in vocabulary_
-        self._take(lexicon, model)
+        with Working(self.verbose) as stage:
+            stage("reading the text")
+            text = self.read(X)
+            lexicon, surfaces = text.lexicon(self.min_word_count)
+            if dictionary is not None:
+                lexicon = merge(lexicon, self.read(dictionary).lexicon()[0])
+            vocabulary = with_symbols(lexicon.surfaces, True)
+            words = np.where(surfaces < 0, 1, surfaces + 2).astype(np.uint32)
+            sentences = Sentences(vocabulary.n_words, words, text.text.sentence_ptr)
+            del text, surfaces, words
+            stage("estimating the language model")
+            if self.estimator == "maxent":
+                stage.stop()  # its training has a display of its own
+            model = LanguageModel(
+                self.order, self.estimator, vocabulary=vocabulary, n_threads=self.n_threads, verbose=self.verbose
+            )
+            model.fit(sentences)
+            model.vocabulary = None  # its words are in vocabulary_
+            stage("indexing the lexicon")
+            self._take(lexicon, model)
         self.n_tokens_, self.n_sentences_ = sentences.n_tokens, sentences.n_sentences
         self.fit_seconds_ = time.perf_counter() - began
         return self
@@ -162,12 +150,24 @@ class InputMethod(BaseEstimator):
         self.lexicon_, self.language_model_ = lexicon, model
 
     def with_language_model(self, model: LanguageModel) -> InputMethod:
-        """The same lexicon with another language model of words, such as a mixture with one of another domain (MAP)."""
+        """The same lexicon with another language model of words."""
         check_is_fitted(self, "lexicon_")
         check_is_fitted(model, "queries_")
         made = InputMethod(**self.get_params(deep=False))
         made._take(self.lexicon_, model)
         return made
+
+    def adapt_language_model(
+        self, X: Any, dev: Any = None, *, weight: float | None = None, estimator: str = "kneser-ney"
+    ) -> InputMethod:
+        """Adapt to a domain by interpolation (MAP): its language model is mixed with one of the text ``X``.
+
+        Gives a new input method with the same lexicon. The weight of the domain is given, or chosen where ``dev``,
+        held-out text of the domain, is likeliest; it is ``domain_weight_`` of what is made, beside
+        ``dev_perplexities_`` of the background, the domain and the mixture. ``estimator`` is of the domain's model.
+        """
+        check_is_fitted(self, "lexicon_")
+        return interpolate(self, X, dev, weight=weight, estimator=estimator)
 
     @property
     def _words_are_pieces(self) -> bool:
@@ -182,6 +182,10 @@ class InputMethod(BaseEstimator):
         """A text with readings, as this input method reads it."""
         readings: Any = self.readings
         return read_readings(X, readings=readings, encoding=self.encoding, n_threads=self.n_threads)
+
+    def read_once(self, X: Any) -> ReadText:
+        """As :meth:`read`; what is read already is taken as it is."""
+        return X if isinstance(X, ReadText) else self.read(X)
 
     # ---- use --------------------------------------------------------------------------------------------------------
     def decode(
@@ -236,16 +240,31 @@ class InputMethod(BaseEstimator):
         """Words between blanks as they are written."""
         return words if self._words_are_pieces else words.replace(" ", "")
 
+    def candidate_lists(
+        self, X: Any, k: int = 20, *, distinct: str = "words", report: Report | None = None
+    ) -> list[CandidateList]:
+        """The k best candidates of every sentence of a text with readings, for a reranker to learn from.
+
+        A list has the right words as its reference; a candidate has its log-probability as the score "score", and as
+        errors the edit distance in characters between what it writes and what is right. Ids are numbers of sentences.
+        """
+        written, typed = self.read_once(X).sentences(self.separator)
+        return self.decode(typed, k, distinct=distinct, report=report).candidate_lists(written, self.n_threads)
+
+    def coverage(self, X: Any) -> Coverage:
+        """How many sentences of a text have words that the lexicon lacks, which no candidate can have right."""
+        check_is_fitted(self, "lexicon_")
+        wrong = ~self.lexicon_.knows(self.read_once(X))
+        first = int(wrong.argmax()) + 1 if wrong.any() else None
+        return Coverage(wrong.size, int(wrong.sum()), first)
+
     def evaluate(self, X: Any, k: int = 20, *, report: Report | None = None) -> ConversionScore:
         """Character errors of the best conversion, and of the best of k, over a text with readings."""
-        text = X if isinstance(X, ReadText) else self.read(X)
-        written, typed = text.sentences(self.separator)
+        written, typed = self.read_once(X).sentences(self.separator)
         began = time.perf_counter()
         found = self.decode(typed, k, report=report)
         seconds = time.perf_counter() - began
-        errors, lengths = edit_distances(
-            written, found.texts, found.reading_ptr, units="characters", n_threads=self.n_threads
-        )
+        errors, lengths = found.errors(written, self.n_threads)
         return ConversionScore(
             n_sentences=len(written),
             n_characters=int(lengths.sum()),
