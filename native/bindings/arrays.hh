@@ -92,5 +92,6 @@ void bind_trie(nb::module_& m);
 void bind_suffix_tree(nb::module_& m);
 void bind_corpus(nb::module_& m);
 void bind_candidates(nb::module_& m);
+void bind_stagewise(nb::module_& m);
 
 }  // namespace loglinear

@@ -44,4 +44,5 @@ NB_MODULE(_core, m) {
   bind_suffix_tree(m);
   bind_corpus(m);
   bind_candidates(m);
+  bind_stagewise(m);
 }

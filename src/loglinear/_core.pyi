@@ -3,7 +3,7 @@ Native kernels of loglinear. Internal: the public surface is the Python package.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, overload
+from typing import Annotated, Final, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -787,3 +787,58 @@ def choose_candidates(pool: ThreadPool, list_ptr: Annotated[NDArray[numpy.int64]
     """
     out[i] = place in list i of the candidate with the highest score, the first of equal ones
     """
+
+class ListArrays:
+    """Encoded n-best lists whose errors are followed."""
+
+    def __init__(self, rows: object, columns: object, base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], list_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], place: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], reference: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], errors: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], reference_errors: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+class Stagewise:
+    """Stagewise steps on n-best lists under the exponential loss."""
+
+    def __init__(self, pool: ThreadPool, rows: object, columns: object, base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], pair_weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, method: str, step: float, threshold: float, smoothing: float, shrinkage: float) -> None: ...
+
+    def hold_out(self, lists: object) -> None: ...
+
+    def start(self, pool: ThreadPool, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], n_steps: int, alpha: float, fewest: float, fewest_at: int) -> None: ...
+
+    def replay(self, pool: ThreadPool, features: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], changes: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+    def run(self, pool: ThreadPool, patience: int, feature: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')], change: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], loss: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], l1: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], alpha: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], backward: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu')], n_nonzeros: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu')], held_out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> tuple:
+        """(steps taken, 'steps', 'no descent' or 'patience')"""
+
+    @property
+    def n_features(self) -> int: ...
+
+    @property
+    def loss(self) -> float: ...
+
+    @property
+    def l1(self) -> float: ...
+
+    @property
+    def n_nonzeros(self) -> int: ...
+
+    @property
+    def held_out_errors(self) -> float: ...
+
+    REBUILD: Final[int] = ...
+    """(arg: object, /) -> int"""
+
+class FollowedLists:
+    """Lists whose errors are followed along a path."""
+
+    def __init__(self, lists: object) -> None: ...
+
+    def follow(self, pool: ThreadPool, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], features: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], changes: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """out[t] = errors after t steps"""
+
+class ListPerceptron:
+    """The averaged perceptron on n-best lists."""
+
+    def __init__(self, lists: object) -> None: ...
+
+    def pass_over(self, order: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> int:
+        """One pass over the lists in this order; the number of updates."""
+
+    def average(self, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...

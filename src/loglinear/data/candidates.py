@@ -243,7 +243,7 @@ def encode_lists(
     """
     counts = np.asarray([len(one.candidates) for one in lists], dtype=np.int64)
     candidate_ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    scores = _base_scores(lists, tuple(base), missing)
+    scores = base_scores(lists, tuple(base), missing)
     errors, length = _errors(lists, candidate_ptr, units, n_threads) if labelled else _no_errors(candidate_ptr)
     reference = _oracles(candidate_ptr, errors, scores)
     rows = features.fit_transform(lists, n_threads) if fit else features.transform(lists, n_threads)
@@ -280,7 +280,7 @@ def feature_space(features: CandidateFeatures) -> str:
 
 
 # ---- scores, errors, oracles ----------------------------------------------------------------------------------------
-def _base_scores(lists: Sequence[CandidateList], base: tuple[str, ...], missing: MissingPolicy) -> FloatArray:
+def base_scores(lists: Sequence[CandidateList], base: tuple[str, ...], missing: MissingPolicy) -> FloatArray:
     """[n_candidates, n_base]."""
     if len(set(base)) < len(base):
         raise ValueError(f"a base score is named twice: {list(base)}")

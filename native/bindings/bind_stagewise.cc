@@ -1,0 +1,150 @@
+#include "bindings/arrays.hh"
+#include "kernels/list_perceptron.hh"
+#include "kernels/stagewise.hh"
+
+namespace loglinear {
+namespace {
+
+using Rows = BoundSparse<std::int32_t>;
+
+StagewiseMethod method_named(const std::string& name) {
+  if (name == "boosting") return StagewiseMethod::boosting;
+  if (name == "fslr") return StagewiseMethod::fslr;
+  if (name == "f-boosting") return StagewiseMethod::f_boosting;
+  require(name == "blasso", "the method must be 'boosting', 'fslr', 'f-boosting' or 'blasso'");
+  return StagewiseMethod::blasso;
+}
+
+const char* name_of(StagewiseEnd end) {
+  return end == StagewiseEnd::steps ? "steps" : end == StagewiseEnd::patience ? "patience" : "no descent";
+}
+
+// Arrays of lists, kept alive together.
+struct BoundLists {
+  nb::object rows, columns;
+  In<double> base;
+  In<std::int64_t> list_ptr;
+  In<std::int32_t> place, reference;
+  In<double> errors, reference_errors;
+
+  ListArrays arrays() const {
+    return {&nb::cast<const Rows&>(rows).matrix, &nb::cast<const Rows&>(columns).matrix, view(base), view(list_ptr),
+            view(place), view(reference), view(errors), view(reference_errors)};
+  }
+};
+
+struct BoundStagewise {
+  nb::object rows, columns, held_out;
+  In<double> base;
+  std::optional<In<double>> pair_weights;
+  std::unique_ptr<Stagewise> native;
+};
+
+void bind_path(nb::module_& m) {
+  nb::class_<BoundStagewise>(m, "Stagewise", "Stagewise steps on n-best lists under the exponential loss.")
+      .def("__init__", [](BoundStagewise* self, ThreadPool& pool, nb::object rows, nb::object columns, In<double> base,
+                          std::optional<In<double>> pair_weights, const std::string& method, double step,
+                          double threshold, double smoothing, double shrinkage) {
+        const StagewiseRule rule{method_named(method), step, threshold, smoothing, shrinkage};
+        const auto& row_matrix = nb::cast<const Rows&>(rows).matrix;
+        const auto& column_matrix = nb::cast<const Rows&>(columns).matrix;
+        std::unique_ptr<Stagewise> native;
+        {
+          nb::gil_scoped_release release;
+          native = std::make_unique<Stagewise>(pool, row_matrix, column_matrix, view(base), view(pair_weights), rule);
+        }
+        new (self) BoundStagewise{std::move(rows), std::move(columns), nb::none(), std::move(base),
+                                  std::move(pair_weights), std::move(native)};
+      }, nb::arg("pool"), nb::arg("rows"), nb::arg("columns"), nb::arg("base").noconvert(),
+           nb::arg("pair_weights").none().noconvert(), nb::arg("method"), nb::arg("step"), nb::arg("threshold"),
+           nb::arg("smoothing"), nb::arg("shrinkage"))
+      .def("hold_out", [](BoundStagewise& self, nb::object lists) {
+        self.native->hold_out(nb::cast<const BoundLists&>(lists).arrays());
+        self.held_out = std::move(lists);
+      }, nb::arg("lists"))
+      .def("start", [](BoundStagewise& self, ThreadPool& pool, In<double> weights, std::int64_t n_steps, double alpha,
+                       double fewest, std::int64_t fewest_at) {
+        nb::gil_scoped_release release;
+        self.native->start(pool, view(weights), n_steps, alpha, fewest, fewest_at);
+      }, nb::arg("pool"), nb::arg("weights").noconvert(), nb::arg("n_steps"), nb::arg("alpha"), nb::arg("fewest"),
+           nb::arg("fewest_at"))
+      .def("replay", [](BoundStagewise& self, ThreadPool& pool, In<std::int32_t> features, In<double> changes) {
+        nb::gil_scoped_release release;
+        self.native->replay(pool, view(features), view(changes));
+      }, nb::arg("pool"), nb::arg("features").noconvert(), nb::arg("changes").noconvert())
+      .def("run", [](BoundStagewise& self, ThreadPool& pool, std::int64_t patience, Out<std::int32_t> feature,
+                     Out<double> change, Out<double> loss, Out<double> l1, Out<double> alpha,
+                     Out<std::uint8_t> backward, Out<std::int64_t> n_nonzeros, Out<double> held_out) {
+        std::pair<std::size_t, StagewiseEnd> result;
+        {
+          nb::gil_scoped_release release;
+          result = self.native->run(pool, patience,
+                                    {view(feature), view(change), view(loss), view(l1), view(alpha), view(backward),
+                                     view(n_nonzeros), view(held_out)});
+        }
+        return nb::make_tuple(result.first, name_of(result.second));
+      }, nb::arg("pool"), nb::arg("patience"), nb::arg("feature").noconvert(), nb::arg("change").noconvert(),
+           nb::arg("loss").noconvert(), nb::arg("l1").noconvert(), nb::arg("alpha").noconvert(),
+           nb::arg("backward").noconvert(), nb::arg("n_nonzeros").noconvert(), nb::arg("held_out").noconvert(),
+           "(steps taken, 'steps', 'no descent' or 'patience')")
+      .def_prop_ro("n_features", [](const BoundStagewise& self) { return self.native->n_features(); })
+      .def_prop_ro("loss", [](const BoundStagewise& self) { return self.native->loss(); })
+      .def_prop_ro("l1", [](const BoundStagewise& self) { return self.native->l1(); })
+      .def_prop_ro("n_nonzeros", [](const BoundStagewise& self) { return self.native->n_nonzeros(); })
+      .def_prop_ro("held_out_errors", [](const BoundStagewise& self) { return self.native->held_out_errors(); })
+      .def_prop_ro_static("REBUILD", [](nb::handle) { return Stagewise::kRebuild; });
+}
+
+struct BoundFollowed {
+  nb::object lists;
+  HeldOutLists native;
+};
+
+void bind_followed(nb::module_& m) {
+  nb::class_<BoundFollowed>(m, "FollowedLists", "Lists whose errors are followed along a path.")
+      .def("__init__", [](BoundFollowed* self, nb::object lists) {
+        HeldOutLists native(nb::cast<const BoundLists&>(lists).arrays());
+        new (self) BoundFollowed{std::move(lists), std::move(native)};
+      }, nb::arg("lists"))
+      .def("follow", [](BoundFollowed& self, ThreadPool& pool, In<double> weights, In<std::int32_t> features,
+                        In<double> changes, Out<double> out) {
+        nb::gil_scoped_release release;
+        follow(self.native, pool, view(weights), view(features), view(changes), view(out));
+      }, nb::arg("pool"), nb::arg("weights").noconvert(), nb::arg("features").noconvert(),
+           nb::arg("changes").noconvert(), nb::arg("out").noconvert(), "out[t] = errors after t steps");
+}
+
+struct BoundPerceptron {
+  nb::object lists;
+  ListPerceptron native;
+};
+
+}  // namespace
+
+void bind_stagewise(nb::module_& m) {
+  nb::class_<BoundLists>(m, "ListArrays", "Encoded n-best lists whose errors are followed.")
+      .def("__init__", [](BoundLists* self, nb::object rows, nb::object columns, In<double> base,
+                          In<std::int64_t> list_ptr, In<std::int32_t> place, In<std::int32_t> reference,
+                          In<double> errors, In<double> reference_errors) {
+        (void)nb::cast<const Rows&>(rows), (void)nb::cast<const Rows&>(columns);  // refused here, by type
+        new (self) BoundLists{std::move(rows), std::move(columns), std::move(base), std::move(list_ptr),
+                              std::move(place), std::move(reference), std::move(errors), std::move(reference_errors)};
+      }, nb::arg("rows"), nb::arg("columns"), nb::arg("base").noconvert(), nb::arg("list_ptr").noconvert(),
+           nb::arg("place").noconvert(), nb::arg("reference").noconvert(), nb::arg("errors").noconvert(),
+           nb::arg("reference_errors").noconvert());
+  bind_path(m);
+  bind_followed(m);
+  nb::class_<BoundPerceptron>(m, "ListPerceptron", "The averaged perceptron on n-best lists.")
+      .def("__init__", [](BoundPerceptron* self, nb::object lists) {
+        ListPerceptron native(nb::cast<const BoundLists&>(lists).arrays());
+        new (self) BoundPerceptron{std::move(lists), std::move(native)};
+      }, nb::arg("lists"))
+      .def("pass_over", [](BoundPerceptron& self, In<std::int64_t> order) {
+        nb::gil_scoped_release release;
+        return self.native.pass(view(order));
+      }, nb::arg("order").noconvert(), "One pass over the lists in this order; the number of updates.")
+      .def("average", [](const BoundPerceptron& self, Out<double> out) { self.native.average(view(out)); },
+           nb::arg("out").noconvert());
+}
+
+}  // namespace loglinear

@@ -1,0 +1,78 @@
+// What the exponential loss of n-best lists does along each single weight, kept current step by step.
+//
+// With q_p = c_p exp(-m_p) for the margins m of pairs and pair weights c, moving weight k by delta changes the loss by
+//
+//   L(w + delta e_k) - L(w) = sum over distinct differences v of feature k of  A_{k,v} (exp(-delta v) - 1),
+//   A_{k,v} = sum of q_p over the pairs in which feature k differs by v,
+//
+// exactly, whatever the differences are (of counts mostly +1 and -1: then A_{k,+1} and A_{k,-1} are C+ and C- of Gao,
+// Suzuki and Yu 2006, eq. 16). A step on one weight changes q in the pairs of its column only, and each of those the sums
+// of the features in its row only.
+//
+// Sums that are added to and taken from drift by rounding, so callers make them anew from the weights now and then.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "util/thread_pool.hh"
+#include "util/views.hh"
+
+namespace loglinear {
+
+class MarginSums {
+ public:
+  struct Cell {
+    double sum;    // A_{k,v}
+    double value;  // v
+    double up;     // exp(-step v) - 1: of a step of +step
+    double down;   // exp(+step v) - 1: of a step of -step
+  };
+
+  // rows: pairs x features, columns: the same transposed; base [n_pairs]: margins under the base scores alone;
+  // pair_weights [n_pairs], or empty for ones. All are kept by reference. step: the one whose effects are tabulated.
+  MarginSums(ThreadPool& pool, const SparseMatrix<std::int32_t>& rows, const SparseMatrix<std::int32_t>& columns,
+             std::span<const double> base, std::span<const double> pair_weights, double step);
+
+  std::size_t n_features() const { return columns_.n_rows(); }
+  double loss() const { return loss_; }
+  std::span<const Cell> cells(std::size_t feature) const {
+    return {cells_.data() + cell_ptr_[feature], cells_.data() + cell_ptr_[feature + 1]};
+  }
+
+  // Everything from these weights of features.
+  void rebuild(ThreadPool& pool, std::span<const double> weights);
+
+  // Weight k moves by delta: margins, q, sums and loss follow. Returns the features whose sums changed, unordered, k
+  // always among them.
+  std::span<const std::int32_t> move(std::size_t feature, double delta);
+
+  // Change of the loss when weight k moves by delta.
+  double change(std::size_t feature, double delta) const;
+
+  // The delta that minimises  loss + floor (exp(-delta) + exp(delta)), +-kFarthest where the optimum is farther or at
+  // infinity; 0 where nothing is to be gained.
+  double optimum(std::size_t feature, double floor = 0.0) const;
+
+  // d loss / d delta at delta.
+  double slope(std::size_t feature, double delta) const;
+
+  static constexpr double kFarthest = 40.0;  // exp(-40) is 4e-18: to go on gains nothing that a double can hold
+
+ private:
+  void make_cells(double step);
+
+  const SparseMatrix<std::int32_t>&rows_, &columns_;
+  std::span<const double> base_, pair_weights_;
+  std::vector<std::int64_t> cell_ptr_;      // [n_features + 1]
+  std::vector<Cell> cells_;                 // by feature, ascending in v
+  std::vector<std::uint32_t> cell_of_row_;  // [n_nonzeros], in the order of rows
+  std::vector<std::uint32_t> cell_of_column_;
+  std::vector<double> q_;
+  double loss_ = 0.0;
+  std::vector<std::uint32_t> stamp_;  // [n_features]: the last move that touched it
+  std::uint32_t move_ = 0;
+  std::vector<std::int32_t> touched_;
+};
+
+}  // namespace loglinear

@@ -1,0 +1,107 @@
+"""The averaged perceptron on n-best lists (Collins 2002; Roark, Saraclar and Collins 2004): a baseline.
+
+Where the model prefers a candidate with more errors than the reference, the difference of their features is added to
+the weights. What a pass gives is the average of the weights over all lists met so far. The base scores keep the weights
+that the exponential loss gives them (base_scores.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from loglinear import _core
+from loglinear.data.candidates import CandidateLists
+from loglinear.minimise import CtrlC
+from loglinear.stagewise.base_scores import fit_base_weights
+from loglinear.stagewise.method import list_arrays
+from loglinear.structure import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class PerceptronPath:
+    """Points 0 .. n_passes; point 0 is the base scores alone: no change."""
+
+    base: FloatArray
+    weights_by_epoch: list[FloatArray]  # of features, averaged, at every point
+    n_updates: list[int]  # of every pass
+    train_errors: FloatArray  # [n_passes + 1] of the averaged weights
+    dev_errors: FloatArray | None
+    stopped: str
+
+    @property
+    def n_steps(self) -> int:
+        """Number of passes."""
+        return len(self.weights_by_epoch) - 1
+
+    @property
+    def best(self) -> int:
+        """The first point with the fewest held-out errors; the last one without held-out lists."""
+        return self.n_steps if self.dev_errors is None else int(np.argmin(self.dev_errors))
+
+    def weights(self, at: int | None = None) -> FloatArray:
+        """All weights at a point, base scores first; None: the best one."""
+        at = self.best if at is None else int(at)
+        if not 0 <= at <= self.n_steps:
+            raise IndexError(f"the path has points 0 to {self.n_steps}, not {at}")
+        return np.concatenate([self.base, self.weights_by_epoch[at]])
+
+
+@dataclass(frozen=True)
+class AveragedPerceptron:
+    """Settings: passes over the lists, passes without fewer held-out errors before it ends, order of the lists."""
+
+    max_iterations: int = 20
+    patience: int | None = None
+    random_state: int | None = 0
+    n_threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_iterations < 0:
+            raise ValueError(f"max_iterations must not be negative, not {self.max_iterations!r}")
+        if self.patience is not None and self.patience < 1:
+            raise ValueError(f"patience must be at least 1, not {self.patience!r}")
+
+    def follow(
+        self,
+        data: CandidateLists,
+        dev: CandidateLists | None = None,
+        *,
+        base: FloatArray | None = None,
+        report: Callable[[int], object] | None = None,
+    ) -> PerceptronPath:
+        """Pass over the lists until an update is no longer needed, held-out errors fall no more, or passes are done."""
+        if dev is not None:
+            data.check_same_space(dev, "the held-out lists")
+        base = fit_base_weights(data, n_threads=self.n_threads) if base is None else np.asarray(base, dtype=float)
+        state = _core.ListPerceptron(list_arrays(data, base))
+        rng = np.random.default_rng(self.random_state)
+        weights, updates = [np.zeros(data.n_features)], []
+        train, held_out = [_errors(data, base, weights[0])], [_errors(dev, base, weights[0])]
+        stopped = "max_iterations"
+        with CtrlC() as ctrl_c:
+            for epoch in range(1, self.max_iterations + 1):
+                updates.append(state.pass_over(rng.permutation(data.n_lists)))
+                weights.append(np.empty(data.n_features))
+                state.average(weights[-1])
+                train.append(_errors(data, base, weights[-1]))
+                held_out.append(_errors(dev, base, weights[-1]))
+                if report is not None:
+                    report(epoch)
+                if not updates[-1]:
+                    stopped = "no list needs an update"
+                elif dev is not None and self.patience and epoch - int(np.argmin(held_out)) >= self.patience:
+                    stopped = "held-out errors fell no more"
+                elif ctrl_c.pressed:
+                    stopped = "interrupted"
+                else:
+                    continue
+                break
+        dev_errors = None if dev is None else np.asarray(held_out)
+        return PerceptronPath(base, weights, updates, np.asarray(train), dev_errors, stopped)
+
+
+def _errors(lists: CandidateLists | None, base: FloatArray, weights: FloatArray) -> float:
+    return 0.0 if lists is None else float(lists.chosen_errors(np.concatenate([base, weights])).sum())

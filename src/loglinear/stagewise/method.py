@@ -1,0 +1,265 @@
+"""Boosting, FSLR, F-Boosting and BLasso on n-best lists: one weight at a time, always the best one.
+
+The exponential loss L(w) = sum over pairs of exp(-margin) is minimised (Gao, Suzuki and Yu 2006). The base scores get
+their weights first and keep them (base_scores.py); then, with f_k(d) = L(w + d e_k) - L(w), each step is
+
+    boosting     k = argmin_k min_d f_k(d)         (7)    d = shrinkage * argmin_d f_k(d) + smoothing L (e^d + e^-d)
+    fslr         k = argmin_k min_d f_k(d)         (7)    d = step towards the optimum                            (11)
+    f-boosting   k = argmin_k min f_k(+-step)     (12)    d = step towards the better side                        (13)
+    blasso       the same; but first, wherever the lasso loss L + alpha |w|_1 falls by it, a step back towards zero
+
+Where the paper leaves something open or slips, this is what holds here:
+
+- The reference is no term of the loss (eq. 6 sums over it too: a constant).
+- Eq. 16 is exact for differences of +-1. It minimises f_k(d) + smoothing L (e^d + e^-d), and in this form, by a line
+  search over the sums of each distinct difference, it is exact for any.
+- Where the optimum of a forward step is nearer than ``step``, the step ends there; gains are divided by the length that
+  was taken. Where not even the best +-step lowers the loss (eq. 12 has no answer that helps), the path ends.
+- A step back goes no farther than zero. With steps of unequal length the best is the one with the least rise of the
+  loss per unit of |w|: the lasso loss falls for some step back if and only if that rate is below alpha, and the order
+  is that of eq. 14 where lengths are equal. Forward steps set alpha = min(alpha, gain per unit).
+- Steps towards an optimum at infinity (a feature that only the references have) are as long as 40 without a bound.
+
+Native code finds each best step without looking at all features (native/kernels/stagewise.hh). Steps depend on all
+before them, so one thread makes them; the sums are made anew by all threads every 1,024 steps, at the same steps
+whether or not a path was interrupted, so that resuming one gives the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loglinear import _core
+from loglinear.data.candidates import CandidateLists
+from loglinear.minimise import CtrlC
+from loglinear.stagewise.base_scores import base_margins, fit_base_weights
+from loglinear.stagewise.path import StagewisePath
+from loglinear.structure import FloatArray
+from loglinear.threads import pool
+
+_TOLD = 256  # steps between two reports of progress
+_ENDS = {"no descent": "no step lowers the loss", "patience": "held-out errors fell no more"}
+
+
+@dataclass(frozen=True)
+class Stagewise:
+    """Settings of a stagewise method.
+
+    method : "blasso", "f-boosting", "fslr" or "boosting"
+    step : length of a step, epsilon of the first three
+    threshold : theta of blasso: a step back must lower the lasso loss by more
+    smoothing, shrinkage : of boosting, epsilon of eq. 16 and nu of eq. 9
+    max_iterations : steps in all
+    patience : end after so many steps without fewer held-out errors; None: never
+    by_errors : pairs weigh as many times as the candidate has more errors than the reference
+    """
+
+    method: str = "blasso"
+    step: float = 0.5
+    threshold: float = 0.0
+    smoothing: float = 1e-3
+    shrinkage: float = 1.0
+    max_iterations: int = 20_000
+    patience: int | None = None
+    by_errors: bool = False
+    n_threads: int | None = None
+
+    METHODS: ClassVar[tuple[str, ...]] = ("blasso", "f-boosting", "fslr", "boosting")
+
+    def __post_init__(self) -> None:
+        if self.method not in self.METHODS:
+            raise ValueError(f"method must be one of {', '.join(self.METHODS)}, not {self.method!r}")
+        if not (math.isfinite(self.step) and self.step > 0):
+            raise ValueError(f"step must be positive and finite, not {self.step!r}")
+        if not self.threshold >= 0:
+            raise ValueError(f"threshold must not be negative, not {self.threshold!r}")
+        if not (math.isfinite(self.smoothing) and self.smoothing >= 0):
+            raise ValueError(f"smoothing must be finite and not negative, not {self.smoothing!r}")
+        if not 0 < self.shrinkage <= 1:
+            raise ValueError(f"shrinkage must be above 0 and at most 1, not {self.shrinkage!r}")
+        if self.max_iterations < 0:
+            raise ValueError(f"max_iterations must not be negative, not {self.max_iterations!r}")
+        if self.patience is not None and self.patience < 1:
+            raise ValueError(f"patience must be at least 1, not {self.patience!r}")
+
+    def settings(self) -> dict[str, Any]:
+        """What decides the steps of this method."""
+        own = {
+            "boosting": ("smoothing", "shrinkage"),
+            "blasso": ("step", "threshold"),
+        }.get(self.method, ("step",))
+        return {name: getattr(self, name) for name in ("method", "by_errors", *own)}
+
+    def follow(
+        self,
+        data: CandidateLists,
+        dev: CandidateLists | None = None,
+        *,
+        path: StagewisePath | None = None,
+        base: FloatArray | None = None,
+        report: Callable[[int], object] | None = None,
+    ) -> StagewisePath:
+        """The path on these lists, with the errors on ``dev`` at each of its points.
+
+        ``path`` is one to go on from, of the same method and lists; ``base`` the weights of base scores, fitted where
+        None. ``report`` is told how many steps there are. Ctrl-C ends the path between two steps.
+        """
+        if dev is not None:
+            data.check_same_space(dev, "the held-out lists")
+        fingerprint = data.fingerprint()
+        if path is not None:
+            path.check_continues(self.settings(), fingerprint)
+            base = path.base
+        elif base is None:
+            base = fit_base_weights(data, by_errors=self.by_errors, n_threads=self.n_threads)
+        base = np.ascontiguousarray(base, dtype=np.float64)
+        if not np.isfinite(base).all():
+            raise ValueError("weights of base scores must be finite")
+        if path is not None and (path.dev_errors is None) != (dev is None):
+            path = self._with_dev(path, dev)
+        native = _Native(self, data, dev, base)
+        record = _Record.after(path, native, dev is not None)
+        stopped = "max_iterations"
+        with CtrlC() as ctrl_c:
+            while record.n < self.max_iterations:
+                if ctrl_c.pressed:
+                    stopped = "interrupted"
+                    break
+                n, end = native.run(record, min(_TOLD, self.max_iterations - record.n), self.patience)
+                record.n += n
+                if report is not None:
+                    report(record.n)
+                if end != "steps":
+                    stopped = _ENDS[end]
+                    break
+        return record.path(self.settings(), fingerprint, base, data.n_features, stopped)
+
+    def _with_dev(self, path: StagewisePath, dev: CandidateLists | None) -> StagewisePath:
+        """The path with the errors of other held-out lists than those it was followed with."""
+        if dev is None:
+            return replace(path, dev_errors=None)
+        return replace(path, dev_errors=errors_along(path, dev, n_threads=self.n_threads))
+
+
+def errors_along(path: StagewisePath, lists: CandidateLists, *, n_threads: int | None = None) -> FloatArray:
+    """Errors of what the model chooses from these lists, at every point of a path: [n_steps + 1]."""
+    if (lists.n_base, lists.n_features) != (path.base.size, path.n_features):
+        raise ValueError("the lists have other base scores or features than the path; encode them with its features")
+    followed = _core.FollowedLists(list_arrays(lists, path.base))
+    out = np.empty(path.n_steps + 1)
+    followed.follow(pool(n_threads), np.zeros(path.n_features), path.feature, path.change, out)
+    return out
+
+
+def list_arrays(lists: CandidateLists, base: FloatArray) -> _core.ListArrays:
+    """Encoded lists as native code takes them."""
+    return _core.ListArrays(
+        lists.rows.native, lists.columns.native, base_margins(lists, base), lists.list_ptr, lists.place,
+        lists.reference, lists.errors, lists.reference_errors,
+    )  # fmt: skip
+
+
+class _Native:
+    """The native state of a method on some lists."""
+
+    def __init__(self, method: Stagewise, data: CandidateLists, dev: CandidateLists | None, base: FloatArray) -> None:
+        self.pool = pool(method.n_threads)
+        self.state = _core.Stagewise(
+            self.pool, data.rows.native, data.columns.native, base_margins(data, base),
+            data.errors if method.by_errors else None, method.method, method.step, method.threshold,
+            method.smoothing, method.shrinkage,
+        )  # fmt: skip
+        self.has_dev = dev is not None
+        if dev is not None:
+            self.state.hold_out(list_arrays(dev, base))
+
+    def go_to(self, path: StagewisePath | None, n_features: int) -> None:
+        """As it was after the last step of a path: from where sums were last made anew, its steps again."""
+        if path is None:
+            self.state.start(self.pool, np.zeros(n_features), 0, np.nan, np.inf, 0)
+            return
+        from_ = path.n_steps - path.n_steps % _core.Stagewise.REBUILD
+        fewest, at = (np.inf, 0) if path.dev_errors is None else (path.dev_errors[path.best], path.best)
+        self.state.start(self.pool, path.features_at(from_), from_, path.alpha[-1], fewest, at)
+        self.state.replay(self.pool, path.feature[from_:], path.change[from_:])
+
+    def run(self, record: _Record, n_steps: int, patience: int | None) -> tuple[int, str]:
+        record.reserve(record.n + n_steps)
+        steps, points = slice(record.n, record.n + n_steps), slice(record.n + 1, record.n + n_steps + 1)
+        return self.state.run(
+            self.pool, patience or 0, record.feature[steps], record.change[steps], record.loss[points],
+            record.l1[points], record.alpha[points], record.backward[steps], record.n_nonzeros[points],
+            record.dev_errors[points] if self.has_dev else np.empty(0),
+        )  # fmt: skip
+
+
+class _Record:
+    """Growing arrays of a path."""
+
+    def __init__(self, has_dev: bool) -> None:
+        self.n, self.has_dev = 0, has_dev
+        self.feature = np.empty(0, dtype=np.int32)
+        self.change = np.empty(0)
+        self.backward = np.empty(0, dtype=np.uint8)
+        self.loss, self.l1, self.alpha, self.dev_errors = (np.empty(1) for _ in range(4))
+        self.n_nonzeros = np.empty(1, dtype=np.int64)
+
+    @classmethod
+    def after(cls, path: StagewisePath | None, native: _Native, has_dev: bool) -> _Record:
+        """What is known so far; the native state goes there."""
+        record = cls(has_dev)
+        if path is None:
+            native.go_to(None, native.state.n_features)
+            record.loss[0], record.l1[0], record.alpha[0] = native.state.loss, 0.0, np.nan
+            record.n_nonzeros[0] = 0
+            record.dev_errors[0] = native.state.held_out_errors
+            return record
+        native.go_to(path, path.n_features)
+        record.n = path.n_steps
+        record.feature, record.change = path.feature.copy(), path.change.copy()
+        record.backward = path.backward.astype(np.uint8)
+        record.loss, record.l1, record.alpha = path.loss.copy(), path.l1.copy(), path.alpha.copy()
+        record.n_nonzeros = path.n_nonzeros.copy()
+        record.dev_errors = np.empty(path.n_steps + 1) if path.dev_errors is None else path.dev_errors.copy()
+        return record
+
+    def reserve(self, n_steps: int) -> None:
+        if n_steps <= self.feature.size:
+            return
+        size = max(n_steps, 2 * self.feature.size)
+        for name in ("feature", "change", "backward"):
+            setattr(self, name, _grown(getattr(self, name), size))
+        for name in ("loss", "l1", "alpha", "n_nonzeros", "dev_errors"):
+            setattr(self, name, _grown(getattr(self, name), size + 1))
+
+    def path(
+        self, settings: dict[str, Any], lists: str, base: FloatArray, n_features: int, stopped: str
+    ) -> StagewisePath:
+        n = self.n
+        return StagewisePath(
+            settings=settings,
+            lists=lists,
+            base=base,
+            n_features=n_features,
+            feature=self.feature[:n].copy(),
+            change=self.change[:n].copy(),
+            backward=self.backward[:n].astype(bool),
+            loss=self.loss[: n + 1].copy(),
+            l1=self.l1[: n + 1].copy(),
+            n_nonzeros=self.n_nonzeros[: n + 1].copy(),
+            alpha=self.alpha[: n + 1].copy(),
+            dev_errors=self.dev_errors[: n + 1].copy() if self.has_dev else None,
+            stopped=stopped,
+        )
+
+
+def _grown(array: NDArray[Any], size: int) -> NDArray[Any]:
+    out = np.empty(size, dtype=array.dtype)
+    out[: array.size] = array
+    return out

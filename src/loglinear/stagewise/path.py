@@ -1,0 +1,72 @@
+"""The path of a stagewise method: every step it took, and what became of the model after each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loglinear.errors import IncompatibleError
+from loglinear.structure import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class StagewisePath:
+    """Points 0 .. n_steps; point 0 is the base scores alone: no change. Step t leads from point t to t + 1."""
+
+    settings: dict[str, Any]  # what decides the steps; a path goes on under the same ones only
+    lists: str  # fingerprint of what was trained on
+    base: FloatArray  # [n_base] fixed weights of base scores
+    n_features: int
+    feature: NDArray[np.int32]  # [n_steps] whose weight moved
+    change: FloatArray  # [n_steps] by how much
+    backward: NDArray[np.bool_]  # [n_steps] back towards zero
+    loss: FloatArray  # [n_steps + 1]
+    l1: FloatArray  # [n_steps + 1] sum of |w| over features
+    n_nonzeros: NDArray[np.int64]  # [n_steps + 1]
+    alpha: FloatArray  # [n_steps + 1] of the lasso loss; NaN at point 0 and where the method has none
+    dev_errors: FloatArray | None  # [n_steps + 1] of what the model chooses from held-out lists
+    stopped: str  # why it ended
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps."""
+        return self.feature.size
+
+    @property
+    def best(self) -> int:
+        """The first point with the fewest held-out errors; the last one without held-out lists."""
+        return self.n_steps if self.dev_errors is None else int(np.argmin(self.dev_errors))
+
+    def features_at(self, at: int | None = None) -> FloatArray:
+        """Weights of features at a point: [n_features]; None: the best one."""
+        at = self.best if at is None else int(at)
+        if not 0 <= at <= self.n_steps:
+            raise IndexError(f"the path has points 0 to {self.n_steps}, not {at}")
+        weights = np.zeros(self.n_features)
+        np.add.at(weights, self.feature[:at], self.change[:at])  # one after the other, as the steps were taken
+        return weights
+
+    def weights(self, at: int | None = None) -> FloatArray:
+        """All weights at a point, base scores first: [n_base + n_features]; None: the best one."""
+        return np.concatenate([self.base, self.features_at(at)])
+
+    def point(self, *, l1: float | None = None, loss: float | None = None) -> int:
+        """The first point whose L1 norm reaches ``l1``, or whose loss is no more than ``loss``; the last if none is."""
+        if (l1 is None) == (loss is None):
+            raise ValueError("give an L1 norm or a loss")
+        reached = self.l1 >= np.asarray(l1) if l1 is not None else self.loss <= np.asarray(loss)
+        return int(np.argmax(reached)) if reached.any() else self.n_steps
+
+    def check_continues(self, settings: dict[str, Any], lists: str) -> None:
+        """Refuse to go on with other settings or lists."""
+        changed = [name for name, value in settings.items() if self.settings.get(name) != value]
+        if changed:
+            raise IncompatibleError(
+                "a path goes on under the settings it began with: "
+                + ", ".join(f"{name} was {self.settings.get(name)!r}, not {settings[name]!r}" for name in changed)
+            )
+        if self.lists != lists:
+            raise IncompatibleError("the path was begun on other lists; train on those, or begin a new path")
