@@ -24,10 +24,12 @@ from loglinear.features.lexicon import Lexicon, ReadText, merge, read_readings
 from loglinear.features.vocabulary import pack_strings
 from loglinear.formats.candidate_list import CandidateList
 from loglinear.metrics.conversion import ConversionScore
+from loglinear.metrics.error_rate import compare_errors
 from loglinear.models import input_method_file
-from loglinear.models.conversions import Conversion, Conversions, Coverage
+from loglinear.models.conversions import SCORE, Conversion, Conversions, Coverage, check_fits
 from loglinear.models.input_method_adaptation import interpolate
 from loglinear.models.language_model import LanguageModel
+from loglinear.models.reranker import Reranker
 from loglinear.progress import Working
 from loglinear.threads import pool
 
@@ -169,6 +171,26 @@ class InputMethod(BaseEstimator):
         check_is_fitted(self, "lexicon_")
         return interpolate(self, X, dev, weight=weight, estimator=estimator)
 
+    def adapt(
+        self, X: Any, dev: Any = None, method: str = "blasso", *, k: int = 20, **settings: Any
+    ) -> Reranker:
+        """Adapt to a domain by a reranker, learnt from the k best candidates of a text of it (Gao, Suzuki and Yu 2006).
+
+        ``dev`` is held-out text, on which the point of the path is chosen, "no change" being one. Either may be
+        candidates already, as :meth:`candidate_lists` gives them. ``method`` and ``settings`` are of ``Reranker``. The
+        language model stays as it is, and should not have been learnt from ``X``: it would make fewer errors there than
+        elsewhere.
+        """
+        check_is_fitted(self, "lexicon_")
+        reranker = Reranker(method, **{"units": "characters", "base": SCORE, "n_threads": self.n_threads, **settings})
+        reranker.check_settings()
+        lists, held_out = (
+            text if text is None or _are_lists(text) else self.candidate_lists(text, k) for text in (X, dev)
+        )
+        reranker.fit(lists, dev=held_out)
+        check_fits(reranker)
+        return reranker
+
     @property
     def _words_are_pieces(self) -> bool:
         return self.readings == "keypad" if self.spaces is None else bool(self.spaces)
@@ -189,13 +211,19 @@ class InputMethod(BaseEstimator):
 
     # ---- use --------------------------------------------------------------------------------------------------------
     def decode(
-        self, readings: Sequence[str], k: int = 1, *, distinct: str = "words", report: Report | None = None
-    ) -> Conversions:
+        self, readings: Sequence[str], k: int = 1, *, distinct: str = "words", reranker: Reranker | None = None,
+        among: int = 20, report: Report | None = None,
+    ) -> Conversions:  # fmt: skip
         """The k best candidates of each reading, as arrays.
 
-        ``distinct``: "words": candidates differ in their words; "text": in what is written, words joined. ``report`` is
+        ``distinct``: "words": candidates differ in their words; "text": in what is written, words joined. A
+        ``reranker`` puts the ``among`` most probable candidates (k, if that is more) in its own order. ``report`` is
         told how many readings are done.
         """
+        if reranker is not None:
+            check_fits(reranker)
+            found = self.decode(readings, max(k, among), report=report).reranked(reranker)
+            return found.first(k, self.text_of if distinct == "text" else str)
         check_is_fitted(self, "lexicon_")
         if isinstance(readings, str):
             raise TypeError("readings must be a list of strings, not one string")
@@ -225,9 +253,14 @@ class InputMethod(BaseEstimator):
         """For every reading its k best strings of words with their log-probabilities, best first, or all there are."""
         return self.decode(readings, k, distinct=distinct).lists()
 
-    def convert(self, readings: Sequence[str], nbest: int | None = None) -> list[Any]:
-        """What is meant by each reading, as text; with ``nbest``, that many different texts for each."""
-        found = self.decode(readings, nbest or 1, distinct="text")
+    def convert(
+        self, readings: Sequence[str], nbest: int | None = None, *, reranker: Reranker | None = None, among: int = 20
+    ) -> list[Any]:
+        """What is meant by each reading, as text; with ``nbest``, that many different texts for each.
+
+        A ``reranker`` chooses among so many candidates.
+        """
+        found = self.decode(readings, nbest or 1, distinct="text", reranker=reranker, among=among)
         texts = [self.text_of(text) for text in found.texts]
         if nbest is None:
             return texts
@@ -258,22 +291,32 @@ class InputMethod(BaseEstimator):
         first = int(wrong.argmax()) + 1 if wrong.any() else None
         return Coverage(wrong.size, int(wrong.sum()), first)
 
-    def evaluate(self, X: Any, k: int = 20, *, report: Report | None = None) -> ConversionScore:
-        """Character errors of the best conversion, and of the best of k, over a text with readings."""
-        written, typed = self.read_once(X).sentences(self.separator)
+    def evaluate(
+        self, X: Any, k: int = 20, *, reranker: Reranker | None = None, report: Report | None = None
+    ) -> ConversionScore:
+        """Character errors of the best conversion, and of the best of k, over a text with readings.
+
+        With a ``reranker``, of its choice among the k, compared with the most probable one.
+        """
+        text = self.read_once(X)
+        written, typed = text.sentences(self.separator)
         began = time.perf_counter()
         found = self.decode(typed, k, report=report)
+        most_probable = found.reading_ptr[:-1]
+        chosen = most_probable if reranker is None else found.ranking(reranker)[0][most_probable]
         seconds = time.perf_counter() - began
         errors, lengths = found.errors(written, self.n_threads)
         return ConversionScore(
             n_sentences=len(written),
             n_characters=int(lengths.sum()),
-            n_errors=int(errors[found.reading_ptr[:-1]].sum()),
-            n_oracle_errors=int(np.minimum.reduceat(errors, found.reading_ptr[:-1]).sum()),
-            n_exact=int((errors[found.reading_ptr[:-1]] == 0).sum()),
+            n_errors=int(errors[chosen].sum()),
+            n_oracle_errors=int(np.minimum.reduceat(errors, most_probable).sum()),
+            n_exact=int((errors[chosen] == 0).sum()),
             n_unknown=int(found.n_unknown.sum()),
+            n_uncovered=int((~self.lexicon_.knows(text)).sum()),
             k=k,
             seconds=seconds,
+            comparison=None if reranker is None else compare_errors(errors[most_probable], errors[chosen], lengths),
         )
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -303,3 +346,7 @@ class InputMethod(BaseEstimator):
         super().__setstate__(state)
         if "lexicon_" in state:
             self._take(self.lexicon_, self.language_model_)
+
+
+def _are_lists(X: Any) -> bool:
+    return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], CandidateList)
