@@ -63,11 +63,13 @@ class TrainingProgress:
 class Counting:
     """Things done one after another: how many so far, on a terminal, after two seconds.
 
-    Nothing is shown where the terminal gets the results themselves.
+    Nothing is shown where the terminal gets the results themselves meanwhile, unless ``results_follow`` all of it.
     """
 
-    def __init__(self, label: str, total: int | None = None) -> None:
-        self.label, self.total = label, total
+    def __init__(
+        self, label: str, total: int | None = None, *, show: bool = True, results_follow: bool = False
+    ) -> None:
+        self.label, self.total, self.show, self.results_follow = label, total, show, results_follow
         self._start = time.monotonic()
         self._bar: Any = None
         self._task: Any = None
@@ -81,7 +83,8 @@ class Counting:
 
     def __call__(self, done: int) -> None:
         """So many are done."""
-        if time.monotonic() - self._start > 2.0 and sys.stderr.isatty() and not sys.stdout.isatty():
+        free = self.results_follow or not sys.stdout.isatty()
+        if self.show and free and time.monotonic() - self._start > 2.0 and sys.stderr.isatty():
             self._show(done)
 
     def after(self, before: int) -> Callable[[int], None]:

@@ -156,6 +156,63 @@ def test_a_path_from_a_file_has_figures_alone(tmp_path):
         loaded.take(0)
 
 
+@pytest.mark.parametrize("method", ["blasso", "f-boosting", "fslr", "boosting"])
+def test_any_point_of_a_stagewise_path_is_a_model(method):
+    model = Reranker(method, 0.1, min_count=1, max_iterations=200).fit(TRAIN, dev=DEV)
+    path = model.path_
+    assert path.n_points > 20
+    assert path.loss[-1] < path.loss[0]
+    assert (path.alpha is not None) == (path.backward is not None) == (method == "blasso")
+    for point in (0, 1, 7, path.n_points - 1):
+        model.take(point)
+        assert errors_of(model.predict(DEV), DEV) == path.dev_errors[point]
+        assert np.count_nonzero(model.weights_[1:]) == path.n_nonzeros[point]
+        assert np.abs(model.weights_[1:]).sum() == pytest.approx(path.l1[point])
+    assert Reranker(method, 0.1, max_iterations=9).fit(TRAIN).chosen_ == 9  # without dev, the end
+
+
+@pytest.mark.parametrize("method", ["blasso", "boosting"])
+def test_a_path_goes_on_where_it_ended(method):
+    whole = Reranker(method, 0.1, min_count=1, max_iterations=60).fit(TRAIN, dev=DEV)
+    model = Reranker(method, 0.1, min_count=1, max_iterations=25, warm_start=True).fit(TRAIN, dev=DEV)
+    assert model.path_.n_points == 26
+    model.set_params(max_iterations=60).fit(TRAIN, dev=DEV)
+    for name in ("loss", "l1", "n_nonzeros", "dev_errors"):
+        assert np.array_equal(getattr(model.path_, name), getattr(whole.path_, name))
+    assert np.array_equal(model.weights_, whole.weights_)
+    model.fit(TRAIN[:100], dev=DEV)  # other lists: a new path
+    assert np.array_equal(model.weights_, clone(whole).fit(TRAIN[:100], dev=DEV).weights_)
+    with pytest.raises(IncompatibleError, match=r"it began with: step was 0\.1, not 0\.2"):
+        model.set_params(method="blasso", step=0.1).fit(TRAIN, dev=DEV).set_params(step=0.2).fit(TRAIN, dev=DEV)
+
+
+def test_batch_methods_go_on_from_their_weights():
+    model = Reranker("maxent", min_count=1, warm_start=True, max_iterations=3)
+    with pytest.warns(ConvergenceWarning, match="stopped before the optimum"):
+        model.fit(TRAIN)
+    model.set_params(max_iterations=None).fit(TRAIN)
+    fresh = Reranker("maxent", min_count=1).fit(TRAIN)
+    objectives = [found.path_.loss[1] + found.path_.l1[1] for found in (model, fresh)]
+    assert objectives[0] == pytest.approx(objectives[1], rel=1e-3)
+
+
+def test_long_paths_are_thinned_in_files(tmp_path):
+    model = Reranker("blasso", 0.01, min_count=1, max_iterations=2000).fit(TRAIN, dev=DEV)
+    assert model.path_.n_points > 1000
+    model.take(777).save(tmp_path / "m.ll")
+    loaded = Reranker.load(tmp_path / "m.ll").path_
+    assert loaded.n_points == model.path_.n_points
+    assert loaded.point.size <= 301
+    assert 777 in loaded.point
+    np.testing.assert_array_equal(loaded.loss, model.path_.loss[loaded.point])
+
+
+def test_patience_ends_a_path():
+    short = Reranker("blasso", 0.05, min_count=1, patience=5).fit(TRAIN, dev=DEV)
+    assert short.status_ == "held-out errors fell no more"
+    assert short.path_.n_points == short.chosen_ + 6
+
+
 # ---- base scores ----------------------------------------------------------------------------------------------------
 def test_base_scores_are_found():
     several = random_lists(40, 3, scores=("b", "a"))
@@ -173,6 +230,14 @@ def test_with_several_base_scores_the_baseline_is_the_first_candidate():
     scores = Reranker("none").fit(several).evaluate(several)
     first = [one.candidates[0].text if one.candidates else "" for one in several]
     assert scores.baseline.n_errors == errors_of(first, several)
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_base_scores_may_be_left_out(method):
+    model = Reranker(method, base=[], words=(1,), strength=0.1).fit(right_word_lists(), dev=right_word_lists(12))
+    assert model.base_names_ == ()
+    first = [one.candidates[0].text for one in right_word_lists(12)]
+    assert model.take(0).predict(right_word_lists(12)) == first
 
 
 def test_a_language_model_gives_a_base_score():
@@ -240,8 +305,9 @@ def test_only_rerankers_are_loaded(tmp_path):
         Reranker.load(tmp_path / "c.ll")
 
 
-def test_threads_do_not_change_a_bit():
-    models = [Reranker("maxent", n_threads=n, min_count=1).fit(TRAIN) for n in (1, 2, 3)]
+@pytest.mark.parametrize("method", ["maxent", "blasso", "perceptron"])
+def test_threads_do_not_change_a_bit(method):
+    models = [Reranker(method, n_threads=n, min_count=1, max_iterations=100).fit(TRAIN) for n in (1, 2, 3)]
     for model in models[1:]:
         assert np.array_equal(model.weights_, models[0].weights_)
         assert model.rerank(TEST, with_scores=True) == models[0].rerank(TEST, with_scores=True)
@@ -274,7 +340,7 @@ def test_errors_take_the_place_of_references():
 def test_empty_lists_and_lists_of_one_candidate():
     one = CandidateList("one", [Candidate("the cat", {"score": 1.0})], "a dog")
     empty = CandidateList("none", [], "a cat")
-    for method in ("maxent", "none", "exponential"):
+    for method in METHODS:
         model = Reranker(method).fit([one, empty], dev=[one, empty])
         assert model.no_change_
         assert model.predict([one, empty]) == ["the cat", ""]
@@ -350,6 +416,7 @@ def test_what_is_no_list():
      ({"strength": -1}, "strength must be"), ({"strength": "x"}, "strength must be"), ({"strength": []}, "strength"),
      ({"penalty": "tree-l2"}, "tree of weights"), ({"penalty": "x"}, "unknown penalty"), ({"solver": "x"}, "unknown"),
      ({"max_iterations": -1}, "max_iterations must be"), ({"patience": 0.5}, "patience must be"),
+     ({"method": "blasso", "step": 0}, "step must be"), ({"method": "boosting", "shrinkage": 2}, "shrinkage"),
      ({"words": (0,)}, "orders between"), ({"base": [3]}, "names of scores"), ({"base": ["a", "a"]}, "twice")],
 )  # fmt: skip
 def test_settings_that_make_no_sense(settings, message):

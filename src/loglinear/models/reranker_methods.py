@@ -1,8 +1,8 @@
 """How a reranker is trained: a method takes encoded lists and gives a path.
 
     none                                  the base scores alone
-    blasso, f-boosting, fslr, boosting    one feature at a time (solvers/stagewise.py)
-    perceptron                            averaged perceptron (solvers/averaged_perceptron.py)
+    blasso, f-boosting, fslr, boosting    one feature at a time, on the exponential loss; a point for each step
+    perceptron                            averaged perceptron; a point for each pass
     maxent, exponential, expected-error   a loss of lists + strength * penalty, minimised; a point for each strength
 
 Base scores carry no penalty. A new method is one function and one line in METHODS.
@@ -24,7 +24,9 @@ from loglinear.losses.candidate_lists import ExpectedErrorLoss, ExponentialMargi
 from loglinear.minimise import minimise
 from loglinear.models.reranker_path import ListedWeights, RerankerPath, best_point
 from loglinear.objective import Objective
+from loglinear.progress import Counting
 from loglinear.registry import Registry
+from loglinear.stagewise import AveragedPerceptron, Stagewise, StagewisePath, fit_base_weights
 from loglinear.structure import FloatArray
 from loglinear.training import Settings, Solution, train
 
@@ -49,9 +51,12 @@ def fit_base(loss: ListLoss) -> FloatArray:
     n_base, n_features = loss.data.n_base, loss.data.n_features
     if n_base == 0 or loss.data.n_pairs == 0:
         return np.eye(1, n_base).reshape(-1)  # nothing to learn from: the first base score decides
-    alone, _ = loss.restrict(np.zeros(n_base + n_features, dtype=bool))
-    objective = Objective(alone, penalties.make("none", n_threads=loss.n_threads), loss.n_threads)
-    found = minimise(objective, solvers.make("newton"), tolerance=1e-6).weights
+    if isinstance(loss, ExponentialMarginLoss):
+        found = fit_base_weights(loss.data, by_errors=loss.by_errors, n_threads=loss.n_threads)
+    else:
+        alone, _ = loss.restrict(np.zeros(n_base + n_features, dtype=bool))
+        objective = Objective(alone, penalties.make("none", n_threads=loss.n_threads), loss.n_threads)
+        found = minimise(objective, solvers.make("newton"), tolerance=1e-6).weights
     if n_base == 1 and found[0] <= 0:
         warnings.warn(
             f"the base score {loss.data.base_names[0]!r} is of no use: the higher it is, the more errors there are. It "
@@ -142,7 +147,7 @@ def _solve(loss: ListLoss, strength: float, settings: Any, start: FloatArray) ->
 
 
 def _path(
-    loss: ListLoss, dev: CandidateLists | None, points: list[FloatArray], strength: FloatArray, stopped: str,
+    loss: ListLoss, dev: CandidateLists | None, points: list[FloatArray], strength: FloatArray | None, stopped: str,
     solutions: Sequence[Solution] = (),
 ) -> RerankerPath:  # fmt: skip
     n_base = loss.data.n_base
@@ -163,9 +168,84 @@ def _path(
     )
 
 
+# ---- one feature or one list at a time ------------------------------------------------------------------------------
+def follow_blasso(task: Task) -> RerankerPath:
+    """Steps towards a lower loss, and back where the l1 norm falls by more: approximates the lasso."""
+    return _stagewise("blasso", task)
+
+
+def follow_f_boosting(task: Task) -> RerankerPath:
+    """Steps of one length, forward only."""
+    return _stagewise("f-boosting", task)
+
+
+def follow_fslr(task: Task) -> RerankerPath:
+    """Steps of one length for the feature that could lower the loss most."""
+    return _stagewise("fslr", task)
+
+
+def follow_boosting(task: Task) -> RerankerPath:
+    """Steps to the optimum of the best feature, smoothed and shrunk."""
+    return _stagewise("boosting", task)
+
+
+def _stagewise(method: str, task: Task) -> RerankerPath:
+    s, data = task.settings, task.data
+    solver = Stagewise(
+        method, s.step, s.threshold, s.smoothing, s.shrinkage, **_limits(s), by_errors=s.by_errors,
+        n_threads=s.n_threads,
+    )  # fmt: skip
+    before = task.before.source if task.before is not None else None
+    with _progress("steps", s, solver.max_iterations) as report:
+        if isinstance(before, StagewisePath):
+            path = solver.follow(data, task.dev, path=before, report=report)
+        else:
+            base = fit_base(ExponentialMarginLoss(data, by_errors=s.by_errors, n_threads=s.n_threads))
+            path = solver.follow(data, task.dev, base=base, report=report)
+    return RerankerPath(
+        point=np.arange(path.n_steps + 1),
+        loss=path.loss,
+        l1=path.l1,
+        n_nonzeros=path.n_nonzeros,
+        chosen=path.best,
+        stopped=path.stopped,
+        dev_errors=path.dev_errors,
+        alpha=path.alpha if method == "blasso" else None,
+        backward=np.concatenate([[False], path.backward]) if method == "blasso" else None,
+        source=path,
+    )
+
+
+def follow_perceptron(task: Task) -> RerankerPath:
+    """Averaged perceptron: the differences of wrongly chosen candidates, pass after pass."""
+    s, data = task.settings, task.data
+    loss = ExponentialMarginLoss(data, n_threads=s.n_threads)
+    seed = 0 if s.random_state is None else s.random_state
+    solver = AveragedPerceptron(**_limits(s), random_state=seed, n_threads=s.n_threads)
+    with _progress("passes", s, solver.max_iterations) as report:
+        path = solver.follow(data, task.dev, base=fit_base(loss), report=report)
+    points = [path.weights(at) for at in range(path.n_steps + 1)]
+    return _path(loss, task.dev, points, None, path.stopped)
+
+
+def _limits(settings: Any) -> dict[str, Any]:
+    """How long to go on; left out where the method is to say."""
+    limits = {"patience": settings.patience, "max_iterations": settings.max_iterations}
+    return {name: value for name, value in limits.items() if value is not None}
+
+
+def _progress(what: str, settings: Any, total: int) -> Counting:
+    return Counting(what, total, show=bool(settings.verbose), results_follow=True)
+
+
 METHODS: Registry[RerankerPath] = Registry(
     "method",
     {
+        "blasso": follow_blasso,
+        "f-boosting": follow_f_boosting,
+        "fslr": follow_fslr,
+        "boosting": follow_boosting,
+        "perceptron": follow_perceptron,
         "maxent": follow_maxent,
         "exponential": follow_exponential,
         "expected-error": follow_expected_error,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from loglinear.structure import FloatArray
 from loglinear.training import Solution
 
-_MOST_POINTS = 1000  # of a path in a file
+_MOST_POINTS = 300  # of a path in a file
 
 
 class HasWeights(Protocol):
@@ -70,7 +70,7 @@ class RerankerPath:
         return int(np.searchsorted(self.point, self.check(at), side="right")) - 1
 
     def thinned(self) -> RerankerPath:
-        """At most a thousand points or so, the chosen one among them, and no weights: for a file."""
+        """At most three hundred points or so, the chosen one among them, and no weights: for a file."""
         n = self.point.size
         kept = np.arange(n)
         if n > _MOST_POINTS:
