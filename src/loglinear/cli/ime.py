@@ -180,6 +180,7 @@ def adapt(
         "strength": _numbers("strength", strength, float), "random_state": seed, "weight": weight,
     }  # fmt: skip
     given = {name: value for name, value in settings.items() if value is not None}
+    _check_options(method, given)
 
     from loglinear.conversion import adapt_to_text, load_input_method
     from loglinear.report.input_method import adaptation_dict, adaptation_facts
@@ -200,6 +201,16 @@ def adapt(
             f"lexicon lacks, which no candidate has right (the first is sentence {done.coverage.first_uncovered:,}); "
             "give their text to ime build as --dictionary"
         )
+
+
+def _check_options(method: str, given: dict[str, Any]) -> None:
+    """Refuse options that would be ignored."""
+    for name in given:
+        option = "--seed" if name == "random_state" else "--" + name.replace("_", "-")
+        if method == "map" and name != "weight":
+            raise ValueError(f"{option} is no option of map, which has --weight alone; leave it out")
+        if method != "map" and name == "weight":
+            raise ValueError(f"{option} is an option of map alone; leave it out, or take --method map")
 
 
 def _numbers(option: str, text: str | None, kind: type) -> Any:
