@@ -64,13 +64,15 @@ class Counting:
     """Things done one after another: how many so far, on a terminal, after two seconds.
 
     Nothing is shown where the terminal gets the results themselves meanwhile, unless ``results_follow`` all of it.
+    verbose: "auto" = a bar; 0 = silent; 1 = a line a second at most.
     """
 
     def __init__(
-        self, label: str, total: int | None = None, *, show: bool = True, results_follow: bool = False
+        self, label: str, total: int | None = None, *, verbose: str | int = "auto", results_follow: bool = False
     ) -> None:
-        self.label, self.total, self.show, self.results_follow = label, total, show, results_follow
+        self.label, self.total, self.verbose, self.results_follow = label, total, verbose, results_follow
         self._start = time.monotonic()
+        self._next_line = self._start
         self._bar: Any = None
         self._task: Any = None
 
@@ -83,9 +85,14 @@ class Counting:
 
     def __call__(self, done: int) -> None:
         """So many are done."""
-        free = self.results_follow or not sys.stdout.isatty()
-        if self.show and free and time.monotonic() - self._start > 2.0 and sys.stderr.isatty():
-            self._show(done)
+        now = time.monotonic()
+        if self.verbose == "auto":
+            free = self.results_follow or not sys.stdout.isatty()
+            if free and now - self._start > 2.0 and sys.stderr.isatty():
+                self._show(done)
+        elif self.verbose and now >= self._next_line:
+            self._next_line = now + 1.0
+            print(f"{done:,} {self.label}", file=sys.stderr, flush=True)
 
     def after(self, before: int) -> Callable[[int], None]:
         """A report of things of which others were done before."""

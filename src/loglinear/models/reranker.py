@@ -145,6 +145,8 @@ class Reranker(BaseEstimator):
         if self.missing not in ("error", "worst"):
             raise ValueError(f"missing must be 'error' or 'worst', not {self.missing!r}")
         strengths_of(self.strength)
+        if self.verbose not in ("auto", 0, 1, True, False):
+            raise ValueError(f"verbose must be 'auto', 0 or 1, not {self.verbose!r}")
         for name in ("max_iterations", "patience"):
             value = getattr(self, name)
             if value is not None and (type(value) is not int or value < 0):

@@ -235,7 +235,7 @@ def _limits(settings: Any) -> dict[str, Any]:
 
 
 def _progress(what: str, settings: Any, total: int) -> Counting:
-    return Counting(what, total, show=bool(settings.verbose), results_follow=True)
+    return Counting(what, total, verbose=settings.verbose, results_follow=True)
 
 
 METHODS: Registry[RerankerPath] = Registry(
