@@ -11,7 +11,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import loglinear
-from loglinear import InputMethod, LanguageModel, ModelFileError
+from loglinear import IncompatibleError, InputMethod, LanguageModel, ModelFileError, Reranker
+from loglinear.formats.candidate_list import with_scores
 
 LOG10 = math.log(10)
 WORDS = {"A": ["a", "ab"], "B": ["a", "b"], "C": ["ab", "ba"], "D": ["b"], "E": ["bab", "a"], "F": ["aa"]}
@@ -270,6 +271,80 @@ def test_adaptation_that_makes_no_sense():
     closed = model.with_language_model(LanguageModel(1, "witten-bell", unknown="error").fit(["A B"]))
     with pytest.raises(ValueError, match="closed vocabulary, which lacks 'Q'"):
         closed.adapt_language_model(["Q|q"], weight=0.5)
+
+
+# ---- with a reranker ----
+@pytest.fixture(scope="module")
+def adapted():
+    """(input method, text of a domain that writes B where the background writes A, reranker)."""
+    rng = random.Random(5)
+    model = InputMethod(2).fit(["A|x", "P|p A|x", "Q|q A|x", "B|x", "P|p Q|q"] * 4)
+    domain = [" ".join(rng.choice(["P|p B|x", "Q|q A|x"]) for _ in range(rng.randrange(1, 5))) for _ in range(40)]
+    return model, domain, model.adapt(domain, domain, step=0.1, max_iterations=300)
+
+
+def test_a_reranker_learns_the_domain(adapted):
+    model, domain, reranker = adapted
+    assert model.convert(["px", "qx", "pxqxpx"]) == ["PA", "QA", "PAQAPA"]
+    assert model.convert(["px", "qx", "pxqxpx"], reranker=reranker) == ["PB", "QA", "PBQAPB"]
+    assert model.convert(["px", ""], 2, reranker=reranker) == [["PB", "PA"], [""]]
+    assert model.convert(["px"], reranker=reranker, among=1) == ["PA"]
+    before, after = model.evaluate(domain, 20), model.evaluate(domain, 20, reranker=reranker)
+    assert (before.comparison, before.cer > 0, after.cer) == (None, True, 0.0)
+    assert after.comparison.rate_first == before.cer
+    assert after.oracle_cer == before.oracle_cer == 0.0
+    assert after.to_dict()["reduction"] == 1.0
+    assert model.evaluate(["P|p A|x", "Z|z"], reranker=reranker).n_uncovered == 1
+    assert any(name == "word: P B" and weight > 0 for name, weight in reranker.feature_weights())
+
+
+def test_candidates_keep_their_probabilities_under_a_reranker(adapted):
+    model, _, reranker = adapted
+    alone = model.decode(["pxqx"], 20)
+    plain = dict(zip(alone.texts, alone.log_probability))
+    found = model.decode(["pxqx", "x"], 20, reranker=reranker)
+    first = found.reading_ptr[1]
+    assert dict(zip(found.texts[:first], found.log_probability[:first])) == plain
+    assert np.all(np.diff(found.reranker_score[:first]) <= 0)
+    few = model.decode(["pxqx", "x"], 1, reranker=reranker)
+    assert few.texts == [found.texts[0], found.texts[first]]
+    assert model.decode([], 3, reranker=reranker).texts == []
+    scores = reranker.candidate_scores(alone.candidate_lists())[0]
+    np.testing.assert_allclose(found.reranker_score[:first], np.sort(scores)[::-1])
+
+
+def test_no_change_leaves_the_order_as_it_is(adapted):
+    model, domain, _ = adapted
+    none = model.adapt(domain, domain, "none")
+    readings = ["pxqx", "xx", "q"]
+    assert none.no_change_
+    assert model.decode(readings, 20, reranker=none).texts == model.decode(readings, 20).texts
+
+
+def test_adapting_from_candidates_is_adapting_from_their_text(adapted):
+    model, domain, reranker = adapted
+    lists = model.candidate_lists(domain)
+    again = model.adapt(lists, lists, step=0.1, max_iterations=300)
+    assert again.feature_weights() == reranker.feature_weights()
+    alone = model.adapt(lists, method="boosting", max_iterations=50)  # without dev: the end of the path
+    assert alone.chosen_ == alone.path_.n_points - 1
+    assert model.evaluate(domain, reranker=alone).cer < model.evaluate(domain).cer
+
+
+def test_rerankers_that_do_not_fit_are_refused(adapted):
+    model, domain, _ = adapted
+    lists = model.candidate_lists(domain)
+    with pytest.raises(IncompatibleError, match=r"errors of words, but an input method counts characters; train one"):
+        model.convert(["x"], reranker=Reranker("none").fit(lists))
+    other = with_scores(lists, "acoustic", np.zeros(sum(len(one.candidates) for one in lists)))
+    with pytest.raises(IncompatibleError, match="uses the base scores acoustic"):
+        model.evaluate(domain, reranker=Reranker("none", units="characters", base="acoustic").fit(other))
+    with pytest.raises(NotFittedError):
+        model.convert(["x"], reranker=Reranker())
+    with pytest.raises(TypeError, match="a Reranker is needed, not InputMethod"):
+        model.convert(["x"], reranker=model)
+    with pytest.raises(ValueError, match="unknown method"):
+        model.adapt(domain, method="x")
 
 
 def test_a_failed_fit_leaves_the_model_as_it_was():

@@ -144,9 +144,17 @@ def adapt(
     ] = "blasso",
     nbest: Annotated[int, typer.Option(metavar="K", help="Candidates of each sentence.")] = 20,
     step: Annotated[float | None, typer.Option(help="Of blasso, f-boosting, fslr.", show_default="0.5")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="What a backward step of blasso must gain.", show_default="0")
+    ] = None,
     smoothing: Annotated[float | None, typer.Option(help="Of boosting.", show_default="0.001")] = None,
     shrinkage: Annotated[float | None, typer.Option(help="Of boosting.", show_default="1")] = None,
-    max_iterations: Annotated[int | None, typer.Option(help="Most steps, or epochs.", show_default="20000")] = None,
+    by_errors: Annotated[
+        bool, typer.Option("--by-errors", help="Candidates with more errors weigh more in the loss.")
+    ] = False,
+    max_iterations: Annotated[
+        int | None, typer.Option(help="Most steps, passes or iterations.", show_default="20,000, 20, 1000")
+    ] = None,
     patience: Annotated[int | None, typer.Option(help="Stop after so many steps without fewer dev errors.")] = None,
     words: Annotated[str | None, typer.Option(metavar="N,N", help="Word n-grams.", show_default="1,2")] = None,
     min_count: Annotated[
@@ -174,7 +182,8 @@ def adapt(
     """
     console.check_writable(output)
     settings = {
-        "step": step, "smoothing": smoothing, "shrinkage": shrinkage, "max_iterations": max_iterations,
+        "step": step, "threshold": threshold, "by_errors": by_errors or None, "smoothing": smoothing,
+        "shrinkage": shrinkage, "max_iterations": max_iterations,
         "patience": patience, "words": _numbers("words", words, int), "min_count": min_count, "skips": skips,
         "headwords": _headwords(headwords), "characters": _numbers("characters", characters, int), "penalty": penalty,
         "strength": _numbers("strength", strength, float), "random_state": seed, "weight": weight,
@@ -201,6 +210,9 @@ def adapt(
             f"lexicon lacks, which no candidate has right (the first is sentence {done.coverage.first_uncovered:,}); "
             "give their text to ime build as --dictionary"
         )
+    if getattr(done.made, "status_", "") == "interrupted":
+        console.note(f"interrupted: the best point of the path so far is saved in {output}")
+        raise typer.Exit(console.INTERRUPTED)
 
 
 def _check_options(method: str, given: dict[str, Any]) -> None:
@@ -222,11 +234,9 @@ def _numbers(option: str, text: str | None, kind: type) -> Any:
 
 def _headwords(given: str | None) -> Any:
     """A name of a rule, or the function words of a file."""
-    if given is None or given == "cjk":
-        return given
-    from loglinear.formats.text import decode, read_bytes
+    from loglinear.reranking import read_function_words
 
-    return decode(read_bytes(given), given).split()
+    return given if given in (None, "cjk") else read_function_words(given)
 
 
 @app.command("eval")
