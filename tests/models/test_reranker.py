@@ -9,6 +9,7 @@ import pytest
 from candidate_problems import random_lists
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV
 
 import loglinear
 from loglinear import IncompatibleError, LanguageModel, MaxentClassifier, ModelFileError, Reranker
@@ -430,6 +431,12 @@ def test_a_failed_fit_leaves_the_model_as_it_was():
     with pytest.raises(ValueError, match="no score"):
         model.fit(random_lists(20, 4, scores=("x",)), dev=TRAIN)
     assert model.predict(TEST) == expected
+
+
+def test_searches_of_scikit_learn():
+    search = GridSearchCV(Reranker("maxent", min_count=1), {"strength": [0.5, 5.0]}, cv=3).fit(TRAIN)
+    assert search.best_params_["strength"] in (0.5, 5.0)
+    assert 0 < search.best_score_ < 1
 
 
 def test_batch_methods_are_methods():

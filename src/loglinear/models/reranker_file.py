@@ -74,7 +74,8 @@ def _features(settings: dict[str, Any], archive: Archive, source: Any) -> Candid
     try:
         arrays = {n.removeprefix(_FEATURES): a for n, a in archive.arrays.items() if n.startswith(_FEATURES)}
         features = CandidateFeatures.from_arrays(settings, arrays)
-        features.vocabulary.index()  # names that are there twice are refused here
+        features.vocabulary.index()  # names that are there twice are refused here,
+        features.names()  # and those that are no text here
     except (TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's features are damaged ({error})") from None
     return features

@@ -59,7 +59,7 @@ def fit_base(loss: ListLoss) -> FloatArray:
         found = minimise(objective, solvers.make("newton"), tolerance=1e-6).weights
     if n_base == 1 and found[0] <= 0:
         warnings.warn(
-            f"the base score {loss.data.base_names[0]!r} is of no use: the higher it is, the more errors there are. It "
+            f"the base score {loss.data.base_names[0]!r} is of no use: higher ones do not go with fewer errors. It "
             "keeps a small weight, so that no change is its order. If it is a cost, give minus the cost",
             UserWarning,
             stacklevel=2,
