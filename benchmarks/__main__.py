@@ -1,14 +1,15 @@
-"""python -m benchmarks {classify,ime,kernels,lm,tag,tree} [--json] [--output FILE] [options]."""
+"""python -m benchmarks {classify,ime,kernels,lm,rerank,tag,tree} [--json] [--output FILE] [options]."""
 
 import sys
 
-from benchmarks import classify, ime, kernels, lm, tag, tree
+from benchmarks import classify, ime, kernels, lm, rerank, tag, tree
 
 RUNNERS = {
     "classify": classify.main,
     "ime": ime.main,
     "kernels": kernels.main,
     "lm": lm.main,
+    "rerank": rerank.main,
     "tag": tag.main,
     "tree": tree.main,
 }

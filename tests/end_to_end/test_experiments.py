@@ -1,6 +1,7 @@
 """Experiments run from end to end on corpora made up here."""
 
 import gzip
+import json
 import sys
 import warnings
 from pathlib import Path
@@ -48,7 +49,7 @@ def folder(tmp_path_factory):
 def experiments(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "experiments"))
     yield
-    ours = ("m_estimation", "hierarchical_training", "structured_penalties")
+    ours = ("m_estimation", "hierarchical_training", "structured_penalties", "approximation_lasso")
     for name in [name for name in sys.modules if name.startswith(ours)]:
         del sys.modules[name]
 
@@ -233,3 +234,94 @@ def test_structured_penalties(experiments, three_corpora, tmp_path, monkeypatch)
     assert page.read_text(encoding="utf-8").replace("By hand.\n", "") == text
     with pytest.raises(SystemExit, match="LOGLINEAR_DATA"):
         structured_penalties.main([*options, "--parts", "parameters"])
+
+
+@pytest.fixture
+def readings_and_lists(tmp_path):
+    """Texts with readings, most of which are shared by words that domains prefer differently; lists with errors."""
+    rng = np.random.default_rng(0)
+    kana, kanji = "あいうえおかきくけこ", "山川田木日月火水金土"
+    words = [(f"{kanji[i]}{kanji[j]}", kana[i % 5] + kana[j]) for i in range(10) for j in range(10)] + [("と", "と")]
+
+    def sentence(liked):
+        chosen = [words[k % 100] if rng.random() < 0.5 else words[liked[k % 9]] for k in rng.zipf(1.3, 4)]
+        return " ".join("|".join(pair) for pair in [chosen[0], words[100], *chosen[1:]])
+
+    texts = {"background": (300, range(9))}
+    for name, low in (("science", 20), ("cooking", 50)):
+        texts |= {f"{name}.{part}": (n, range(low, low + 9)) for part, n in (("train", 80), ("dev", 40), ("test", 40))}
+    (tmp_path / "ime").mkdir()
+    for name, (n, liked) in texts.items():
+        lines = [sentence(liked) for _ in range(n)]
+        (tmp_path / "ime" / f"{name}.txt.gz").write_bytes(gzip.compress("\n".join([*lines, ""]).encode()))
+    (tmp_path / "nbest").mkdir()
+    for name, scored in (("atis.train", True), ("chime4", False), ("lrs2", False)):
+        records = []
+        for i in range(60):
+            spoken = [f"w{k}" for k in rng.integers(6, size=4)]
+            texts_of = [" ".join(spoken)] + [" ".join([*spoken[:k], "uh", *spoken[k:]]) for k in range(3)]
+            made = [{"text": t} | ({"score": float(rng.normal())} if scored else {}) for t in rng.permutation(texts_of)]
+            records.append(json.dumps({"id": f"{name}{i}", "reference": " ".join(spoken), "hypotheses": made}))
+        (tmp_path / "nbest" / f"{name}.jsonl.gz").write_bytes(gzip.compress("\n".join(records).encode()))
+    return tmp_path
+
+
+def test_approximation_lasso(experiments, readings_and_lists, tmp_path, monkeypatch):
+    import approximation_lasso
+
+    monkeypatch.setenv("LOGLINEAR_DATA", str(readings_and_lists))
+    output, work = tmp_path / "results", tmp_path / "work"
+    options = ["--quick", "--threads", "1", "--output", str(output)]
+    approximation_lasso.main([*options, "--work", str(work)])
+    assert sorted(path.name for path in work.iterdir())[0] == "cooking.dev.20best.60.jsonl"
+    page = output / "approximation_lasso.md"
+    text = page.read_text(encoding="utf-8")
+    assert text.count("\n## ") == 7
+    assert "| Science, the first 20 | BLasso |" in text
+    assert "| *Yomiuri, 8,000* | 7.69 | 3.70 | 3.69 (+0.27) | 2.88 (+21.95) | 2.85 (+22.76 / +1.04) |" in text
+    assert "nan" not in text
+    for picture in ("l1", "errors", "steps"):
+        assert (output / f"approximation_lasso_{picture}.png").stat().st_size > 0
+
+    # The page is rebuilt from the results alone, and keeps what was written by hand; runs are not repeated.
+    page.write_text(text.replace("<!-- remarks curves -->\n", "<!-- remarks curves -->\nBy hand.\n"), encoding="utf-8")
+    monkeypatch.delenv("LOGLINEAR_DATA")
+    approximation_lasso.main([*options, "--page"])
+    assert page.read_text(encoding="utf-8").replace("By hand.\n", "") == text
+    with pytest.raises(SystemExit, match="LOGLINEAR_DATA"):
+        approximation_lasso.main([*options, "--parts", "curves"])
+
+
+def test_samples_of_approximation_lasso(experiments):
+    from approximation_lasso_claims import at_equal_loss
+    from approximation_lasso_lists import numbers_of, part_of
+
+    assert numbers_of("first-3", 10) == [0, 1, 2]
+    assert numbers_of("4", 10) == [0, 2, 5, 7]
+    assert numbers_of("20", 3) == numbers_of("first-20", 3) == [0, 1, 2]
+    parts = [part_of(f"list {i}") for i in range(500)]
+    assert [parts.count(part) > 50 for part in ("train", "dev", "test")] == [True] * 3
+    curves = [{"loss": [8.0, 4.0, 2.0], "l1": [0.0, a, 2 * a]} for a in (1.0, 2.0)]
+    ratios = at_equal_loss({name: {"curve": c} for name, c in zip(("blasso", "f-boosting"), curves)})
+    np.testing.assert_allclose(ratios, 0.5)
+
+
+def test_plain_blasso_takes_the_same_steps(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from scipy import sparse
+
+    from benchmarks.plain_blasso import PlainBlasso
+    from benchmarks.rerank import entries_per_step, features_per_step, made_up
+    from loglinear.stagewise import Stagewise
+
+    data = made_up(6000, 40)
+    path = Stagewise("blasso", step=0.3, max_iterations=400, n_threads=1).follow(data)
+    assert path.backward.any()
+    rows = data.rows
+    differences = sparse.csr_matrix((rows.values, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_columns))
+    plain = PlainBlasso(differences, data.base @ path.base, 0.3)
+    steps = [plain.take() for _ in range(path.n_steps)]
+    np.testing.assert_array_equal([k for k, _ in steps], path.feature)
+    np.testing.assert_allclose([change for _, change in steps], path.change, rtol=1e-6)
+    np.testing.assert_allclose(plain.weights, path.features_at(path.n_steps), rtol=1e-6, atol=1e-12)
+    assert 12 <= features_per_step(data, path) <= entries_per_step(data, path)

@@ -1,0 +1,336 @@
+"""The page and figures of approximation_lasso.py, from its results; nothing is measured here.
+
+Remarks are written by hand, between ``<!-- remarks NAME -->`` and ``<!-- end -->``; a page that is rebuilt keeps them.
+What the paper says is compared with the figures by ``approximation_lasso_claims``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from approximation_lasso_claims import claims, rate, reduction, targets, title_of
+from approximation_lasso_lists import DOMAINS, K
+from approximation_lasso_methods import METHODS
+from record import Json, remark, remarks_of, table
+
+PAPER_TABLE_1 = [  # domain, sentences, bits to the background, CER: baseline, MAP, boosting, BLasso
+    ("Yomiuri", "800", 7.69, 3.70, 3.70, 3.13, 3.01),
+    ("Yomiuri", "8,000", 7.69, 3.70, 3.69, 2.88, 2.85),
+    ("Yomiuri", "72,000", 7.69, 3.70, 3.69, 2.78, 2.73),
+    ("TuneUp", "800", 7.95, 5.81, 5.81, 5.69, 5.63),
+    ("TuneUp", "8,000", 7.95, 5.81, 5.70, 5.48, 5.33),
+    ("TuneUp", "72,000", 7.95, 5.81, 5.47, 5.33, 5.05),
+    ("Encarta", "800", 9.30, 10.24, 9.60, 9.82, 9.18),
+    ("Encarta", "8,000", 9.30, 10.24, 8.64, 8.54, 8.04),
+    ("Encarta", "72,000", 9.30, 10.24, 7.98, 7.53, 7.20),
+    ("Shincho", "800", 9.40, 12.18, 11.86, 11.91, 11.79),
+    ("Shincho", "8,000", 9.40, 12.18, 11.15, 11.09, 10.73),
+    ("Shincho", "72,000", 9.40, 12.18, 10.76, 10.25, 9.64),
+]
+COLOURS = {"blasso": "C3", "f-boosting": "C0", "fslr": "C2"}
+SPEECH_TITLES = {"atis": "ATIS", "chime4": "CHiME-4", "lrs2": "LRS2"}
+
+
+def write(output: Path, parts: Json) -> Path:
+    """Write approximation_lasso.md and its figures; parts that were not measured are left out."""
+    output.mkdir(parents=True, exist_ok=True)
+    page = output / "approximation_lasso.md"
+    remarks = remarks_of(page)
+    lines = [
+        "# Approximation lasso methods for text input",
+        "",
+        'After Gao, Suzuki and Yu, "Approximation Lasso Methods for Language Modeling" (ACL 2006), section 5: a word',
+        f"trigram model of a background converts phonetic text of another domain; a reranker of its {K} best, trained",
+        "on a few sentences of that domain, chooses among them by uni- and bigrams of words. The paper's corpora",
+        "cannot be had: its background was 36 million words of Nikkei, its domains Yomiuri, TuneUp, Encarta and",
+        "Shincho. Here the background is literary prose of Aozora Bunko, the domains are its books on science and on",
+        "cooking, with readings by UniDic. A reranker's reference is the oracle of the list. What is chosen (the point",
+        "of a path, a smoothing, a strength) is chosen by character errors on the domain's dev sentences; the test",
+        "sentences are seen once.",
+        "",
+        "    LOGLINEAR_DATA=... python experiments/approximation_lasso.py",
+        "",
+        *remark("summary", remarks),
+    ]
+    for name, section in SECTIONS.items():
+        if name in parts:
+            part = parts[name]
+            lines += ["", *section(part, output), "", *remark(name, remarks), ""]
+            lines.append(f"Commit {part['commit']}; {part['machine']}; `{part['command']}`, {part['seconds']:.0f} s.")
+    said = claims(parts)
+    if said:
+        lines += ["", "## What the paper says, and what is so here", "", *table(["the paper", "here"], said)]
+    if reached := targets(parts):
+        lines += ["", "## Targets", "", *table(["what", "figures", "met"], reached)]
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return page
+
+
+# ---- the task --------------------------------------------------------------------------------------------------------
+def lists(part: Json, output: Path) -> list[str]:
+    rows, shares, sizes = [], [], []
+    for domain, found in part["domains"].items():
+        facts, overlap = found["facts"], found["overlap"]
+        counts = facts["sentences"]
+        task = next(iter(found["rows"].values()))
+        rows.append(
+            [DOMAINS[domain], *(f"{counts[p]:,}" for p in ("train", "dev", "test")), f"{facts['bits']:.2f}",
+             f"{facts['bits_known']:.2f}", f"{100 * facts['share_unknown']:.2f}%", rate(task),
+             rate(task, task["oracle"])]
+        )  # fmt: skip
+        n = max(overlap["n"], 1)
+        kinds = [f"{100 * overlap[kind] / n:.1f}%" for kind in ("complete", "none", "variable")]
+        shares.append([DOMAINS[domain], f"{overlap['n']:,}", *kinds])
+        for sample, row in found["rows"].items():
+            name = sample.removesuffix(" with headwords")
+            more = " with headword bigrams" * sample.endswith("headwords")
+            counted = [f"{row[key]:,}" for key in ("pairs", "features", "nonzeros")]
+            sizes.append([f"{DOMAINS[domain]}, {title_of(name)}{more}", *counted, f"{row['seconds']:.2f} s"])
+    facts = next(iter(part["domains"].values()))["facts"]
+    head = ["", "train", "dev", "test", "bits per word", "known words alone", "unknown", "CER", f"oracle of {K}"]
+    return [
+        "## The task",
+        "",
+        f"The background has {facts['background']['sentences']:,} sentences, {facts['background']['tokens']:,} words "
+        "(an eighth of the paper's); its",
+        "trigram model is modified Kneser-Ney. The lexicon also has the words of the domain's training text, which the",
+        "background's language model has not read. Bits per word: the cross-entropy of the test text under it.",
+        "",
+        *table(head, rows),
+        "",
+        "Texts are documents one after the other, so that the *first* sentences are those of a few documents. Smaller",
+        "samples are therefore taken in two ways: the first sentences, as in the paper, and as many that lie evenly",
+        "spread over the training text.",
+        "",
+        *table(["training sample", "pairs", "features", "differences", "encoding"], sizes),
+        "",
+        "Kinds of headword bigrams (two words with kanji or katakana, none such between them) that occur in two",
+        "training sentences or more: always next to each other, so that they are word bigrams too; never; or",
+        "sometimes. The paper: 25% to 47% always, under 20% sometimes.",
+        "",
+        *table(["", "kinds", "always", "never", "sometimes"], shares),
+    ]
+
+
+# ---- table 1 ---------------------------------------------------------------------------------------------------------
+def table1(part: Json, output: Path) -> list[str]:
+    rows, methods, tests = [], [], []
+    for domain, found in part["domains"].items():
+        for sample, run in found["samples"].items():
+            name = f"{DOMAINS[domain]}, {title_of(sample)}"
+            rows.append([name, f"{found['bits']:.2f}", *_as_in_the_paper(run)])
+            methods += _all_methods(name, run)
+            tests += _tests(name, run)
+    paper = [
+        [f"*{name}, {n}*", f"{bits:.2f}", *_reduced(baseline, adapted, boosting, blasso)]
+        for name, n, bits, baseline, adapted, boosting, blasso in PAPER_TABLE_1
+    ]
+    head = ["domain", "bits", "Baseline", "MAP (over Baseline)", "Boosting (over MAP)", "BLasso (over MAP / Boosting)"]
+    return [
+        "## Table 1: character error rates",
+        "",
+        "CER (%) and, in parentheses, its reduction (%). BLasso is the paper's: steps of 0.5. Boosting is that of eq.",
+        "16, its smoothing chosen. MAP: the background model interpolated with a Kneser-Ney model of the same",
+        "sentences (a weight for all), and the test text converted anew. In italics what the paper reports.",
+        "",
+        *table(head, rows + paper),
+        "",
+        "### All methods",
+        "",
+        "Weights that are not zero, steps (or strength) at the chosen point, seconds of the chosen run and of all that",
+        "were tried.",
+        "",
+        *table(["sample", "method", "CER", "reduction", "weights", "at", "seconds", "all tried"], methods),
+        "",
+        "### Are the differences real?",
+        "",
+        "Errors of two systems sentence by sentence: differences of CER in percentage points (negative: the second has",
+        "fewer errors), p by the paired bootstrap and by the matched-pairs test.",
+        "",
+        *table(["sample", "first", "second", "difference", "p, bootstrap", "p, matched pairs"], tests),
+    ]
+
+
+def _as_in_the_paper(run: Json) -> list[str]:
+    n = run["task"]["length"]
+    baseline, adapted = run["task"]["n_errors"], run["map"]["n_errors"]
+    chosen = [run["methods"][name]["n_errors"] for name in ("boosting", "blasso")]
+    return _reduced(*(100 * errors / n for errors in (baseline, adapted, *chosen)))
+
+
+def _reduced(baseline: float, adapted: float, boosting: float, blasso: float) -> list[str]:
+    return [
+        f"{baseline:.2f}",
+        f"{adapted:.2f} ({reduction(adapted, baseline):+.2f})",
+        f"{boosting:.2f} ({reduction(boosting, adapted):+.2f})",
+        f"{blasso:.2f} ({reduction(blasso, adapted):+.2f} / {reduction(blasso, boosting):+.2f})",
+    ]
+
+
+def _all_methods(name: str, run: Json) -> list[list[str]]:
+    task = run["task"]
+    rows = [[name, "Baseline", rate(task), "", "", "", "", ""]]
+    if "map" in run:
+        adapted = run["map"]
+        less = f"{reduction(adapted['n_errors'], task['n_errors']):+.1f}%"
+        weight = f"weight {adapted['weight']:.2f}"
+        rows.append([name, "MAP", rate(task, adapted["n_errors"]), less, "", weight, f"{adapted['seconds']:.1f}", ""])
+    for method, found in run["methods"].items():
+        less = f"{reduction(found['n_errors'], task['n_errors']):+.1f}%"
+        cells = [rate(task, found["n_errors"]), less, f"{found['n_nonzero']:,}", f"{found['at']:,}{_chosen(found)}"]
+        seconds = [f"{found['seconds']:.1f}", f"{found['seconds_tried']:.1f}"]
+        rows.append([name, METHODS[method].title, *cells, *seconds])
+    rows.append([name, f"Oracle of {K}" if "map" in run else "Oracle", rate(task, task["oracle"]), *[""] * 5])
+    return rows
+
+
+def _chosen(found: Json) -> str:
+    """The setting that was chosen, where there was a choice."""
+    if len(found["tried"]) < 2:
+        return ""
+    values = [trial["settings"] for trial in found["tried"]]
+    varied = [key for key in values[0] if len({repr(v[key]) for v in values}) > 1 and key != "max_iterations"]
+    return " (" + ", ".join(f"{key} {found['settings'][key]:g}" for key in varied) + ")"
+
+
+def _tests(name: str, run: Json) -> list[list[str]]:
+    titles = {"baseline": "Baseline", "map": "MAP"} | {key: method.title for key, method in METHODS.items()}
+    rows = []
+    for pair, told in run["comparisons"].items():
+        first, second = next((a, pair[len(a) + 1 :]) for a in titles if pair.startswith(f"{a}/"))
+        p = [f"{told[key]:.3f}" for key in ("p_bootstrap", "p_matched_pairs")]
+        rows.append([name, titles[first], titles[second], f"{100 * told['difference']:+.2f}", *p])
+    return rows
+
+
+# ---- figures 3 to 8 --------------------------------------------------------------------------------------------------
+def curves(part: Json, output: Path) -> list[str]:
+    _plot_l1(part, output / "approximation_lasso_l1.png")
+    _plot_errors(part, output / "approximation_lasso_errors.png")
+    rows = []
+    for domain, found in part["domains"].items():
+        for features in ("words", "headwords"):
+            for method, run in found[features].items():
+                curve, n = run["curve"], found["length"] / 100
+                rows.append(
+                    [f"{DOMAINS[domain]}, {features}", METHODS[method].title, f"{run['n_steps']:,}",
+                     f"{run['n_backward']:,}", f"{curve['loss'][-1]:,.0f}", f"{curve['l1'][-1]:,.0f}",
+                     f"{run['n_errors'] / n:.2f}", f"{min(curve['test']) / n:.2f}", f"{curve['test'][-1] / n:.2f}"]
+                )  # fmt: skip
+    head = ["features", "method", "steps", "back", "loss", "L1 norm", "CER chosen", "CER least", "CER at the end"]
+    return [
+        "## Figures 3 to 8: along the paths",
+        "",
+        "Samples of " + " and ".join(f"{title_of(f['sample'])} ({d})" for d, f in part["domains"].items()) + ", steps",
+        "of 0.5. Figure 3: the L1 norm against iterations, and against the training loss. Figures 4 to 8: CER of the",
+        "test sentences against iterations, without and with headword bigrams.",
+        "",
+        "![L1 norms](approximation_lasso_l1.png)",
+        "",
+        "![test errors](approximation_lasso_errors.png)",
+        "",
+        *table(head, rows),
+    ]
+
+
+def _plot_l1(part: Json, path: Path) -> None:
+    figure, grid = canvas(len(part["domains"]), 2)
+    for axes, (domain, found) in zip(grid, part["domains"].items()):
+        for method in ("blasso", "f-boosting"):
+            curve = found["words"][method]["curve"]
+            style = {"color": COLOURS[method], "label": METHODS[method].title}
+            axes[0].plot(curve["step"], curve["l1"], **style)
+            axes[1].plot(curve["loss"], curve["l1"], **style)
+        axes[0].set(xlabel="iterations", ylabel="L1 norm", title=DOMAINS[domain])
+        axes[1].set(xlabel="training loss", ylabel="L1 norm", title=f"{DOMAINS[domain]}, at equal loss", xscale="log")
+        axes[1].invert_xaxis()
+        for one in axes:
+            one.legend(fontsize=8)
+    keep(figure, path)
+
+
+def _plot_errors(part: Json, path: Path) -> None:
+    figure, grid = canvas(len(part["domains"]), 2)
+    for line, (domain, found) in zip(grid, part["domains"].items()):
+        for axes, features in zip(line, ("words", "headwords")):
+            for method, run in found[features].items():
+                values = [100 * errors / found["length"] for errors in run["curve"]["test"]]
+                axes.plot(run["curve"]["step"], values, color=COLOURS[method], label=METHODS[method].title)
+            more = " and headword bigrams" * (features == "headwords")
+            axes.set(xlabel="iterations", ylabel="CER of the test text, %", title=f"{DOMAINS[domain]}, words{more}")
+            axes.legend(fontsize=8)
+        low = min(min(run["curve"]["test"]) for f in ("words", "headwords") for run in found[f].values())
+        n = found["length"] / 100
+        for axes in line:  # what happens late, on one scale
+            axes.set_ylim(low / n - 0.05, low / n + 0.35 * (found["baseline"] - low) / n + 0.05)
+    keep(figure, path)
+
+
+# ---- sensitivity -----------------------------------------------------------------------------------------------------
+def steps(part: Json, output: Path) -> list[str]:
+    figure, grid = canvas(1, len(part["domains"]))
+    lines = [
+        "## Sensitivity to the step, and to boosting's smoothing",
+        "",
+        "CER of the test text at the point chosen on the dev sentences, and the number of its weights; the least CER",
+        "within 20,000 steps, and the one there. Small steps have longer paths.",
+        "",
+    ]
+    for axes, (domain, found) in zip(grid[0], part["domains"].items()):
+        rows, n = [], found["length"] / 100
+        for method in ("blasso", "fslr", "boosting"):
+            points = []
+            for value, run in found[method].items():
+                cells = [f"{run[key] / n:.2f}" for key in ("n_errors", "least", "last")]
+                setting = f"smoothing {value}" if method == "boosting" else f"step {value}"
+                rows.append([METHODS[method].title, setting, *cells, f"{run['n_nonzero']:,}", f"{run['at']:,}"])
+                points.append((float(value), run["n_errors"] / n))
+            if method != "boosting":
+                axes.plot(*zip(*points), marker="o", color=COLOURS[method], label=METHODS[method].title)
+        axes.set(xlabel="step", ylabel="CER of the test text, %", title=DOMAINS[domain])
+        axes.legend(fontsize=8)
+        head = ["method", "setting", "CER chosen", "CER least", "CER at 20,000", "weights", "at"]
+        lines += [f"### {DOMAINS[domain]}, {title_of(found['sample'])}", "", *table(head, rows), ""]
+    keep(figure, output / "approximation_lasso_steps.png")
+    return [*lines, "![sensitivity](approximation_lasso_steps.png)"]
+
+
+# ---- speech ----------------------------------------------------------------------------------------------------------
+def speech(part: Json, output: Path) -> list[str]:
+    lines = [
+        "## Speech: lists of recognisers",
+        "",
+        "Five hypotheses of a recogniser each, dealt by a hash of their ids: three fifths to train, one to choose, one",
+        "to test. Word error rates; features are uni- and bigrams seen in two lists or more. ATIS has scores; of the",
+        "others the base score is the place in the list.",
+        "",
+    ]
+    methods, tests = [], []
+    for name, run in part["tasks"].items():
+        task, title = run["task"], SPEECH_TITLES[name]
+        methods += _all_methods(f"{title}, {task['lists']:,}", run)
+        tests += _tests(title, run)
+    head = ["lists to train", "method", "WER", "reduction", "weights", "at", "seconds", "all tried"]
+    lines += [*table(head, methods), ""]
+    return [*lines, *table(["lists", "first", "second", "difference", "p, bootstrap", "p, matched pairs"], tests)]
+
+
+def canvas(rows: int, columns: int) -> tuple[Any, Any]:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(rows, columns, figsize=(4.8 * columns, 3.4 * rows), squeeze=False)
+
+
+def keep(figure: Any, path: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    figure.tight_layout()
+    figure.savefig(path, dpi=90)
+    plt.close(figure)
+
+
+SECTIONS = {"lists": lists, "table1": table1, "curves": curves, "steps": steps, "speech": speech}
