@@ -13,7 +13,7 @@ import loglinear
 PACKAGE = Path(loglinear.__file__).parent
 ROOT = Path(__file__).parents[1]
 NATIVE = {
-    "formats", "features", "data", "base_models", "losses", "penalties", "solvers", "models",
+    "formats", "features", "data", "base_models", "losses", "penalties", "solvers", "stagewise", "models",
     "objective", "structure", "threads", "representer",
 }  # fmt: skip
 

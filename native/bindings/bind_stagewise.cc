@@ -92,7 +92,7 @@ void bind_path(nb::module_& m) {
       .def_prop_ro("l1", [](const BoundStagewise& self) { return self.native->l1(); })
       .def_prop_ro("n_nonzeros", [](const BoundStagewise& self) { return self.native->n_nonzeros(); })
       .def_prop_ro("held_out_errors", [](const BoundStagewise& self) { return self.native->held_out_errors(); })
-      .def_prop_ro_static("REBUILD", [](nb::handle) { return Stagewise::kRebuild; });
+      .def_prop_ro("fresh_at", [](const BoundStagewise& self) { return self.native->fresh_at(); });
 }
 
 struct BoundFollowed {

@@ -11,15 +11,12 @@ namespace {
 constexpr std::size_t kPairs = 1 << 12;     // pairs in a chunk of work
 constexpr std::size_t kFeatures = 1 << 10;  // features in a chunk of work
 
-// exp(x) - 1, finite: times a sum of zero it stays zero.
-double growth(double x) { return std::min(std::expm1(x), 1e300); }
-
 }  // namespace
 
 MarginSums::MarginSums(ThreadPool& pool, const SparseMatrix<std::int32_t>& rows,
                        const SparseMatrix<std::int32_t>& columns, std::span<const double> base,
                        std::span<const double> pair_weights, double step)
-    : rows_(rows), columns_(columns), base_(base), pair_weights_(pair_weights) {
+    : rows_(rows), columns_(columns), base_(base), pair_weights_(pair_weights), step_(step) {
   const std::size_t n_pairs = rows.n_rows();
   require(columns.n_rows() == rows.n_columns && columns.n_columns == n_pairs &&
               columns.n_nonzeros() == rows.n_nonzeros(),
@@ -27,17 +24,18 @@ MarginSums::MarginSums(ThreadPool& pool, const SparseMatrix<std::int32_t>& rows,
   require(base.size() == n_pairs, "base margins do not have one entry per pair");
   require(pair_weights.empty() || pair_weights.size() == n_pairs, "pair weights do not have one entry per pair");
   require(rows.n_nonzeros() < std::numeric_limits<std::uint32_t>::max(), "more than 2^32 differences of features");
-  for (const double c : pair_weights) require(std::isfinite(c) && c >= 0.0, "pair weights must be finite, not negative");
+  for (const double c : pair_weights) require(std::isfinite(c) && c >= 0.0, "pair weights must be finite and >= 0");
   for (const double m : base) require(std::isfinite(m), "base margins must be finite");
+  margins_.resize(n_pairs);
   q_.resize(n_pairs);
   stamp_.assign(n_features(), 0);
-  make_cells(step);
+  make_cells();
   rebuild(pool, std::vector<double>(n_features(), 0.0));
 }
 
-// Columns in order, pairs ascending in each: every row meets its entries in their order too, so one cursor per row finds
-// where in the row an entry of a column stands.
-void MarginSums::make_cells(double step) {
+// Columns in order, pairs ascending in each: every row meets its entries in their order too, so one cursor per row
+// finds where in the row an entry of a column stands.
+void MarginSums::make_cells() {
   const std::size_t n = columns_.n_nonzeros();
   cell_ptr_.assign(1, 0);
   cell_of_row_.resize(n);
@@ -50,7 +48,8 @@ void MarginSums::make_cells(double step) {
     std::sort(distinct.begin(), distinct.end());
     distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
     const std::size_t first = cells_.size();
-    for (const double v : distinct) cells_.push_back({0.0, v, growth(-step * v), growth(step * v)});
+    const double step = distinct.empty() ? 0.0 : std::min(step_, farthest(distinct.front(), distinct.back()));
+    for (const double v : distinct) cells_.push_back({0.0, v, std::expm1(-step * v), std::expm1(step * v)});
     for (std::int64_t e = begin; e < end; ++e) {
       const auto found = std::lower_bound(distinct.begin(), distinct.end(), columns_.values[e]);
       const auto cell = static_cast<std::uint32_t>(first + static_cast<std::size_t>(found - distinct.begin()));
@@ -65,6 +64,10 @@ void MarginSums::make_cells(double step) {
   }
 }
 
+double MarginSums::weighted_exponential(std::size_t pair) const {
+  return (pair_weights_.empty() ? 1.0 : pair_weights_[pair]) * std::exp(-margins_[pair]);
+}
+
 void MarginSums::rebuild(ThreadPool& pool, std::span<const double> weights) {
   require(weights.size() == n_features(), "weights do not have one entry per feature");
   loss_ = parallel_sum(pool, q_.size(), kPairs, [&](std::size_t begin, std::size_t end) {
@@ -73,7 +76,8 @@ void MarginSums::rebuild(ThreadPool& pool, std::span<const double> weights) {
       double margin = base_[p];
       for (std::int64_t e = rows_.indptr[p]; e < rows_.indptr[p + 1]; ++e)
         margin += rows_.values[e] * weights[rows_.indices[e]];
-      q_[p] = (pair_weights_.empty() ? 1.0 : pair_weights_[p]) * std::exp(-margin);
+      margins_[p] = margin;
+      q_[p] = weighted_exponential(p);
       total += q_[p];
     }
     return total;
@@ -93,17 +97,12 @@ std::span<const std::int32_t> MarginSums::move(std::size_t feature, double delta
   }
   touched_.assign(1, static_cast<std::int32_t>(feature));
   stamp_[feature] = move_;
-  double value = 0.0, factor = 0.0;  // most entries of a column are one of two values: few exponentials
-  double other_value = 0.0, other_factor = 0.0;
   for (std::int64_t e = columns_.indptr[feature]; e < columns_.indptr[feature + 1]; ++e) {
     const std::int32_t pair = columns_.indices[e];
-    if (columns_.values[e] != value) {
-      std::swap(value, other_value);
-      std::swap(factor, other_factor);
-      if (columns_.values[e] != value) value = columns_.values[e], factor = std::expm1(-delta * value);
-    }
-    const double gained = q_[pair] * factor;
-    q_[pair] += gained;
+    margins_[pair] += delta * columns_.values[e];
+    const double now = weighted_exponential(static_cast<std::size_t>(pair));
+    const double gained = now - q_[pair];
+    q_[pair] = now;
     loss_ += gained;
     for (std::int64_t r = rows_.indptr[pair]; r < rows_.indptr[pair + 1]; ++r) {
       cells_[cell_of_row_[r]].sum += gained;
@@ -116,23 +115,23 @@ std::span<const std::int32_t> MarginSums::move(std::size_t feature, double delta
 
 double MarginSums::change(std::size_t feature, double delta) const {
   double total = 0.0;
-  for (const Cell& c : cells(feature)) total += c.sum * growth(-delta * c.value);
+  for (const Cell& c : cells(feature)) total += c.sum * std::expm1(-delta * c.value);
   return total;
 }
 
 double MarginSums::slope(std::size_t feature, double delta) const {
   double total = 0.0;
-  for (const Cell& c : cells(feature)) total -= c.sum * c.value * (1.0 + growth(-delta * c.value));
+  for (const Cell& c : cells(feature)) total -= c.sum * c.value * std::exp(-delta * c.value);
   return total;
 }
 
 // The root of  phi(delta) = log(P / N),  P and N the pulls up and down: P = sum over v > 0 of A v exp(-delta v), N the
 // same of v < 0. phi falls everywhere, with slope -(mean v of P + mean |v| of N): a straight line where differences are
-// +-1, nearly one where they are not, so Newton's method from 0 needs one step or a few; a bracket keeps it safe, also
-// where a pull underflows to 0 or overflows.
+// +-1, nearly one where they are not, so Newton's method from 0 needs one step or a few; a bracket keeps it safe.
 double MarginSums::optimum(std::size_t feature, double floor) const {
-  double low = -kFarthest, high = kFarthest, delta = 0.0;
-  for (int iteration = 0; iteration < 200; ++iteration) {
+  const double bound = farthest(feature);
+  double low = -bound, high = bound, delta = 0.0;
+  for (int iteration = 0; iteration < 100; ++iteration) {
     double p = floor * std::exp(-delta), n = floor * std::exp(delta);
     double p_slope = p, n_slope = n;
     for (const Cell& c : cells(feature)) {
@@ -141,12 +140,11 @@ double MarginSums::optimum(std::size_t feature, double floor) const {
       (c.value > 0.0 ? p : n) += pull;
       (c.value > 0.0 ? p_slope : n_slope) += pull * std::fabs(c.value);
     }
-    if (iteration == 0 && (!(p > 0.0) || !(n > 0.0))) return p > 0.0 ? kFarthest : n > 0.0 ? -kFarthest : 0.0;
+    if (!(p > 0.0) || !(n > 0.0)) return p > 0.0 ? bound : n > 0.0 ? -bound : 0.0;
     const double phi = std::log(p / n);
     (phi > 0.0 ? low : high) = delta;
-    double next = delta + phi / (p_slope / p + n_slope / n);
-    if (!(next > low && next < high)) next = 0.5 * (low + high);
-    if (std::fabs(next - delta) <= 1e-15 * std::max(1.0, std::fabs(delta)) || !(low < high)) return next;
+    const double next = std::clamp(delta + phi / (p_slope / p + n_slope / n), low, high);
+    if (std::fabs(next - delta) <= 1e-15 * bound) return next;
     delta = next;
   }
   return delta;

@@ -6,11 +6,12 @@
 //   A_{k,v} = sum of q_p over the pairs in which feature k differs by v,
 //
 // exactly, whatever the differences are (of counts mostly +1 and -1: then A_{k,+1} and A_{k,-1} are C+ and C- of Gao,
-// Suzuki and Yu 2006, eq. 16). A step on one weight changes q in the pairs of its column only, and each of those the sums
-// of the features in its row only.
+// Suzuki and Yu 2006, eq. 16). A step on one weight changes q in the pairs of its column only, and each of those the
+// sums of the features in its row only.
 //
 // Sums that are added to and taken from drift by rounding, so callers make them anew from the weights now and then.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -25,8 +26,8 @@ class MarginSums {
   struct Cell {
     double sum;    // A_{k,v}
     double value;  // v
-    double up;     // exp(-step v) - 1: of a step of +step
-    double down;   // exp(+step v) - 1: of a step of -step
+    double up;     // exp(-step(k) v) - 1: of a step forward
+    double down;   // exp(+step(k) v) - 1: of a step back
   };
 
   // rows: pairs x features, columns: the same transposed; base [n_pairs]: margins under the base scores alone;
@@ -50,17 +51,31 @@ class MarginSums {
   // Change of the loss when weight k moves by delta.
   double change(std::size_t feature, double delta) const;
 
-  // The delta that minimises  loss + floor (exp(-delta) + exp(delta)), +-kFarthest where the optimum is farther or at
+  // The farthest that weight k may move at once: neither it nor a margin changes by more than kFarthest.
+  double farthest(std::size_t feature) const {
+    const auto all = cells(feature);
+    return all.empty() ? 0.0 : farthest(all.front().value, all.back().value);
+  }
+
+  // The tabulated step of weight k: `step`, or the farthest where that is less.
+  double step(std::size_t feature) const { return std::min(step_, farthest(feature)); }
+
+  // The delta that minimises  loss + floor (exp(-delta) + exp(delta)), the farthest where the optimum is farther or at
   // infinity; 0 where nothing is to be gained.
   double optimum(std::size_t feature, double floor = 0.0) const;
 
   // d loss / d delta at delta.
   double slope(std::size_t feature, double delta) const;
 
-  static constexpr double kFarthest = 40.0;  // exp(-40) is 4e-18: to go on gains nothing that a double can hold
+  // Sums are right to 1e-16 of the largest they were since they were made; exp(10) times that is still next to nothing.
+  static constexpr double kFarthest = 10.0;
 
  private:
-  void make_cells(double step);
+  static double farthest(double least, double largest) {
+    return kFarthest / std::max({1.0, -least, largest});
+  }
+  void make_cells();
+  double weighted_exponential(std::size_t pair) const;
 
   const SparseMatrix<std::int32_t>&rows_, &columns_;
   std::span<const double> base_, pair_weights_;
@@ -68,7 +83,8 @@ class MarginSums {
   std::vector<Cell> cells_;                 // by feature, ascending in v
   std::vector<std::uint32_t> cell_of_row_;  // [n_nonzeros], in the order of rows
   std::vector<std::uint32_t> cell_of_column_;
-  std::vector<double> q_;
+  std::vector<double> margins_, q_;
+  double step_;
   double loss_ = 0.0;
   std::vector<std::uint32_t> stamp_;  // [n_features]: the last move that touched it
   std::uint32_t move_ = 0;

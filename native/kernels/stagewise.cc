@@ -9,6 +9,11 @@ namespace {
 constexpr std::size_t kFeatures = 1 << 10;  // features in a chunk of work
 constexpr double kNoise = 1e-12;            // of the loss: smaller gains are rounding
 
+// Rounding errors of sums are those of the loss when they were made: where it has fallen far, they are made anew.
+constexpr double kFallen = 1.0 / 16.0;
+
+const double kFarthestRatio = std::exp(2.0 * MarginSums::kFarthest);  // of C+ to C-, where the optimum is the farthest
+
 }  // namespace
 
 Stagewise::Stagewise(ThreadPool& pool, const SparseMatrix<std::int32_t>& rows,
@@ -40,15 +45,18 @@ double Stagewise::forward_key(std::size_t feature) const {
     for (const auto& c : cells) up += c.sum * c.up, down += c.sum * c.down;
     return std::min(up, down);
   }
-  if (cells.size() == 2 && cells[0].value == -cells[1].value) {  // the optimum in closed form: -(sqrt C+ - sqrt C-)^2
-    const double root = std::sqrt(std::max(cells[0].sum, 0.0)) - std::sqrt(std::max(cells[1].sum, 0.0));
-    return -root * root;
+  if (cells.size() == 2 && cells[0].value == -1.0 && cells[1].value == 1.0) {
+    const double least = std::min(cells[0].sum, cells[1].sum), most = std::max(cells[0].sum, cells[1].sum);
+    if (least > 0.0 && least * kFarthestRatio >= most) {  // the optimum is within reach: -(sqrt C+ - sqrt C-)^2
+      const double root = std::sqrt(most) - std::sqrt(least);
+      return -root * root;
+    }
   }
   return sums_.change(feature, sums_.optimum(feature));
 }
 
 double Stagewise::back_step(std::size_t feature) const {
-  return std::copysign(std::min(rule_.step, std::fabs(weights_[feature])), -weights_[feature]);
+  return std::copysign(std::min(sums_.step(feature), std::fabs(weights_[feature])), -weights_[feature]);
 }
 
 double Stagewise::backward_key(std::size_t feature) const {
@@ -71,6 +79,8 @@ void Stagewise::rebuild(ThreadPool& pool) {
   });
   forward_.rebuild();
   if (has_back()) backward_.rebuild();
+  fresh_at_ = n_steps_;
+  fresh_loss_ = sums_.loss();
 }
 
 // ---- steps ----------------------------------------------------------------------------------------------------------
@@ -86,6 +96,7 @@ void Stagewise::start(ThreadPool& pool, std::span<const double> weights, std::in
   fewest_ = fewest;
   fewest_at_ = fewest_at;
   rebuild(pool);
+  if (held_out_ && !std::isfinite(fewest_)) fewest_ = held_out_->errors(), fewest_at_ = n_steps;
 }
 
 void Stagewise::take(ThreadPool& pool, std::size_t feature, double change) {
@@ -95,7 +106,8 @@ void Stagewise::take(ThreadPool& pool, std::size_t feature, double change) {
   weights_[feature] += change;
   l1_ += std::fabs(weights_[feature]) - std::fabs(before);
   n_nonzeros_ += (weights_[feature] != 0.0) - (before != 0.0);
-  if (++n_steps_ % kRebuild == 0) {
+  ++n_steps_;
+  if (n_steps_ - fresh_at_ >= kRebuild || sums_.loss() < kFallen * fresh_loss_) {
     rebuild(pool);
     return;
   }
@@ -120,11 +132,11 @@ double Stagewise::forward_change(std::size_t feature) const {
     return rule_.shrinkage * sums_.optimum(feature, rule_.smoothing * sums_.loss());
   if (rule_.method == StagewiseMethod::fslr) {
     const double optimum = sums_.optimum(feature);
-    return std::copysign(std::min(rule_.step, std::fabs(optimum)), optimum);
+    return std::copysign(std::min(sums_.step(feature), std::fabs(optimum)), optimum);
   }
   double up = 0.0, down = 0.0;
   for (const auto& c : sums_.cells(feature)) up += c.sum * c.up, down += c.sum * c.down;
-  const double side = up <= down ? rule_.step : -rule_.step;
+  const double side = up <= down ? sums_.step(feature) : -sums_.step(feature);
   const bool passed = sums_.slope(feature, side) * side > 0.0;  // the loss rises again before the end of the step
   return passed ? sums_.optimum(feature) : side;
 }

@@ -2,14 +2,16 @@
 //
 // Methods (Gao, Suzuki and Yu 2006; f_k(delta) is the change of the loss when weight k moves by delta):
 //
-//   boosting     k = argmin_k min_delta f_k(delta)              (7)   weight k moves by shrinkage * the smoothed optimum,
-//                                                                     argmin_delta f_k + smoothing * loss * 2 cosh delta
-//   fslr         k as above                                     (7)   by step towards the optimum               (11)
-//   f_boosting   k = argmin_k min f_k(+-step)                  (12)   by step towards the better side           (13)
+//   boosting     k = argmin_k min_delta f_k(delta)          (7)   weight k moves by shrinkage * the smoothed optimum,
+//                                                                 argmin_delta f_k + smoothing * loss * 2 cosh delta
+//   fslr         k as above                                 (7)   by step towards the optimum               (11)
+//   f_boosting   k = argmin_k min f_k(+-step)              (12)   by step towards the better side           (13)
 //   blasso       the same, and before it, where the lasso loss  loss + alpha |w|_1  would fall by more than threshold,
-//                back towards zero: k = argmin over w_k != 0 of the rise of the loss per unit of |w_k|, by min(step, |w_k|)
+//                back towards zero: k = argmin over w_k != 0 of the rise of the loss per unit of |w_k|, by
+//                min(step, |w_k|)
 //
-// Where the optimum of a forward step is nearer than step, the step ends there. alpha is the gain per unit of the first
+// Where the optimum of a forward step is nearer than step, the step ends there; no step changes a weight or
+// a margin by more than 10. alpha is the gain per unit of the first
 // step, and falls to that of a forward step wherever it is less (figure 2). The smoothed optimum of boosting is eq. 16,
 // 1/2 log((C+ + smoothing Z) / (C- + smoothing Z)), where all differences are +-1, and extends it to any others.
 //
@@ -58,8 +60,8 @@ class Stagewise {
   void hold_out(const ListArrays& lists);
 
   // The state before step number n_steps of a path that has these weights: alpha NaN before the first step; the fewest
-  // held-out errors so far and where. For a path that goes on as if it had never stopped, n_steps must be a multiple of
-  // kRebuild; `replay` takes the known steps from there.
+  // held-out errors so far and where, infinity where none are known. For a path that goes on as if it had never stopped,
+  // n_steps must be its fresh_at; `replay` takes the known steps from there.
   void start(ThreadPool& pool, std::span<const double> weights, std::int64_t n_steps, double alpha, double fewest,
              std::int64_t fewest_at);
   void replay(ThreadPool& pool, std::span<const std::int32_t> features, std::span<const double> changes);
@@ -75,7 +77,10 @@ class Stagewise {
   std::int64_t n_nonzeros() const { return n_nonzeros_; }
   double held_out_errors() const { return held_out_ ? held_out_->errors() : 0.0; }
 
-  static constexpr std::int64_t kRebuild = 1024;  // steps after which all sums are made anew
+  // The step after which all sums were last made anew: they are after kRebuild steps, or where the loss has fallen far.
+  std::int64_t fresh_at() const { return fresh_at_; }
+
+  static constexpr std::int64_t kRebuild = 1024;
 
  private:
   struct Step {
@@ -103,6 +108,8 @@ class Stagewise {
   double alpha_ = 0.0;
   double l1_ = 0.0;
   std::int64_t n_nonzeros_ = 0;
+  std::int64_t fresh_at_ = 0;
+  double fresh_loss_ = 0.0;
   double fewest_ = 0.0;
   std::int64_t fewest_at_ = 0;
 };

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
         ModelFileError,
     )
     from loglinear.minimise import minimise
-    from loglinear.models import InputMethod, LanguageModel, MaxentClassifier, Tagger, load
+    from loglinear.models import InputMethod, LanguageModel, MaxentClassifier, Reranker, Tagger, load
     from loglinear.objective import Objective
 
 _HOME = {
     "InputMethod": "loglinear.models",
     "LanguageModel": "loglinear.models",
     "MaxentClassifier": "loglinear.models",
+    "Reranker": "loglinear.models",
     "Tagger": "loglinear.models",
     "load": "loglinear.models",
     "Objective": "loglinear.objective",
@@ -46,6 +47,7 @@ __all__ = [
     "MaxentClassifier",
     "ModelFileError",
     "Objective",
+    "Reranker",
     "Tagger",
     "load",
     "minimise",

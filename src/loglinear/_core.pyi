@@ -3,7 +3,7 @@ Native kernels of loglinear. Internal: the public surface is the Python package.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Final, overload
+from typing import Annotated, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -822,8 +822,8 @@ class Stagewise:
     @property
     def held_out_errors(self) -> float: ...
 
-    REBUILD: Final[int] = ...
-    """(arg: object, /) -> int"""
+    @property
+    def fresh_at(self) -> int: ...
 
 class FollowedLists:
     """Lists whose errors are followed along a path."""

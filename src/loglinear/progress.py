@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -62,12 +63,16 @@ class TrainingProgress:
 class Counting:
     """Things done one after another: how many so far, on a terminal, after two seconds.
 
-    Nothing is shown where the terminal gets the results themselves.
+    Nothing is shown where the terminal gets the results themselves meanwhile, unless ``results_follow`` all of it.
+    verbose: "auto" = a bar; 0 = silent; 1 = a line a second at most.
     """
 
-    def __init__(self, label: str, total: int | None = None) -> None:
-        self.label, self.total = label, total
+    def __init__(
+        self, label: str, total: int | None = None, *, verbose: str | int = "auto", results_follow: bool = False
+    ) -> None:
+        self.label, self.total, self.verbose, self.results_follow = label, total, verbose, results_follow
         self._start = time.monotonic()
+        self._next_line = self._start
         self._bar: Any = None
         self._task: Any = None
 
@@ -80,8 +85,14 @@ class Counting:
 
     def __call__(self, done: int) -> None:
         """So many are done."""
-        if time.monotonic() - self._start > 2.0 and sys.stderr.isatty() and not sys.stdout.isatty():
-            self._show(done)
+        now = time.monotonic()
+        if self.verbose == "auto":
+            free = self.results_follow or not sys.stdout.isatty()
+            if free and now - self._start > 2.0 and sys.stderr.isatty():
+                self._show(done)
+        elif self.verbose and now >= self._next_line:
+            self._next_line = now + 1.0
+            print(f"{done:,} {self.label}", file=sys.stderr, flush=True)
 
     def after(self, before: int) -> Callable[[int], None]:
         """A report of things of which others were done before."""
@@ -97,6 +108,59 @@ class Counting:
             self._task = self._bar.add_task(self.label, total=self.total)
             self._bar.start()
         self._bar.update(self._task, completed=done)
+
+
+class Working:
+    """Stages of unknown length: the present one and the time it takes, on a terminal, after two seconds.
+
+    The display has a thread of its own, so that it runs while native code works. verbose: as of TrainingProgress.
+    """
+
+    def __init__(self, verbose: str | int | bool = "auto", delay: float = 2.0) -> None:
+        if verbose not in ("auto", 0, 1, 2, True, False):
+            raise ValueError(f"verbose must be 'auto', 0 or 1, not {verbose!r}")
+        self.verbose, self.stage = verbose, ""
+        self._bar: Any = None
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(delay, self._show)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Working:
+        if self.verbose == "auto" and sys.stderr.isatty():
+            self._timer.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    def __call__(self, stage: str) -> None:
+        """Another stage begins."""
+        with self._lock:
+            self.stage = stage
+            if self._bar is not None:
+                self._bar.update(0, description=stage)
+        if self.verbose not in ("auto", 0):
+            print(stage, file=sys.stderr, flush=True)
+
+    def stop(self) -> None:
+        """Take the display away, for good."""
+        self._timer.cancel()
+        with self._lock:
+            if self._bar is not None:
+                self._bar.stop()
+                self._bar = None
+
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        with self._lock:
+            if self._timer.finished.is_set():
+                return
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.add_task(self.stage, total=None)
+            self._bar.start()
 
 
 def both(first: Callback | None, second: Callback | None) -> Callback | None:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from commands import COMMAND, invoke, run
 
-from loglinear import InputMethod
+from loglinear import InputMethod, Reranker
+from loglinear.formats.candidate_list import with_scores
 
 TEXT = "里|さと へ|へ 行く|いく\n\n里|さと と|と 佐藤|さとう\n佐藤|さとう へ|へ\n屁|へ\n"
 
@@ -78,6 +79,132 @@ def test_evaluation(place: Path) -> None:
     assert found["sentences_per_second"] > 0
     assert found["k"] == 5
     assert "character error rate" in invoke("ime", "eval", place / "m.ll", place / "text").stdout
+
+
+# The background writes A for x and prefers it everywhere; the domain writes B after P and A after Q.
+BACKGROUND = "A|x\nP|p A|x\nQ|q A|x\nB|x\n" * 3
+DOMAIN = "P|p B|x\nQ|q A|x\nP|p B|x P|p B|x\n" * 5
+
+
+@pytest.fixture(scope="module")
+def domain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("domain")
+    for name, text in (("text", BACKGROUND), ("train", DOMAIN), ("dev", DOMAIN)):
+        (root / name).write_text(text)
+    assert invoke("ime", "build", root / "text", "-o", root / "m.ll", "--order", 2).exit_code == 0
+    done = adapt(root, "blasso", "r.ll")
+    assert done.exit_code == 0, done.stderr
+    return root
+
+
+def adapt(root: Path, method: str, output: str, *more: object):
+    dev = () if "--weight" in more else ("--dev", root / "dev")
+    return invoke("ime", "adapt", root / "m.ll", root / "train", *dev, "--method", method, "-o", root / output, *more)
+
+
+METHODS = {
+    "blasso": ["--step", 0.2, "--patience", 50],
+    "f-boosting": ["--words", "1,2", "--skips", 1],
+    "fslr": ["--max-iterations", 100, "--characters", "1,2"],
+    "boosting": ["--smoothing", 0.01, "--shrinkage", 0.5, "--min-count", 1],
+    "perceptron": ["--seed", 3, "--max-iterations", 9],
+    "maxent": ["--strength", "1,0.1", "--penalty", "l2"],
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_adaptation_by_a_reranker(domain: Path, tmp_path: Path, method: str) -> None:
+    done = adapt(domain, method, "again.ll", *METHODS[method], "--json")
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["method"], found["sentences"], found["uncovered"]) == (method, 15, 0)
+    assert found["dev"]["cer"] < found["dev"]["baseline_cer"] / 2
+    assert found["dev"]["reduction"] > 0.5
+    assert found["nonzeros"] > 0
+    assert not found["no_change"]
+    chosen = invoke("ime", "convert", domain / "m.ll", "--reranker", domain / "again.ll", stdin="px\npxpx\n")
+    assert chosen.stdout == "PB\nPBPB\n"
+
+
+def test_a_reranker_converts_and_is_evaluated(domain: Path) -> None:
+    assert invoke("ime", "convert", domain / "m.ll", stdin="px\n").stdout == "PA\n"
+    with_reranker = ("--reranker", domain / "r.ll")
+    done = invoke("ime", "convert", domain / "m.ll", "--nbest", 2, *with_reranker, stdin="px\n")
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == ["PB", "PA", ""]
+    done = invoke("ime", "convert", domain / "m.ll", "--nbest", 2, "--json", *with_reranker, stdin="px\n")
+    first, second = json.loads(done.stdout)["hypotheses"]
+    assert (first["text"], second["text"]) == ("P B", "P A")
+    assert first["score"] < second["score"]
+    assert first["reranker"] > second["reranker"]
+    few = invoke("ime", "convert", domain / "m.ll", "--among", 1, *with_reranker, stdin="px\n")
+    assert few.stdout == "PA\n"
+    found = json.loads(invoke("ime", "eval", domain / "m.ll", domain / "dev", "--json", *with_reranker).stdout)
+    assert found["cer"] == found["oracle_cer"] == 0 < found["baseline_cer"]
+    assert found["reduction"] == 1
+    assert found["comparison"]["p_matched_pairs"] < 0.05
+    assert "errors avoided" in invoke("ime", "eval", domain / "m.ll", domain / "dev", *with_reranker).stdout
+    assert "comparison" not in json.loads(invoke("ime", "eval", domain / "m.ll", domain / "dev", "--json").stdout)
+
+
+def test_adaptation_by_interpolation(domain: Path) -> None:
+    done = adapt(domain, "map", "map.ll", "--json")
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert 0.5 < found["domain_weight"] <= 1
+    assert found["dev_perplexities"]["mixture"] < found["dev_perplexities"]["background"]
+    assert found["dev"]["cer"] < found["dev"]["baseline_cer"]
+    assert invoke("ime", "convert", domain / "map.ll", stdin="px\n").stdout == "PB\n"
+    told = adapt(domain, "map", "map.ll", "--weight", 0.25).stdout
+    assert "weight of the domain  0.250" in told
+    assert json.loads(invoke("inspect", domain / "map.ll", "--json").stdout)["kind"] == "input-method"
+
+
+def test_words_that_the_lexicon_lacks_are_told(domain: Path, tmp_path: Path) -> None:
+    (tmp_path / "t").write_text(DOMAIN + "Z|z P|p\nA|y\n")
+    for method in ("blasso", "map"):
+        done = invoke("ime", "adapt", domain / "m.ll", tmp_path / "t", "--dev", domain / "dev", "--method", method,
+                      "-o", tmp_path / "r.ll")  # fmt: skip
+        assert "2 of 17 sentences have words or readings that the lexicon lacks" in done.stderr
+        assert "(the first is sentence 16); give their text to ime build as --dictionary" in done.stderr
+    found = json.loads(invoke("ime", "eval", domain / "m.ll", tmp_path / "t", "--json").stdout)
+    assert (found["n_uncovered"], found["n_unknown"]) == (2, 2)
+    assert "sentences not covered" in invoke("ime", "eval", domain / "m.ll", tmp_path / "t").stdout
+
+
+def test_no_change_is_told(domain: Path, tmp_path: Path) -> None:
+    done = invoke("ime", "adapt", domain / "m.ll", domain / "train", "--dev", domain / "text", "-o", tmp_path / "r.ll")
+    assert "no change is best on the held-out text" in done.stdout
+
+
+def test_adaptations_and_rerankers_that_do_not_fit_are_refused(domain: Path, tmp_path: Path) -> None:
+    assert "give weight or dev" in refusal(
+        invoke("ime", "adapt", domain / "m.ll", domain / "train", "--method", "map", "-o", tmp_path / "r")
+    )
+    assert "--step is no option of map" in refusal(adapt(domain, "map", "r", "--step", 0.1))
+    assert "--weight is an option of map alone" in refusal(adapt(domain, "blasso", "r", "--weight", 0.1))
+    assert "unknown method 'x'" in refusal(adapt(domain, "x", "r"))
+    assert "--words takes numbers" in refusal(adapt(domain, "blasso", "r", "--words", "one"))
+    assert "no such file" in refusal(adapt(domain, "blasso", "r", "--headwords", tmp_path / "none"))
+    wrong = ("ime", "convert", domain / "m.ll", "--reranker")
+    assert "an input method, not a reranker" in refusal(invoke(*wrong, domain / "m.ll", stdin="x\n"))
+    lists = InputMethod.load(domain / "m.ll").candidate_lists(domain / "train")
+    Reranker("none").fit(lists).save(tmp_path / "words.ll")
+    message = refusal(invoke(*wrong, tmp_path / "words.ll", stdin="x\n"))
+    assert f"{tmp_path / 'words.ll'}: the reranker was trained to avoid errors of words" in message
+    assert "ime adapt" in message
+    acoustic = with_scores(lists, "acoustic", range(sum(len(one.candidates) for one in lists)))
+    Reranker("none", units="characters", base="acoustic").fit(acoustic).save(tmp_path / "acoustic.ll")
+    assert "uses the base scores acoustic" in refusal(invoke(*wrong, tmp_path / "acoustic.ll", stdin="x\n"))
+    assert not (domain / "r").exists()
+
+
+def test_function_words_of_a_file(domain: Path, tmp_path: Path) -> None:
+    (tmp_path / "function").write_text("Q\n")
+    done = adapt(domain, "blasso", "again.ll", "--words", "1", "--headwords", tmp_path / "function")
+    assert done.exit_code == 0, done.stderr
+    named = [name for name, _ in Reranker.load(domain / "again.ll").feature_weights()]
+    assert any(name.startswith("head: P") for name in named)
+    assert not any("Q" in name for name in named if name.startswith("head"))
 
 
 def test_keypad(tmp_path: Path) -> None:

@@ -9,3 +9,4 @@ def test_parts():
     assert text == keypad_text(quick=True)
     assert len(text.background) > 3 * len(text.background_test)
     assert len(text.train) > len(text.dev)
+    assert all(word.isalpha() for part in text for sentence in part for word in sentence.split())

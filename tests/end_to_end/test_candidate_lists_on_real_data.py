@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loglinear import penalties, solvers
+from loglinear import Reranker, penalties, solvers
 from loglinear.data import encode_lists
 from loglinear.features import CandidateFeatures
 from loglinear.formats import read_nbest
@@ -35,6 +35,19 @@ def test_fewer_errors_on_unseen_lists(make):
     assert scores.oracle.rate < scores.reranked.rate < 0.9 * scores.baseline.rate
     assert scores.comparison.p_bootstrap < 0.01
     assert np.count_nonzero(result.weights) < 0.3 * train.n_weights
+
+
+@pytest.mark.parametrize("method", ["blasso", "boosting", "perceptron", "maxent"])
+def test_a_reranker_makes_fewer_errors_on_unseen_lists(method, tmp_path):
+    lists = read_nbest(Path(FOLDER) / "nbest" / "atis.train.jsonl.gz")
+    model = Reranker(method, max_iterations=2000).fit(lists[:2500], dev=lists[2500:3200])
+    scores = model.evaluate(lists[3200:])
+    assert not model.no_change_
+    assert scores.oracle.rate < scores.reranked.rate < 0.85 * scores.baseline.rate
+    assert scores.comparison.p_bootstrap < 0.01
+    model.save(tmp_path / "m.ll")
+    assert Reranker.load(tmp_path / "m.ll").evaluate(lists[3200:]) == scores
+    assert (tmp_path / "m.ll").stat().st_size < 64_000
 
 
 def test_lists_without_scores():

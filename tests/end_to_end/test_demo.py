@@ -56,12 +56,18 @@ def check_taggers(comparison: list, learnt: list, readings: list) -> None:
     assert sum(probabilities) <= 1.0
 
 
-def check_input_method(rows: list) -> None:
-    """Text of its own kind is easier than docstrings, and adapting the language model helps there."""
-    own, other, adapted = (float(row["character errors"].rstrip("%")) for row in rows)
+def check_input_method(rows: list, learnt: list) -> None:
+    """Text of its own kind is easier than docstrings; all three adaptations help, rerankers with far fewer weights."""
+    own, other, *adapted = (float(row["character errors"].rstrip("%")) for row in rows)
     assert own < other
-    assert adapted < other
+    assert len(adapted) == 3
+    assert max(adapted) < other
     assert all(float(row["best of 20"].rstrip("%")) < float(row["character errors"].rstrip("%")) for row in rows)
+    interpolated, *rerankers = (row["weights or n-grams added"] for row in rows[2:])
+    assert 0 < max(rerankers) < interpolated / 10
+    assert all(row["seconds"] > 0 for row in rows[2:])
+    assert len(learnt) == 8
+    assert all(float(row["weight"]) and row["words on the same keys"] for row in learnt)
 
 
 def check_language_models(comparison: list, said: list) -> None:

@@ -139,7 +139,8 @@ def test_into_a_model_file_and_back():
 
 
 def test_refusals():
-    for wrong in ({"words": (0,)}, {"characters": (99,)}, {"min_count": 0}, {"skips": -1}, {"headwords": "verbs"}):
+    for wrong in ({"words": (0,)}, {"characters": (99,)}, {"min_count": 0}, {"skips": -1}, {"headwords": "verbs"},
+                  {"headwords": ["a", 3]}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             CandidateFeatures(**wrong)
     with pytest.raises(LoglinearError, match="no vocabulary yet"):

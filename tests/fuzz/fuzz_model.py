@@ -25,7 +25,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fuzzing import main, mutate
 
 import loglinear
-from loglinear import InputMethod, LoglinearError, MaxentClassifier, ModelFileError, Tagger
+from loglinear import InputMethod, LoglinearError, MaxentClassifier, ModelFileError, Reranker, Tagger
+from loglinear.formats.nbest import Candidate, CandidateList
+from loglinear.report.model import describe_model
 
 TEMPLATES = "U0:%x[0,0]\nU1:%x[-1,0]/%X[0,0]\nU2:%m[0,1,\"^.\"]\nB\n*3:%x[0,1]\n"
 PLAIN = TEMPLATES.replace("*3:%x[0,1]\n", "")
@@ -34,6 +36,12 @@ TAGS = [["B-X", "I-X", "O"], ["B-X", "I-X"], ["B-X", "O"]]
 DICTS = [[{"w": word, "n": 0.5 * len(tag)} for word, tag in sequence] for sequence in WORDS]
 TEXTS, CLASSES = ["the dog ran", "a dog", "it ran far", "no dog at all"], ["x", "y", "z", "x"]
 READINGS = ["さとへ", "へさ?"]
+LISTS = [
+    CandidateList("a", [Candidate("the dog ran", {"score": 1.0}), Candidate("a dog ran", {"score": 0.5})], "a dog ran"),
+    CandidateList("b", [Candidate("a 犬", {"score": 0.0}, None, {"f": 2.0}), Candidate("it", {"score": -1.0})], "it"),
+    CandidateList("c", [Candidate("a dog", {"score": 0.0}), Candidate("it ran", {"score": -1.0})], "a dog"),
+    CandidateList("d", [], "it"),
+]
 NUMBERS = [0, -1, 1, 2, 3, 4, 31, 255, 2**31 - 1, -(2**31), 2**62, -(2**63)]
 VALUES: list[Any] = [None, True, False, "", "x", "bio", "auto", "hmm", "memm", "crf", "sparse", [], {}, [["a", "b"]],
                      ["O"], 0.5, -0.0, 1e308, 2**70, "\ud800", *NUMBERS]  # fmt: skip
@@ -59,6 +67,9 @@ def _models() -> list[tuple[Any, Any]]:
     pairs = ["里|さと へ|へ 佐|さ", "里|さと と|と 差|さ 屁|へ"]
     found += [(InputMethod(order).fit(pairs), READINGS) for order in (1, 3)]
     found.append((InputMethod(2, readings="keypad").fit(TEXTS), ["843 36 1", "2"]))
+    for method in ("blasso", "maxent", "perceptron", "none"):
+        settings = {"min_count": 1, "skips": 1, "headwords": ["the"], "characters": (1, 2), "max_iterations": 50}
+        found.append((Reranker(method, strength=0.1, **settings).fit(LISTS, dev=LISTS), LISTS))
     return found
 
 
@@ -165,6 +176,9 @@ def predict(model: Any, X: Any) -> None:
         with suppress(LoglinearError, ValueError):
             model.convert(X, 5)
         return
+    if isinstance(model, Reranker):
+        predict_lists(model, X)
+        return
     classes = list(model.classes_)
     try:
         if isinstance(model, Tagger):
@@ -177,6 +191,17 @@ def predict(model: Any, X: Any) -> None:
     except (LoglinearError, ValueError, TypeError):
         return
     assert all(label in classes for label in labels)
+
+
+def predict_lists(model: Reranker, lists: list[CandidateList]) -> None:
+    """Whatever the damaged model prefers, it gives the candidates of the lists."""
+    model.feature_weights(3)
+    with suppress(LoglinearError, ValueError):
+        ranked = model.rerank(lists)
+        model.evaluate(lists, n_samples=2)
+        model.explain(lists[0])
+        for one, given in zip(ranked, lists):
+            assert sorted(c.text for c in one.candidates) == sorted(c.text for c in given.candidates)
 
 
 def check(rng: random.Random) -> None:
@@ -194,6 +219,8 @@ def check(rng: random.Random) -> None:
         assert not refused or str(path) in refused
         if not refused:
             predict(model, X)
+            if isinstance(model, Reranker):
+                describe_model(path)
 
 
 if __name__ == "__main__":

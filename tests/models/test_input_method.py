@@ -11,7 +11,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import loglinear
-from loglinear import InputMethod, LanguageModel, ModelFileError
+from loglinear import IncompatibleError, InputMethod, LanguageModel, ModelFileError, Reranker
+from loglinear.formats.candidate_list import with_scores
 
 LOG10 = math.log(10)
 WORDS = {"A": ["a", "ab"], "B": ["a", "b"], "C": ["ab", "ba"], "D": ["b"], "E": ["bab", "a"], "F": ["aa"]}
@@ -199,6 +200,151 @@ def test_another_language_model_for_the_same_lexicon():
     assert background.convert(["x"]) == ["A"]
     closed = LanguageModel(1, "witten-bell", unknown="error").fit(["B B"])
     assert background.with_language_model(closed).convert(["x", "?"]) == ["B", "?"]
+
+
+def test_candidate_lists_have_references_scores_and_errors_of_characters():
+    made = InputMethod().fit(["AA|x"] * 3 + ["BC|x"] * 2 + ["D|y"])
+    sentences = ["BC|x D|y", "", "AA|x", "Q|q D|y"]
+    lists = made.candidate_lists(sentences, 2)
+    assert [one.id for one in lists] == ["1", "2", "3"]
+    assert [one.reference for one in lists] == ["BC D", "AA", "Q D"]
+    assert [(c.text, c.errors) for c in lists[0].candidates] == [("AA D", 2.0), ("BC D", 0.0)]
+    assert [(c.text, c.errors) for c in lists[2].candidates] == [("q D", 1.0)]
+    found = made.candidates(["xy", "x", "qy"], 2)
+    assert [[c.scores for c in one.candidates] for one in lists] == [[{"score": s} for _, s in one] for one in found]
+    assert made.candidate_lists(made.read(sentences), 2) == lists
+    seen = []
+    assert len(made.candidate_lists(sentences, 1, report=seen.append)[0].candidates) == 1
+    assert seen == [3]
+
+
+def test_blanks_are_no_errors_of_characters():
+    made = InputMethod(readings="keypad").fit(["a good home", "in me"])
+    assert [c.errors for c in made.candidate_lists(["in home"], 5)[0].candidates if c.text == "in good"] == [3.0]
+
+
+def test_coverage_counts_sentences_with_words_or_readings_that_the_lexicon_lacks():
+    made = InputMethod(1).fit(["A|x B|y", "A|z"])
+    assert made.coverage(["A|x", "B|y A|z"]) == (2, 0, None)
+    assert made.coverage(["A|x", "A|y", "C|x B|y", "A|q", "B|y"]) == (5, 3, 2)
+
+
+def test_adaptation_by_interpolation_is_the_tuned_mixture():
+    background, train, dev = text(60, 3), text(30, 8), text(20, 9)
+    model = InputMethod(2).fit(background)
+    adapted = model.adapt_language_model(train, dev)
+    assert 0 < adapted.domain_weight_ < 1
+    perplexity = adapted.dev_perplexities_
+    assert perplexity["mixture"] <= min(perplexity["background"], perplexity["domain"]) + 1e-9
+    words = [" ".join(token.split("|")[0] for token in line.split()) for line in train]
+    vocabulary = list(model.language_model_.vocabulary_)
+    domain = LanguageModel(2, "kneser-ney", vocabulary=vocabulary[2:]).fit(words)
+    one, other, mixed = (m.queries_.next_distribution("A") for m in (model.language_model_, domain,
+                                                                      adapted.language_model_))  # fmt: skip
+    assert list(domain.vocabulary_) == vocabulary
+    listed = [vocabulary.index(w) for w in "BC"]  # after A in either text; others back off
+    expected = (1 - adapted.domain_weight_) * one + adapted.domain_weight_ * other
+    np.testing.assert_allclose(mixed[listed], expected[listed], rtol=1e-5)
+    for weight, same in ((0.0, model.language_model_), (1.0, domain)):
+        made = model.adapt_language_model(train, weight=weight)
+        assert made.language_model_.queries_.score("A B C") == pytest.approx(same.queries_.score("A B C"), rel=1e-5)
+        assert made.dev_perplexities_ == {}
+
+
+def test_an_adapted_input_method_is_saved_with_its_weight(tmp_path):
+    adapted = InputMethod(2).fit(text(60, 3)).adapt_language_model(text(30, 8), text(20, 9))
+    adapted.save(tmp_path / "m.ll")
+    again = InputMethod.load(tmp_path / "m.ll")
+    assert again.domain_weight_ == adapted.domain_weight_
+    assert again.candidates(["abab"], 5) == adapted.candidates(["abab"], 5)
+
+
+def test_adaptation_that_makes_no_sense():
+    model = InputMethod(2).fit(["A|x", "B|x A|y"])
+    with pytest.raises(ValueError, match="give weight or dev"):
+        model.adapt_language_model(["A|x"])
+    with pytest.raises(ValueError, match="give weight or dev"):
+        model.adapt_language_model(["A|x"], ["B|x"], weight=0.5)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        model.adapt_language_model(["A|x"], weight=1.5)
+    assert model.adapt_language_model(["Q|q"], ["A|x"]).domain_weight_ < 0.5  # a word it lacks is unknown
+    closed = model.with_language_model(LanguageModel(1, "witten-bell", unknown="error").fit(["A B"]))
+    with pytest.raises(ValueError, match="closed vocabulary, which lacks 'Q'"):
+        closed.adapt_language_model(["Q|q"], weight=0.5)
+
+
+# ---- with a reranker ----
+@pytest.fixture(scope="module")
+def adapted():
+    """(input method, text of a domain that writes B where the background writes A, reranker)."""
+    rng = random.Random(5)
+    model = InputMethod(2).fit(["A|x", "P|p A|x", "Q|q A|x", "B|x", "P|p Q|q"] * 4)
+    domain = [" ".join(rng.choice(["P|p B|x", "Q|q A|x"]) for _ in range(rng.randrange(1, 5))) for _ in range(40)]
+    return model, domain, model.adapt(domain, domain, step=0.1, max_iterations=300)
+
+
+def test_a_reranker_learns_the_domain(adapted):
+    model, domain, reranker = adapted
+    assert model.convert(["px", "qx", "pxqxpx"]) == ["PA", "QA", "PAQAPA"]
+    assert model.convert(["px", "qx", "pxqxpx"], reranker=reranker) == ["PB", "QA", "PBQAPB"]
+    assert model.convert(["px", ""], 2, reranker=reranker) == [["PB", "PA"], [""]]
+    assert model.convert(["px"], reranker=reranker, among=1) == ["PA"]
+    before, after = model.evaluate(domain, 20), model.evaluate(domain, 20, reranker=reranker)
+    assert (before.comparison, before.cer > 0, after.cer) == (None, True, 0.0)
+    assert after.comparison.rate_first == before.cer
+    assert after.oracle_cer == before.oracle_cer == 0.0
+    assert after.to_dict()["reduction"] == 1.0
+    assert model.evaluate(["P|p A|x", "Z|z"], reranker=reranker).n_uncovered == 1
+    assert any(name == "word: P B" and weight > 0 for name, weight in reranker.feature_weights())
+
+
+def test_candidates_keep_their_probabilities_under_a_reranker(adapted):
+    model, _, reranker = adapted
+    alone = model.decode(["pxqx"], 20)
+    plain = dict(zip(alone.texts, alone.log_probability))
+    found = model.decode(["pxqx", "x"], 20, reranker=reranker)
+    first = found.reading_ptr[1]
+    assert dict(zip(found.texts[:first], found.log_probability[:first])) == plain
+    assert np.all(np.diff(found.reranker_score[:first]) <= 0)
+    few = model.decode(["pxqx", "x"], 1, reranker=reranker)
+    assert few.texts == [found.texts[0], found.texts[first]]
+    assert model.decode([], 3, reranker=reranker).texts == []
+    scores = reranker.candidate_scores(alone.candidate_lists())[0]
+    np.testing.assert_allclose(found.reranker_score[:first], np.sort(scores)[::-1])
+
+
+def test_no_change_leaves_the_order_as_it_is(adapted):
+    model, domain, _ = adapted
+    none = model.adapt(domain, domain, "none")
+    readings = ["pxqx", "xx", "q"]
+    assert none.no_change_
+    assert model.decode(readings, 20, reranker=none).texts == model.decode(readings, 20).texts
+
+
+def test_adapting_from_candidates_is_adapting_from_their_text(adapted):
+    model, domain, reranker = adapted
+    lists = model.candidate_lists(domain)
+    again = model.adapt(lists, lists, step=0.1, max_iterations=300)
+    assert again.feature_weights() == reranker.feature_weights()
+    alone = model.adapt(lists, method="boosting", max_iterations=50)  # without dev: the end of the path
+    assert alone.chosen_ == alone.path_.n_points - 1
+    assert model.evaluate(domain, reranker=alone).cer < model.evaluate(domain).cer
+
+
+def test_rerankers_that_do_not_fit_are_refused(adapted):
+    model, domain, _ = adapted
+    lists = model.candidate_lists(domain)
+    with pytest.raises(IncompatibleError, match=r"errors of words, but an input method counts characters; train one"):
+        model.convert(["x"], reranker=Reranker("none").fit(lists))
+    other = with_scores(lists, "acoustic", np.zeros(sum(len(one.candidates) for one in lists)))
+    with pytest.raises(IncompatibleError, match="uses the base scores acoustic"):
+        model.evaluate(domain, reranker=Reranker("none", units="characters", base="acoustic").fit(other))
+    with pytest.raises(NotFittedError):
+        model.convert(["x"], reranker=Reranker())
+    with pytest.raises(TypeError, match="a Reranker is needed, not InputMethod"):
+        model.convert(["x"], reranker=model)
+    with pytest.raises(ValueError, match="unknown method"):
+        model.adapt(domain, method="x")
 
 
 def test_a_failed_fit_leaves_the_model_as_it_was():

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from loglinear.cli import classify, demo, ime, inspect, lm, tag
+from loglinear.cli import classify, demo, ime, inspect, lm, rerank, tag
 
 
 def _version(wanted: bool) -> None:
@@ -36,5 +36,6 @@ app.add_typer(classify.app, name="classify")
 app.add_typer(tag.app, name="tag")
 app.add_typer(lm.app, name="lm")
 app.add_typer(ime.app, name="ime")
+app.add_typer(rerank.app, name="rerank")
 app.command("inspect")(inspect.inspect)
 app.command("demo")(demo.demo)

@@ -1,4 +1,4 @@
-"""Options that describe their choices: ``--penalty list``, ``--solver list``, ``--templates list``."""
+"""Options that describe their choices where ``list`` is given: penalties, solvers, methods, sets of templates."""
 
 from __future__ import annotations
 
@@ -31,6 +31,15 @@ def list_solvers(value: _Value) -> _Value:
                 *SOLVERS.describe(),
             ]
         )
+    return value
+
+
+def list_methods(value: _Value) -> _Value:
+    """Describe the methods of rerankers if asked to."""
+    if value == "list":
+        from loglinear.models.reranker_methods import METHODS
+
+        _list(METHODS.describe())
     return value
 
 

@@ -13,6 +13,9 @@ from loglinear.cli import console
 app = typer.Typer(help="Input methods: convert what is typed to what is meant.", no_args_is_help=True)
 
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file of ime build.", show_default=False)]
+RerankerFile = Annotated[
+    str | None, typer.Option(metavar="R", help="A file of ime adapt, which chooses among the candidates.")
+]
 Threads = Annotated[int | None, typer.Option("--threads", help="Native threads.", show_default="all cores")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -94,15 +97,20 @@ def convert(
     nbest: Annotated[
         int | None, typer.Option(metavar="K", help="The K best: text TAB log-probability, and an empty line.")
     ] = None,
+    reranker: RerankerFile = None,
+    among: Annotated[int, typer.Option(metavar="K", help="Candidates among which the reranker chooses.")] = 20,
     threads: Threads = None,
     json: Annotated[
         bool, typer.Option("--json", help="An object a line: id, reading, hypotheses (words between blanks, score).")
     ] = False,
 ) -> None:
     """Convert readings to text, a line for a line. What the lexicon lacks stays as it was typed."""
-    from loglinear.conversion import ConvertedFile, load_input_method
+    from loglinear.conversion import ConvertedFile, load_input_method, load_reranker
 
-    converted = ConvertedFile(load_input_method(model, threads), file, nbest=nbest, as_json=json)
+    chooser = None if reranker is None else load_reranker(reranker, threads)
+    converted = ConvertedFile(
+        load_input_method(model, threads), file, nbest=nbest, as_json=json, reranker=chooser, among=among
+    )
     for text in converted:
         sys.stdout.buffer.write(text)
         sys.stdout.buffer.flush()
@@ -113,6 +121,124 @@ def convert(
         )
 
 
+@app.command()
+@console.command
+def adapt(
+    model: Model,
+    text: Annotated[
+        list[str],
+        typer.Argument(metavar="DOMAIN_TEXT...", help="Text of the domain, as for ime build.", show_default=False),
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FILE", show_default=False,
+            help="File to write: a reranker, or with map an input method.",
+        ),
+    ],
+    dev: Annotated[
+        list[str] | None, typer.Option(metavar="TEXT", help="Held-out text of the domain, on which choices are made.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(metavar="blasso|boosting|fslr|f-boosting|perceptron|maxent|map|...", help="How to learn.")
+    ] = "blasso",
+    nbest: Annotated[int, typer.Option(metavar="K", help="Candidates of each sentence.")] = 20,
+    step: Annotated[float | None, typer.Option(help="Of blasso, f-boosting, fslr.", show_default="0.5")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="What a backward step of blasso must gain.", show_default="0")
+    ] = None,
+    smoothing: Annotated[float | None, typer.Option(help="Of boosting.", show_default="0.001")] = None,
+    shrinkage: Annotated[float | None, typer.Option(help="Of boosting.", show_default="1")] = None,
+    by_errors: Annotated[
+        bool, typer.Option("--by-errors", help="Candidates with more errors weigh more in the loss.")
+    ] = False,
+    max_iterations: Annotated[
+        int | None, typer.Option(help="Most steps, passes or iterations.", show_default="20,000, 20, 1000")
+    ] = None,
+    patience: Annotated[int | None, typer.Option(help="Stop after so many steps without fewer dev errors.")] = None,
+    words: Annotated[str | None, typer.Option(metavar="N,N", help="Word n-grams.", show_default="1,2")] = None,
+    min_count: Annotated[
+        int | None, typer.Option(help="Features of fewer sentences are left out.", show_default="2")
+    ] = None,
+    skips: Annotated[int | None, typer.Option(help="Pairs of words with so many between them.")] = None,
+    headwords: Annotated[
+        str | None, typer.Option(metavar="cjk|FILE", help="Pairs of headwords: words with kanji or katakana, or all "
+                                 "but the function words of a file.")
+    ] = None,
+    characters: Annotated[str | None, typer.Option(metavar="N,N", help="Character n-grams.")] = None,
+    penalty: Annotated[str | None, typer.Option(help="Of maxent.", show_default="l1")] = None,
+    strength: Annotated[
+        str | None, typer.Option(metavar="X,X", help="Of the penalty; dev chooses among several.", show_default="1")
+    ] = None,
+    weight: Annotated[float | None, typer.Option(help="Of map: the domain's share, instead of --dev.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the perceptron.")] = None,
+    threads: Threads = None,
+    json: Json = False,
+) -> None:  # fmt: skip
+    """Adapt an input method to the domain of a text.
+
+    A reranker is learnt from the candidates of its sentences; MODEL stays as it is, and the reranker chooses for it
+    (ime convert --reranker). With --method map the language model is mixed with one of the domain instead.
+    """
+    console.check_writable(output)
+    settings = {
+        "step": step, "threshold": threshold, "by_errors": by_errors or None, "smoothing": smoothing,
+        "shrinkage": shrinkage, "max_iterations": max_iterations,
+        "patience": patience, "words": _numbers("words", words, int), "min_count": min_count, "skips": skips,
+        "headwords": _headwords(headwords), "characters": _numbers("characters", characters, int), "penalty": penalty,
+        "strength": _numbers("strength", strength, float), "random_state": seed, "weight": weight,
+    }  # fmt: skip
+    given = {name: value for name, value in settings.items() if value is not None}
+    _check_options(method, given)
+
+    from loglinear.conversion import adapt_to_text, load_input_method
+    from loglinear.report.input_method import adaptation_dict, adaptation_facts
+
+    held_out = None if dev is None else [_source(path) for path in dev]
+    done = adapt_to_text(
+        load_input_method(model, threads), [_source(path) for path in text], held_out, method=method, k=nbest, **given
+    )
+    with console.naming(output):
+        done.made.save(output)
+    if json:
+        console.print_json({**adaptation_dict(done), "model": output})
+    else:
+        console.print_facts([*adaptation_facts(done), ("model", output)])
+    if done.coverage.n_uncovered:
+        console.note(
+            f"{done.coverage.n_uncovered:,} of {done.coverage.n_sentences:,} sentences have words or readings that the "
+            f"lexicon lacks, which no candidate has right (the first is sentence {done.coverage.first_uncovered:,}); "
+            "give their text to ime build as --dictionary"
+        )
+    if getattr(done.made, "status_", "") == "interrupted":
+        console.note(f"interrupted: the best point of the path so far is saved in {output}")
+        raise typer.Exit(console.INTERRUPTED)
+
+
+def _check_options(method: str, given: dict[str, Any]) -> None:
+    """Refuse options that would be ignored."""
+    for name in given:
+        option = "--seed" if name == "random_state" else "--" + name.replace("_", "-")
+        if method == "map" and name != "weight":
+            raise ValueError(f"{option} is no option of map, which has --weight alone; leave it out")
+        if method != "map" and name == "weight":
+            raise ValueError(f"{option} is an option of map alone; leave it out, or take --method map")
+
+
+def _numbers(option: str, text: str | None, kind: type) -> Any:
+    try:
+        return None if text is None else tuple(kind(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(f"--{option} takes numbers separated by commas, not {text!r}") from None
+
+
+def _headwords(given: str | None) -> Any:
+    """A name of a rule, or the function words of a file."""
+    from loglinear.reranking import read_function_words
+
+    return given if given in (None, "cjk") else read_function_words(given)
+
+
 @app.command("eval")
 @console.command
 def evaluate(
@@ -120,15 +246,22 @@ def evaluate(
     text: Annotated[
         str, typer.Argument(metavar="TEXT", help="Text such as the model was built from, or -.", show_default=False)
     ],
-    nbest: Annotated[int, typer.Option(metavar="K", help="Candidates among which the oracle chooses.")] = 20,
+    nbest: Annotated[
+        int, typer.Option(metavar="K", help="Candidates among which the oracle and the reranker choose.")
+    ] = 20,
+    reranker: RerankerFile = None,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Character error rate of the best conversion, that of the best of K (the oracle), and sentences per second."""
-    from loglinear.conversion import evaluate_text, load_input_method
+    """Character error rate of the best conversion, that of the best of K (the oracle), and sentences per second.
+
+    With a reranker, that of its choice, compared with the most probable candidate.
+    """
+    from loglinear.conversion import evaluate_text, load_input_method, load_reranker
     from loglinear.report.input_method import score_facts
 
-    score = evaluate_text(load_input_method(model, threads), _source(text), nbest)
+    chooser = None if reranker is None else load_reranker(reranker, threads)
+    score = evaluate_text(load_input_method(model, threads), _source(text), nbest, reranker=chooser)
     if json:
         console.print_json(score.to_dict())
     else:

@@ -243,7 +243,7 @@ def encode_lists(
     """
     counts = np.asarray([len(one.candidates) for one in lists], dtype=np.int64)
     candidate_ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    scores = _base_scores(lists, tuple(base), missing)
+    scores = base_scores(lists, tuple(base), missing)
     errors, length = _errors(lists, candidate_ptr, units, n_threads) if labelled else _no_errors(candidate_ptr)
     reference = _oracles(candidate_ptr, errors, scores)
     rows = features.fit_transform(lists, n_threads) if fit else features.transform(lists, n_threads)
@@ -280,7 +280,7 @@ def feature_space(features: CandidateFeatures) -> str:
 
 
 # ---- scores, errors, oracles ----------------------------------------------------------------------------------------
-def _base_scores(lists: Sequence[CandidateList], base: tuple[str, ...], missing: MissingPolicy) -> FloatArray:
+def base_scores(lists: Sequence[CandidateList], base: tuple[str, ...], missing: MissingPolicy) -> FloatArray:
     """[n_candidates, n_base]."""
     if len(set(base)) < len(base):
         raise ValueError(f"a base score is named twice: {list(base)}")
@@ -335,31 +335,34 @@ def _where(lists: Sequence[CandidateList], number: int) -> str:
 def _errors(
     lists: Sequence[CandidateList], candidate_ptr: NDArray[np.int64], units: ErrorUnits, n_threads: int | None
 ) -> tuple[FloatArray, FloatArray]:
-    """(errors of each candidate, length of each transcript)."""
-    texts = [candidate.text for one in lists for candidate in one.candidates]
+    """(errors of each candidate, length of each transcript). Distances are computed only where no errors are given."""
+    given = [candidate.errors for one in lists for candidate in one.candidates]
+    absent = np.fromiter((value is None for value in given), bool, count=len(given))
+    errors = np.asarray([np.nan if value is None else value for value in given], dtype=np.float64)
+    sizes = np.diff(candidate_ptr)
+    owner = np.repeat(np.arange(sizes.size), sizes)
+    to_count = np.bincount(owner[absent], minlength=sizes.size) == sizes
+    _check_errors(lists, to_count, np.unique(owner[~(errors >= 0) | np.isinf(errors)]))
+    texts = [candidate.text for one, is_to in zip(lists, to_count.tolist()) if is_to for candidate in one.candidates]
+    text_ptr = np.concatenate([[0], np.cumsum(np.where(to_count, sizes, 0))]).astype(np.int64)
     transcripts = [one.reference or "" for one in lists]
-    errors, length = edit_distances(transcripts, texts, candidate_ptr, units=units, n_threads=n_threads)
+    errors[to_count[owner]], length = edit_distances(transcripts, texts, text_ptr, units=units, n_threads=n_threads)
     length[[one.reference is None for one in lists]] = np.nan
-    for i, one in enumerate(lists):
-        if all(candidate.errors is None for candidate in one.candidates):
-            if one.reference is None:
-                raise ValueError(
-                    f"list {one.id!r} has neither a reference nor errors of its candidates; give one of them, leave "
-                    "the list out, or encode lists that are only to be ranked with labelled=False"
-                )
-        else:
-            errors[candidate_ptr[i] : candidate_ptr[i + 1]] = _given_errors(one)
     return errors, length
 
 
-def _given_errors(one: CandidateList) -> FloatArray:
-    given = [np.nan if candidate.errors is None else candidate.errors for candidate in one.candidates]
-    errors = np.asarray(given, dtype=np.float64)
-    if not np.isfinite(errors).all() or np.any(errors < 0):
+def _check_errors(lists: Sequence[CandidateList], to_count: NDArray[np.bool_], without: NDArray[np.intp]) -> None:
+    """Refuse lists of which errors are neither to be counted nor given for all candidates."""
+    for i in np.flatnonzero(to_count).tolist():
+        if lists[i].reference is None:
+            raise ValueError(
+                f"list {lists[i].id!r} has neither a reference nor errors of its candidates; give one of them, leave "
+                "the list out, or encode lists that are only to be ranked with labelled=False"
+            )
+    for i in without[~to_count[without]].tolist():
         raise ValueError(
-            f"list {one.id!r}: errors must be given for all of its candidates or for none, finite and not negative"
+            f"list {lists[i].id!r}: errors must be given for all of its candidates or for none, finite and not negative"
         )
-    return errors
 
 
 def _no_errors(candidate_ptr: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:

@@ -37,6 +37,13 @@ def _orders(given: Iterable[int], what: str) -> tuple[int, ...]:
     return tuple(orders)
 
 
+def _function_words(given: Iterable[str]) -> list[str]:
+    words = list(given)
+    if not all(isinstance(word, str) for word in words):
+        raise ValueError("headwords must be 'cjk' or a list of function words, and one of these is no string")
+    return sorted(set(words))
+
+
 class CandidateFeatures(Featuriser):
     """What is counted in a candidate.
 
@@ -65,7 +72,7 @@ class CandidateFeatures(Featuriser):
         if isinstance(headwords, str) and headwords != "cjk":
             raise ValueError(f"headwords must be 'cjk' or a list of function words, not {headwords!r}")
         self.min_count, self.boundaries, self.skips = min_count, bool(boundaries), skips
-        self.headwords = headwords if headwords is None or isinstance(headwords, str) else sorted(set(headwords))
+        self.headwords = headwords if headwords is None or isinstance(headwords, str) else _function_words(headwords)
 
     def settings(self) -> dict[str, Any]:
         """What the constructor was given, as JSON values."""

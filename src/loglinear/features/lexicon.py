@@ -64,6 +64,14 @@ class Lexicon:
             for i in range(int(self.reading_ptr[number]), int(self.reading_ptr[number + 1])):
                 yield names[self.surface[i]], reading, int(self.count[i])
 
+    def knows(self, text: ReadText) -> NDArray[np.bool_]:
+        """Whether every word of each sentence is here with its reading: [n_sentences]."""
+        surface = self.surfaces.ids(list(text.surfaces)).astype(np.int64)[text.unit_surface]
+        reading = self.readings.ids(list(text.readings)).astype(np.int64)[text.unit_reading]
+        keys = np.repeat(np.arange(len(self.readings)), np.diff(self.reading_ptr)) * len(self.surfaces) + self.surface
+        known = (surface >= 0) & (reading >= 0) & np.isin(reading * len(self.surfaces) + surface, keys)
+        return np.logical_and.reduceat(known[text.text.tokens], text.text.sentence_ptr[:-1])
+
     def log_channel(self) -> NDArray[np.float32]:
         """log p(reading | surface) of every lexeme, by counts: [n_lexemes]."""
         totals = np.bincount(self.surface, weights=self.count, minlength=len(self.surfaces))

@@ -31,6 +31,7 @@ __all__ = [
     "NBEST_FORMATS",
     "Candidate",
     "CandidateList",
+    "json_line",
     "merge_duplicates",
     "read_nbest",
     "with_scores",
@@ -88,19 +89,27 @@ def write_nbest(path: Source, lists: Iterable[CandidateList]) -> None:
     """Write JSON lines that read back the same, whole or not at all."""
     with atomic_write(path) as file:
         for number, one in enumerate(lists, start=1):
-            record: dict[str, Any] = {"id": one.id}
-            if one.reference is not None:
-                record["reference"] = one.reference
-            record["hypotheses"] = [_record(candidate) for candidate in one.candidates]
             try:
-                line = json.dumps(record, ensure_ascii=False, allow_nan=False)
-            except ValueError:
-                message = f"list {one.id!r} has a score that is no finite number"
-                raise FormatError(message, name_of(path), number) from None
-            try:
-                file.write(line.encode() + b"\n")
-            except UnicodeEncodeError:  # a lone surrogate, which only an escape can say
-                file.write(json.dumps(record).encode() + b"\n")
+                line = json_line(one)
+            except ValueError as error:
+                raise FormatError(str(error), name_of(path), number) from None
+            file.write(line)
+
+
+def json_line(one: CandidateList) -> bytes:
+    """A list as a line of JSON."""
+    record: dict[str, Any] = {"id": one.id}
+    if one.reference is not None:
+        record["reference"] = one.reference
+    record["hypotheses"] = [_record(candidate) for candidate in one.candidates]
+    try:
+        line = json.dumps(record, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        raise ValueError(f"list {one.id!r} has a score that is no finite number") from None
+    try:
+        return line.encode() + b"\n"
+    except UnicodeEncodeError:  # a lone surrogate, which only an escape can say
+        return json.dumps(record).encode() + b"\n"
 
 
 def _record(candidate: Candidate) -> dict[str, Any]:

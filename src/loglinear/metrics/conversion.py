@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from loglinear.metrics.error_rate import ErrorComparison
+
 
 @dataclass(frozen=True)
 class ConversionScore:
@@ -15,9 +17,11 @@ class ConversionScore:
     n_errors: int  # of the best conversions
     n_oracle_errors: int  # of the candidates with the least errors
     n_exact: int  # sentences without an error
-    n_unknown: int  # words that the lexicon lacks
+    n_unknown: int  # words of the most probable conversions that stand as they were typed
+    n_uncovered: int  # sentences with a word or a reading that the lexicon lacks, so that no candidate is right
     k: int  # candidates for each sentence
     seconds: float  # of the conversion
+    comparison: ErrorComparison | None = None  # of a reranker's choice with the most probable candidate
 
     @property
     def cer(self) -> float:
@@ -37,4 +41,8 @@ class ConversionScore:
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""
         rates = {"cer": self.cer, "oracle_cer": self.oracle_cer, "sentence_accuracy": self.n_exact / self.n_sentences}
-        return {**rates, **asdict(self), "sentences_per_second": self.sentences_per_second}
+        found = {**rates, **asdict(self), "sentences_per_second": self.sentences_per_second}
+        if self.comparison is None:
+            del found["comparison"]
+            return found
+        return {**found, "baseline_cer": self.comparison.rate_first, "reduction": self.comparison.reduction}

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -129,18 +129,16 @@ def matched_pairs(change: FloatArray) -> float:
 
 
 def reranking_scores(
-    data: CandidateLists, w: FloatArray, *, baseline: FloatArray | None = None, n_samples: int = 1000,
-    random_state: int = 0,
+    data: CandidateLists, w: FloatArray, *, baseline: FloatArray | Literal["first"] | None = None,
+    n_samples: int = 1000, random_state: int = 0,
 ) -> RerankingScores:  # fmt: skip
     """Scores of what ``w`` chooses in encoded lists. The baseline is the choice of the weights ``baseline``.
 
-    Unless given these are one on the first base score and zero elsewhere: no change.
+    Unless given these are one on the first base score and zero elsewhere: no change. "first" is the first candidate of
+    every list, as it was given.
     """
-    if baseline is None:
-        baseline = np.zeros(data.n_weights)
-        baseline[: min(data.n_base, 1)] = 1.0
     sampling = {"n_samples": n_samples, "random_state": random_state}
-    before, after = data.chosen_errors(baseline), data.chosen_errors(w)
+    before, after = baseline_errors(data, baseline), data.chosen_errors(w)
     room = float(before.sum() - data.reference_errors.sum())
     return RerankingScores(
         baseline=error_rate(before, data.length, **sampling),
@@ -150,6 +148,16 @@ def reranking_scores(
         comparison=compare_errors(before, after, data.length, **sampling),
         oracle_share=float(before.sum() - after.sum()) / room if room else math.nan,
     )
+
+
+def baseline_errors(data: CandidateLists, baseline: FloatArray | Literal["first"] | None = None) -> FloatArray:
+    """Errors of every list before reranking; baselines are those of :func:`reranking_scores`."""
+    if isinstance(baseline, str):
+        return data.errors_of(np.minimum(data.reference, 0))  # place 0, and -1 in an empty list
+    if baseline is None:
+        baseline = np.zeros(data.n_weights)
+        baseline[: min(data.n_base, 1)] = 1.0
+    return data.chosen_errors(baseline)
 
 
 def _worst(data: CandidateLists) -> FloatArray:

@@ -13,6 +13,8 @@ from loglinear.models.input_method import InputMethod
 from loglinear.models.input_method_file import KIND as _INPUT_METHOD
 from loglinear.models.language_model import LanguageModel
 from loglinear.models.language_model_file import KIND as _LANGUAGE_MODEL
+from loglinear.models.reranker import Reranker
+from loglinear.models.reranker_file import KIND as _RERANKER
 from loglinear.models.tagger import Tagger
 from loglinear.models.tagger_file import KIND as _TAGGER
 
@@ -21,6 +23,7 @@ KINDS: dict[str, Any] = {
     _TAGGER: Tagger,
     _LANGUAGE_MODEL: LanguageModel,
     _INPUT_METHOD: InputMethod,
+    _RERANKER: Reranker,
 }
 
 
@@ -32,4 +35,4 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     return KINDS[archive.kind].from_archive(archive, path)
 
 
-__all__ = ["KINDS", "InputMethod", "LanguageModel", "MaxentClassifier", "Tagger", "load"]
+__all__ = ["KINDS", "InputMethod", "LanguageModel", "MaxentClassifier", "Reranker", "Tagger", "load"]

@@ -10,53 +10,32 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from loglinear import _core
 from loglinear.data.corpus import with_symbols
-from loglinear.data.edit_distance import edit_distances
 from loglinear.data.sentences import Sentences
 from loglinear.features.lexicon import Lexicon, ReadText, merge, read_readings
 from loglinear.features.vocabulary import pack_strings
+from loglinear.formats.candidate_list import CandidateList
 from loglinear.metrics.conversion import ConversionScore
+from loglinear.metrics.error_rate import compare_errors
 from loglinear.models import input_method_file
+from loglinear.models.conversions import SCORE, Conversion, Conversions, Coverage, check_fits
+from loglinear.models.input_method_adaptation import interpolate
 from loglinear.models.language_model import LanguageModel
-from loglinear.structure import FloatArray
+from loglinear.models.reranker import Reranker
+from loglinear.progress import Working
 from loglinear.threads import pool
 
 BATCH = 256  # readings between two reports of progress
 _NO_WORD = 0xFFFFFFFF
 Report = Callable[[int], object]
-
-
-class Conversion(NamedTuple):
-    """A string of words for a reading, and its log-probability, that of the readings included."""
-
-    words: list[str]
-    log_probability: float
-
-
-@dataclass(frozen=True, eq=False)
-class Conversions:
-    """Candidates of n readings, best first: those of reading i are [reading_ptr[i], reading_ptr[i + 1])."""
-
-    texts: list[str]  # words separated by blanks
-    log_probability: FloatArray  # [n_candidates]
-    reading_ptr: NDArray[np.int64]  # [n + 1]
-    n_unknown: NDArray[np.int64]  # [n] words of the best that the lexicon lacks, written as they were typed
-
-    def lists(self) -> list[list[Conversion]]:
-        """The candidates of every reading."""
-        made = [Conversion(text.split(), score) for text, score in zip(self.texts, self.log_probability.tolist())]
-        ptr = self.reading_ptr.tolist()
-        return [made[a:b] for a, b in pairwise(ptr)]
 
 
 class InputMethod(BaseEstimator):
@@ -72,6 +51,7 @@ class InputMethod(BaseEstimator):
     channel : count log p(reading | word) beside the language model
     min_word_count : words that occur less often are left out of the lexicon, and are unknown to the language model
     encoding : of text files
+    verbose : "auto" (on a terminal, after two seconds, what training is at), 0, or 1
     n_threads : native threads; None means all cores
 
     A character that is no reading by itself (with ``spaces``: a piece that is none) can stand for itself, as an unknown
@@ -88,6 +68,7 @@ class InputMethod(BaseEstimator):
         channel: bool = True,
         min_word_count: int = 1,
         encoding: str = "utf-8",
+        verbose: str | int = "auto",
         n_threads: int | None = None,
     ) -> None:
         self.order = order
@@ -97,6 +78,7 @@ class InputMethod(BaseEstimator):
         self.channel = channel
         self.min_word_count = min_word_count
         self.encoding = encoding
+        self.verbose = verbose
         self.n_threads = n_threads
 
     # ---- training ---------------------------------------------------------------------------------------------------
@@ -126,18 +108,26 @@ class InputMethod(BaseEstimator):
     def _fit(self, X: Any, dictionary: Any) -> InputMethod:
         began = time.perf_counter()
         self.check_settings()
-        text = self.read(X)
-        lexicon, surfaces = text.lexicon(self.min_word_count)
-        if dictionary is not None:
-            lexicon = merge(lexicon, self.read(dictionary).lexicon()[0])
-        vocabulary = with_symbols(lexicon.surfaces, True)
-        words = np.where(surfaces < 0, 1, surfaces + 2).astype(np.uint32)
-        sentences = Sentences(vocabulary.n_words, words, text.text.sentence_ptr)
-        del text, surfaces, words
-        model = LanguageModel(self.order, self.estimator, vocabulary=vocabulary, n_threads=self.n_threads)
-        model.fit(sentences)
-        model.vocabulary = None  # its words are in vocabulary_
-        self._take(lexicon, model)
+        with Working(self.verbose) as stage:
+            stage("reading the text")
+            text = self.read(X)
+            lexicon, surfaces = text.lexicon(self.min_word_count)
+            if dictionary is not None:
+                lexicon = merge(lexicon, self.read(dictionary).lexicon()[0])
+            vocabulary = with_symbols(lexicon.surfaces, True)
+            words = np.where(surfaces < 0, 1, surfaces + 2).astype(np.uint32)
+            sentences = Sentences(vocabulary.n_words, words, text.text.sentence_ptr)
+            del text, surfaces, words
+            stage("estimating the language model")
+            if self.estimator == "maxent":
+                stage.stop()  # its training has a display of its own
+            model = LanguageModel(
+                self.order, self.estimator, vocabulary=vocabulary, n_threads=self.n_threads, verbose=self.verbose
+            )
+            model.fit(sentences)
+            model.vocabulary = None  # its words are in vocabulary_
+            stage("indexing the lexicon")
+            self._take(lexicon, model)
         self.n_tokens_, self.n_sentences_ = sentences.n_tokens, sentences.n_sentences
         self.fit_seconds_ = time.perf_counter() - began
         return self
@@ -162,12 +152,44 @@ class InputMethod(BaseEstimator):
         self.lexicon_, self.language_model_ = lexicon, model
 
     def with_language_model(self, model: LanguageModel) -> InputMethod:
-        """The same lexicon with another language model of words, such as a mixture with one of another domain (MAP)."""
+        """The same lexicon with another language model of words."""
         check_is_fitted(self, "lexicon_")
         check_is_fitted(model, "queries_")
         made = InputMethod(**self.get_params(deep=False))
         made._take(self.lexicon_, model)
         return made
+
+    def adapt_language_model(
+        self, X: Any, dev: Any = None, *, weight: float | None = None, estimator: str = "kneser-ney"
+    ) -> InputMethod:
+        """Adapt to a domain by interpolation (MAP): its language model is mixed with one of the text ``X``.
+
+        Gives a new input method with the same lexicon. The weight of the domain is given, or chosen where ``dev``,
+        held-out text of the domain, is likeliest; it is ``domain_weight_`` of what is made, beside
+        ``dev_perplexities_`` of the background, the domain and the mixture. ``estimator`` is of the domain's model.
+        """
+        check_is_fitted(self, "lexicon_")
+        return interpolate(self, X, dev, weight=weight, estimator=estimator)
+
+    def adapt(
+        self, X: Any, dev: Any = None, method: str = "blasso", *, k: int = 20, **settings: Any
+    ) -> Reranker:
+        """Adapt to a domain by a reranker, learnt from the k best candidates of a text of it (Gao, Suzuki and Yu 2006).
+
+        ``dev`` is held-out text, on which the point of the path is chosen, "no change" being one. Either may be
+        candidates already, as :meth:`candidate_lists` gives them. ``method`` and ``settings`` are of ``Reranker``. The
+        language model stays as it is, and should not have been learnt from ``X``: it would make fewer errors there than
+        elsewhere.
+        """
+        check_is_fitted(self, "lexicon_")
+        reranker = Reranker(method, **{"units": "characters", "base": SCORE, "n_threads": self.n_threads, **settings})
+        reranker.check_settings()
+        lists, held_out = (
+            text if text is None or _are_lists(text) else self.candidate_lists(text, k) for text in (X, dev)
+        )
+        reranker.fit(lists, dev=held_out)
+        check_fits(reranker)
+        return reranker
 
     @property
     def _words_are_pieces(self) -> bool:
@@ -183,15 +205,25 @@ class InputMethod(BaseEstimator):
         readings: Any = self.readings
         return read_readings(X, readings=readings, encoding=self.encoding, n_threads=self.n_threads)
 
+    def read_once(self, X: Any) -> ReadText:
+        """As :meth:`read`; what is read already is taken as it is."""
+        return X if isinstance(X, ReadText) else self.read(X)
+
     # ---- use --------------------------------------------------------------------------------------------------------
     def decode(
-        self, readings: Sequence[str], k: int = 1, *, distinct: str = "words", report: Report | None = None
-    ) -> Conversions:
+        self, readings: Sequence[str], k: int = 1, *, distinct: str = "words", reranker: Reranker | None = None,
+        among: int = 20, report: Report | None = None,
+    ) -> Conversions:  # fmt: skip
         """The k best candidates of each reading, as arrays.
 
-        ``distinct``: "words": candidates differ in their words; "text": in what is written, words joined. ``report`` is
+        ``distinct``: "words": candidates differ in their words; "text": in what is written, words joined. A
+        ``reranker`` puts the ``among`` most probable candidates (k, if that is more) in its own order. ``report`` is
         told how many readings are done.
         """
+        if reranker is not None:
+            check_fits(reranker)
+            found = self.decode(readings, max(k, among), report=report).reranked(reranker)
+            return found.first(k, self.text_of if distinct == "text" else str)
         check_is_fitted(self, "lexicon_")
         if isinstance(readings, str):
             raise TypeError("readings must be a list of strings, not one string")
@@ -221,9 +253,14 @@ class InputMethod(BaseEstimator):
         """For every reading its k best strings of words with their log-probabilities, best first, or all there are."""
         return self.decode(readings, k, distinct=distinct).lists()
 
-    def convert(self, readings: Sequence[str], nbest: int | None = None) -> list[Any]:
-        """What is meant by each reading, as text; with ``nbest``, that many different texts for each."""
-        found = self.decode(readings, nbest or 1, distinct="text")
+    def convert(
+        self, readings: Sequence[str], nbest: int | None = None, *, reranker: Reranker | None = None, among: int = 20
+    ) -> list[Any]:
+        """What is meant by each reading, as text; with ``nbest``, that many different texts for each.
+
+        A ``reranker`` chooses among so many candidates.
+        """
+        found = self.decode(readings, nbest or 1, distinct="text", reranker=reranker, among=among)
         texts = [self.text_of(text) for text in found.texts]
         if nbest is None:
             return texts
@@ -236,25 +273,50 @@ class InputMethod(BaseEstimator):
         """Words between blanks as they are written."""
         return words if self._words_are_pieces else words.replace(" ", "")
 
-    def evaluate(self, X: Any, k: int = 20, *, report: Report | None = None) -> ConversionScore:
-        """Character errors of the best conversion, and of the best of k, over a text with readings."""
-        text = X if isinstance(X, ReadText) else self.read(X)
+    def candidate_lists(
+        self, X: Any, k: int = 20, *, distinct: str = "words", report: Report | None = None
+    ) -> list[CandidateList]:
+        """The k best candidates of every sentence of a text with readings, for a reranker to learn from.
+
+        A list has the right words as its reference; a candidate has its log-probability as the score "score", and as
+        errors the edit distance in characters between what it writes and what is right. Ids are numbers of sentences.
+        """
+        written, typed = self.read_once(X).sentences(self.separator)
+        return self.decode(typed, k, distinct=distinct, report=report).candidate_lists(written, self.n_threads)
+
+    def coverage(self, X: Any) -> Coverage:
+        """How many sentences of a text have words that the lexicon lacks, which no candidate can have right."""
+        check_is_fitted(self, "lexicon_")
+        wrong = ~self.lexicon_.knows(self.read_once(X))
+        first = int(wrong.argmax()) + 1 if wrong.any() else None
+        return Coverage(wrong.size, int(wrong.sum()), first)
+
+    def evaluate(
+        self, X: Any, k: int = 20, *, reranker: Reranker | None = None, report: Report | None = None
+    ) -> ConversionScore:
+        """Character errors of the best conversion, and of the best of k, over a text with readings.
+
+        With a ``reranker``, of its choice among the k, compared with the most probable one.
+        """
+        text = self.read_once(X)
         written, typed = text.sentences(self.separator)
         began = time.perf_counter()
         found = self.decode(typed, k, report=report)
+        most_probable = found.reading_ptr[:-1]
+        chosen = most_probable if reranker is None else found.ranking(reranker)[0][most_probable]
         seconds = time.perf_counter() - began
-        errors, lengths = edit_distances(
-            written, found.texts, found.reading_ptr, units="characters", n_threads=self.n_threads
-        )
+        errors, lengths = found.errors(written, self.n_threads)
         return ConversionScore(
             n_sentences=len(written),
             n_characters=int(lengths.sum()),
-            n_errors=int(errors[found.reading_ptr[:-1]].sum()),
-            n_oracle_errors=int(np.minimum.reduceat(errors, found.reading_ptr[:-1]).sum()),
-            n_exact=int((errors[found.reading_ptr[:-1]] == 0).sum()),
+            n_errors=int(errors[chosen].sum()),
+            n_oracle_errors=int(np.minimum.reduceat(errors, most_probable).sum()),
+            n_exact=int((errors[chosen] == 0).sum()),
             n_unknown=int(found.n_unknown.sum()),
+            n_uncovered=int((~self.lexicon_.knows(text)).sum()),
             k=k,
             seconds=seconds,
+            comparison=None if reranker is None else compare_errors(errors[most_probable], errors[chosen], lengths),
         )
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -284,3 +346,7 @@ class InputMethod(BaseEstimator):
         super().__setstate__(state)
         if "lexicon_" in state:
             self._take(self.lexicon_, self.language_model_)
+
+
+def _are_lists(X: Any) -> bool:
+    return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], CandidateList)

@@ -14,7 +14,7 @@ from loglinear.models.language_model import LanguageModel
 
 KIND = "input-method"
 _LEXICON, _MODEL = "lexicon.", "language_model."
-_LEARNT = ("n_tokens", "n_sentences", "fit_seconds")
+_LEARNT = ("n_tokens", "n_sentences", "fit_seconds", "domain_weight", "dev_perplexities")
 
 
 def save(model: Any, path: Any) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from loglinear.conversion import Adaptation
 from loglinear.metrics.conversion import ConversionScore
+from loglinear.metrics.error_rate import ErrorComparison
 from loglinear.models import InputMethod
 from loglinear.report.html import Section
 from loglinear.report.language_model import model_facts as language_model_facts
@@ -44,8 +46,71 @@ def score_facts(score: ConversionScore) -> list[tuple[str, str]]:
     return [
         ("sentences", f"{score.n_sentences:,}, {score.n_characters:,} characters"),
         ("character error rate", f"{score.cer:.2%}"),
+        *_comparison_facts(score.comparison),
         (f"oracle of {score.k}", f"{score.oracle_cer:.2%}"),
         ("sentences without error", f"{score.n_exact / score.n_sentences:.2%}"),
-        ("words not in the lexicon", f"{score.n_unknown:,}"),
+        ("sentences not covered", f"{score.n_uncovered:,}, with words or readings that the lexicon lacks"),
+        ("words left as typed", f"{score.n_unknown:,}"),
         ("sentences per second", f"{score.sentences_per_second:,.0f}, to {score.k} candidates"),
     ]
+
+
+def _comparison_facts(found: ErrorComparison | None) -> list[tuple[str, str]]:
+    if found is None:
+        return []
+    low, high = found.interval
+    return [
+        ("without the reranker", f"{found.rate_first:.2%}"),
+        ("errors avoided", f"{found.reduction:.1%}"),
+        ("difference", f"{found.difference:+.2%}, 95% between {low:+.2%} and {high:+.2%}"),
+        ("p of no difference", f"{found.p_matched_pairs:.2g} (matched pairs), {found.p_bootstrap:.2g} (bootstrap)"),
+        ("better, worse sentences", f"{found.n_better:,}, {found.n_worse:,}"),
+    ]
+
+
+# ---- adaptation -----------------------------------------------------------------------------------------------------
+def adaptation_dict(done: Adaptation) -> dict[str, Any]:
+    """What adapting made, as plain values."""
+    found: dict[str, Any] = {
+        "method": done.method,
+        "sentences": done.coverage.n_sentences,
+        "uncovered": done.coverage.n_uncovered,
+        "candidates": done.k,
+    }
+    if isinstance(done.made, InputMethod):
+        found |= {"domain_weight": done.made.domain_weight_, "dev_perplexities": done.made.dev_perplexities_}
+    else:
+        path = done.made.path_
+        found |= {
+            "features": done.made.n_features_,
+            "point": path.chosen,
+            "points": path.n_points,
+            "nonzeros": len(done.made.feature_weights()),
+            "no_change": done.made.no_change_,
+            "stopped": done.made.status_,
+        }
+    if done.dev is not None:
+        found["dev"] = {**done.dev._asdict(), "reduction": done.dev.reduction}
+    return {**found, "seconds": done.seconds}
+
+
+def adaptation_facts(done: Adaptation) -> list[tuple[str, str]]:
+    """The same, one line for each fact."""
+    found = adaptation_dict(done)
+    facts = [("method", done.method), ("sentences", f"{found['sentences']:,}, {found['uncovered']:,} not covered")]
+    if isinstance(done.made, InputMethod):
+        facts.append(("weight of the domain", f"{done.made.domain_weight_:.3f}"))
+        told = ", ".join(f"{name} {value:.1f}" for name, value in done.made.dev_perplexities_.items())
+        facts += [("held-out perplexity", told)] if told else []
+    else:
+        facts += [
+            ("features", f"{found['nonzeros']:,} of {found['features']:,} have a weight"),
+            ("path", f"point {found['point']:,} of {found['points'] - 1:,}; {found['stopped']}"),
+        ]
+    if done.dev is not None:
+        before, after, oracle = done.dev
+        told = f"{after:.2%}, {before:.2%} before ({done.dev.reduction:.1%} avoided); oracle of {done.k}: {oracle:.2%}"
+        facts.append(("held-out character errors", told))
+    if found.get("no_change"):
+        facts.append(("note", "no change is best on the held-out text: the reranker leaves the order as it is"))
+    return [*facts, ("seconds", f"{done.seconds:.1f}")]

@@ -10,10 +10,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from loglinear.errors import ModelFileError
-from loglinear.models import KINDS, InputMethod, LanguageModel, Tagger, archive
+from loglinear.models import KINDS, InputMethod, LanguageModel, Reranker, Tagger, archive
 from loglinear.models.language_model_file import KIND as LANGUAGE_MODEL
 from loglinear.models.tagger_file import KIND as TAGGER
-from loglinear.report import input_method
+from loglinear.report import input_method, reranker
 from loglinear.report.html import Section
 from loglinear.report.language_model import model_facts, model_sections
 from loglinear.report.tables import Table
@@ -127,6 +127,8 @@ def describe_model(path: str | os.PathLike[str], top: int = 10) -> ModelDescript
             facts, more = model_facts(model), model_sections(model, top, found.summary.get("tuning"))
         elif isinstance(model, InputMethod):
             facts, more = input_method.model_facts(model), input_method.model_sections(model, top)
+        elif isinstance(model, Reranker):
+            facts, more = reranker.model_facts(model), reranker.model_sections(model, top)
         elif top > 0 and isinstance(model, HasTopFeatures):
             features = {str(label): pairs for label, pairs in model.top_features(top).items()}
     weights = found.arrays.get("weights", np.empty(0))

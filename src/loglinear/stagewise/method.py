@@ -18,11 +18,12 @@ Where the paper leaves something open or slips, this is what holds here:
 - A step back goes no farther than zero. With steps of unequal length the best is the one with the least rise of the
   loss per unit of |w|: the lasso loss falls for some step back if and only if that rate is below alpha, and the order
   is that of eq. 14 where lengths are equal. Forward steps set alpha = min(alpha, gain per unit).
-- Steps towards an optimum at infinity (a feature that only the references have) are as long as 40 without a bound.
+- No step changes a weight or a margin by more than 10: that bounds steps towards an optimum at infinity (of features
+  that only references have), and all steps on features with large values.
 
 Native code finds each best step without looking at all features (native/kernels/stagewise.hh). Steps depend on all
-before them, so one thread makes them; the sums are made anew by all threads every 1,024 steps, at the same steps
-whether or not a path was interrupted, so that resuming one gives the same bits.
+before them, so one thread makes them; all threads make the sums anew every 1,024 steps and where the loss has fallen
+far, at the same steps whether or not a path was interrupted, so that resuming one gives the same bits.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ class Stagewise:
                 if end != "steps":
                     stopped = _ENDS[end]
                     break
-        return record.path(self.settings(), fingerprint, base, data.n_features, stopped)
+        return record.path(self.settings(), fingerprint, base, data.n_features, stopped, native.state.fresh_at)
 
     def _with_dev(self, path: StagewisePath, dev: CandidateLists | None) -> StagewisePath:
         """The path with the errors of other held-out lists than those it was followed with."""
@@ -184,7 +185,7 @@ class _Native:
         if path is None:
             self.state.start(self.pool, np.zeros(n_features), 0, np.nan, np.inf, 0)
             return
-        from_ = path.n_steps - path.n_steps % _core.Stagewise.REBUILD
+        from_ = path.fresh_at
         fewest, at = (np.inf, 0) if path.dev_errors is None else (path.dev_errors[path.best], path.best)
         self.state.start(self.pool, path.features_at(from_), from_, path.alpha[-1], fewest, at)
         self.state.replay(self.pool, path.feature[from_:], path.change[from_:])
@@ -239,7 +240,7 @@ class _Record:
             setattr(self, name, _grown(getattr(self, name), size + 1))
 
     def path(
-        self, settings: dict[str, Any], lists: str, base: FloatArray, n_features: int, stopped: str
+        self, settings: dict[str, Any], lists: str, base: FloatArray, n_features: int, stopped: str, fresh_at: int
     ) -> StagewisePath:
         n = self.n
         return StagewisePath(
@@ -256,6 +257,7 @@ class _Record:
             alpha=self.alpha[: n + 1].copy(),
             dev_errors=self.dev_errors[: n + 1].copy() if self.has_dev else None,
             stopped=stopped,
+            fresh_at=fresh_at,
         )
 
 

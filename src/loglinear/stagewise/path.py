@@ -29,6 +29,7 @@ class StagewisePath:
     alpha: FloatArray  # [n_steps + 1] of the lasso loss; NaN at point 0 and where the method has none
     dev_errors: FloatArray | None  # [n_steps + 1] of what the model chooses from held-out lists
     stopped: str  # why it ended
+    fresh_at: int = 0  # the point at which sums were last made anew: where going on begins
 
     @property
     def n_steps(self) -> int:

@@ -1,0 +1,145 @@
+"""Rerankers for people: what a model holds, how its path went, how well it chooses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from loglinear.metrics.error_rate import ErrorRate, RerankingScores
+from loglinear.models import Reranker
+from loglinear.report.html import Section
+from loglinear.report.plots import Curve, Plot
+from loglinear.report.tables import Table
+
+_ROWS = 12  # of the table of a path
+
+
+def model_facts(model: Reranker) -> dict[str, Any]:
+    """Sizes and weights."""
+    return {
+        "base_weights": model.base_weights(),
+        "features": len(model.feature_weights()),
+        "points": model.path_.n_points,
+        "chosen": model.chosen_,
+        "no_change": model.no_change_,
+        "path": path_rows(model),
+    }
+
+
+def model_sections(model: Reranker, top: int) -> list[Section]:
+    """Base scores, the strongest features for and against, the path."""
+    base = Table(("base score", "weight"), list(model.base_weights().items()))
+    sections = [Section("Base scores", [verdict(model)] if verdict(model) else [], tables=[base])]
+    if top > 0 and model.feature_weights(1):
+        found = model.feature_weights()
+        tables = [
+            Table((title, "weight"), chosen[:top])
+            for title, chosen in (
+                ("features of better candidates", [pair for pair in found if pair[1] > 0]),
+                ("features of worse candidates", [pair for pair in found if pair[1] < 0]),
+            )
+            if chosen
+        ]
+        sections.append(Section("Features with the largest weights", tables=tables))
+    sections.append(path_section(model))
+    return sections
+
+
+def path_rows(model: Reranker) -> list[dict[str, Any]]:
+    """Some points of the path, the first, the chosen and the last among them."""
+    path = model.path_
+    even = np.linspace(0, path.point.size - 1, min(_ROWS, path.point.size)).round().astype(int)
+    rows = []
+    for i in np.union1d(even, [path.index(model.chosen_)]).tolist():
+        row: dict[str, Any] = {"point": int(path.point[i])}
+        if path.strength is not None:
+            row["strength"] = float(path.strength[i]) if np.isfinite(path.strength[i]) else None
+        row |= {"loss": float(path.loss[i]), "l1": float(path.l1[i]), "features": int(path.n_nonzeros[i])}
+        if path.dev_errors is not None:
+            errors = float(path.dev_errors[i])
+            row["dev_errors"] = int(errors) if errors.is_integer() else errors
+        rows.append(row)
+    return rows
+
+
+def path_section(model: Reranker) -> Section:
+    """The path as a table and, on a page, as a plot."""
+    rows = path_rows(model)
+    columns = tuple(name.replace("_", " ") for name in rows[0])
+    cells = [tuple(row.values()) for row in rows]
+    marked = [(f"{row[0]} *" if row[0] == model.chosen_ else row[0], *row[1:]) for row in cells]
+    table = Table(columns, marked, note="* is the model; point 0 is no change")
+    path = model.path_
+    plots = []
+    if path.dev_errors is not None and path.point.size > 1:
+        curve = Curve("held-out lists", path.point.tolist(), path.dev_errors.tolist())
+        plots.append(Plot("Errors along the path", [curve], "point", "errors"))
+    ended = f"The path ended at point {path.n_points - 1}: {path.stopped}."
+    return Section("Path", [ended], tables=[table], plots=plots)
+
+
+def verdict(model: Reranker) -> str:
+    """What held-out lists say of no change; empty where there are none."""
+    path = model.path_
+    baseline = getattr(model, "dev_baseline_errors_", None)
+    if path.dev_errors is None:
+        return ""
+    if model.no_change_:
+        which = "the base score alone" if len(model.base_names_) == 1 else "the base scores alone"
+        return f"No change wins: on the held-out lists no point of the path makes fewer errors than {which}."
+    chosen, first = path.dev_errors[path.index(model.chosen_)], path.dev_errors[0]
+    if isinstance(baseline, (int, float)) and baseline < chosen:
+        return (
+            f"The first candidates as given make {baseline:g} errors in the held-out lists, fewer than any point of "
+            f"the path ({chosen:g}): name a base score that tells their order, such as rank."
+        )
+    return f"Errors in the held-out lists: {chosen:g}, and {first:g} without a change."
+
+
+def training_facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """What training found, one line for each number."""
+    weights = ", ".join(f"{name} {weight:.4g}" for name, weight in summary["base_weights"].items())
+    facts = [
+        ("method", summary["method"]),
+        ("lists", f"{summary['lists']:,}"),
+        ("features", f"{summary['features']:,}"),
+        ("base scores", weights or "none"),
+        ("path", f"{summary['points']:,} points, {summary['stopped']}"),
+        ("model", f"point {summary['chosen']:,}" + (", no change" if summary["no_change"] else "")),
+        ("features with a weight", f"{summary['nonzero_features']:,}"),
+        ("loss", f"{summary['loss']:.6g}"),
+        ("L1 norm", f"{summary['l1']:.6g}"),
+    ]
+    if "strength" in summary:
+        facts.append(("strength", f"{summary['strength']:g}"))
+    return [*facts, ("seconds", f"{summary['seconds']:.1f}")]
+
+
+def score_facts(scores: RerankingScores, units: str) -> list[tuple[str, str]]:
+    """Error rates, one line for each."""
+    rate = "word error rate" if units == "words" else "character error rate"
+    compared = scores.comparison
+    low, high = compared.interval
+    facts = [
+        ("lists", f"{scores.reranked.n_lists:,}, {scores.reranked.length:,.0f} {units}"),
+        (rate, _rate(scores.reranked)),
+        ("baseline", _rate(scores.baseline)),
+        ("oracle", _rate(scores.oracle)),
+        ("worst", _rate(scores.worst)),
+        ("difference", f"{compared.difference:+.2%} ({low:+.2%} to {high:+.2%})"),
+        ("reduction", _share(compared.reduction, "the baseline has no errors")),
+        ("of what the oracle saves", _share(scores.oracle_share, "it saves nothing")),
+        ("lists better, worse", f"{compared.n_better:,}, {compared.n_worse:,}"),
+        ("p-value", f"{compared.p_bootstrap:.2g} (bootstrap), {compared.p_matched_pairs:.2g} (matched pairs)"),
+    ]
+    return facts
+
+
+def _share(value: float, otherwise: str) -> str:
+    return f"{value:.1%}" if np.isfinite(value) else otherwise
+
+
+def _rate(rate: ErrorRate) -> str:
+    low, high = rate.interval
+    return f"{rate.rate:.2%} ({low:.2%} to {high:.2%}), {rate.n_errors:,.0f} errors"
