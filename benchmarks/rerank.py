@@ -139,14 +139,17 @@ def _step(method: str) -> dict[str, float]:
 def made_up(n_features: int, n_lists: int, seed: int = 0) -> CandidateLists:
     """Lists of 20 whose pairs differ in the same number of features, however many there are.
 
-    Some differences are of the same common features by Zipf's law, each of which speaks for the reference or against
-    it; the rest are of features that are the rarer the more there are, in lists near each other as in running text, as
-    often for the reference as against it. So steps are on common features, and touch as much in all sizes.
+    Some differences are of common features by Zipf's law, each of which speaks for the reference or against it; a list
+    has a few of them, which its pairs share. The rest are of features that are the rarer the more there are, in lists
+    near each other as in running text, as often for the reference as against it. So steps are on common features, and
+    touch as many pairs, and about as many features, in all sizes.
     """
     rng = np.random.default_rng(seed)
     n_pairs, per_list = n_lists * (K - 1), (K - 1) * (PER_PAIR - HEAD_PER_PAIR)
-    shares = 1.0 / (10.0 + np.arange(HEAD))
-    head = rng.choice(HEAD, size=(n_pairs, HEAD_PER_PAIR), p=shares / shares.sum())
+    shares = 1.0 / (100.0 + np.arange(HEAD))
+    shared = rng.choice(HEAD, size=(n_lists, 2 * HEAD_PER_PAIR), p=shares / shares.sum())
+    chosen = rng.permuted(np.tile(np.arange(2 * HEAD_PER_PAIR), (n_pairs, 1)), axis=1)[:, :HEAD_PER_PAIR]
+    head = np.take_along_axis(np.repeat(shared, K - 1, axis=0), chosen, axis=1)
     side = np.where(rng.random(HEAD) < 0.5, 1.0, -1.0)[head] * np.where(rng.random(head.shape) < 0.7, 1.0, -1.0)
     start = HEAD + np.linspace(0, n_features - HEAD - per_list, n_lists).astype(np.int64)
     rare = rng.permuted(start[:, None] + np.arange(per_list), axis=1).reshape(n_pairs, -1)
@@ -191,7 +194,7 @@ def scaling(task: Task) -> Report:
         _row(report, f"{title}, blasso", task.encoded(features), task, "blasso")
     report.remarks.append(
         f"Made up: {task.sentences:,} lists of {K}; a pair differs in {PER_PAIR} features, {HEAD_PER_PAIR} of them "
-        f"among {HEAD:,} common ones, the others rare, in neighbouring lists, and the rarer the more there are; "
+        f"among {HEAD:,} common ones, which pairs of a list share; the others are the rarer the more there are; "
         f"steps of {SMALL_STEP:g}. Real lists, steps of {STEP:g}, differ in more features when more kinds are counted. "
         f"{SCALING_ITERATIONS:,} iterations; what is done before the first (weights of base scores, all sums) apart."
     )
