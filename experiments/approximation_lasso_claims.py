@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from approximation_lasso_lists import DOMAINS, size_of
 from record import Json
+from scipy.interpolate import PchipInterpolator
+
+from loglinear.structure import FloatArray
 
 SIGNIFICANT = 0.01  # the paper's level
 
@@ -119,20 +122,26 @@ def paths(part: Json, features: tuple[str, ...] = ("words", "headwords")) -> Ite
             yield f"{DOMAINS[domain]} {kind}", found, found[kind]
 
 
-def at_equal_loss(runs: Json) -> list[float]:
-    """L1 norm of BLasso over that of F-Boosting where their losses are equal, early to late."""
+def at_equal_loss(runs: Json, n: int = 8) -> tuple[list[float], list[float]]:
+    """Losses that both paths pass, early to late, and the L1 norm of BLasso over that of F-Boosting there."""
     curves = [runs[name]["curve"] for name in ("blasso", "f-boosting")]
     falls = [np.minimum.accumulate(curve["loss"]) for curve in curves]
     low, high = max(fall[-1] for fall in falls), min(fall[0] for fall in falls)
-    losses = np.geomspace(high, low, 9)[1:]
-    norms = [np.interp(-losses, -fall, curve["l1"]) for fall, curve in zip(falls, curves)]
-    return (norms[0] / np.maximum(norms[1], 1e-12)).tolist()
+    losses = np.geomspace(high, low, n + 1)[1:]
+    norms = [_smooth(-np.log(fall), np.array(curve["l1"]), -np.log(losses)) for fall, curve in zip(falls, curves)]
+    return losses.tolist(), (norms[0] / np.maximum(norms[1], 1e-12)).tolist()
+
+
+def _smooth(x: FloatArray, y: FloatArray, at: FloatArray) -> FloatArray:
+    """Values between points of a monotone curve; straight lines would err by as much as the norms differ."""
+    x, kept = np.unique(x, return_index=True)
+    return PchipInterpolator(x, y[kept])(at) if x.size > 1 else np.full(at.shape, y[0])
 
 
 def smaller_norm(part: Json) -> str:
     cases = []
     for where, _, runs in paths(part):
-        ratios = at_equal_loss(runs)
+        _, ratios = at_equal_loss(runs)
         late = ratios[len(ratios) // 2 :]
         cases.append((where, max(late) <= 1.0, f"{100 * (ratios[-1] - 1):+.1f}% at the lowest common loss"))
     return verdict(cases)

@@ -24,10 +24,10 @@ from loglinear.structure import FloatArray
 
 POINTS = 150  # of a path that are judged
 STRENGTHS = {  # strong to weak: each starts where the one before ended
-    "exponential/l1": (16.0, 8.0, 4.0, 2.0, 1.0),
-    "exponential/l2": (64.0, 32.0, 16.0, 8.0, 4.0, 2.0, 1.0),
-    "log/l1": (2.0, 1.0, 0.5, 0.25, 0.125),
-    "log/l2": (8.0, 4.0, 2.0, 1.0, 0.5, 0.25),
+    "exponential/l1": tuple(2.0**k for k in range(7, -1, -1)),
+    "exponential/l2": tuple(2.0**k for k in range(9, -1, -1)),
+    "log/l1": tuple(2.0**k for k in range(4, -4, -1)),
+    "log/l2": tuple(2.0**k for k in range(6, -3, -1)),
 }
 SMOOTHINGS = (1e-5, 1e-4, 3e-4, 1e-3)  # epsilon of eq. 16
 SHRINKAGES = (0.1, 0.3)  # nu of eq. 9
