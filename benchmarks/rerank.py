@@ -208,7 +208,8 @@ def scaling(task: Task) -> Report:
         f"Made up: {task.sentences:,} lists of {K}; a pair differs in {PER_PAIR} features, {HEAD_PER_PAIR} of them "
         f"among {HEAD:,} common ones, which pairs of a list share; the others are the rarer the more there are; "
         f"steps of {SMALL_STEP:g}. Real lists, steps of {STEP:g}, differ in more features when more kinds are counted. "
-        f"{SCALING_ITERATIONS:,} iterations; what is done before the first (weights of base scores, all sums) apart."
+        f"{SCALING_ITERATIONS:,} iterations; what is done before the first (weights of base scores, all sums) apart. "
+        "The time of an iteration is what was to stay near-flat; that of an entry touched is shown beside it."
     )
     return report
 
