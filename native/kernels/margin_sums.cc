@@ -28,7 +28,7 @@ MarginSums::MarginSums(ThreadPool& pool, const SparseMatrix<std::int32_t>& rows,
   for (const double m : base) require(std::isfinite(m), "base margins must be finite");
   margins_.resize(n_pairs);
   q_.resize(n_pairs);
-  stamp_.assign(n_features(), 0);
+  seen_ = BitSet(n_features());
   make_cells();
   rebuild(pool, std::vector<double>(n_features(), 0.0));
 }
@@ -60,7 +60,7 @@ void MarginSums::make_cells() {
               "columns of pairs are not those of the rows, or rows are not ascending");
       cell_of_column_[e] = cell_of_row_[at] = cell;
     }
-    cell_ptr_.push_back(static_cast<std::int64_t>(cells_.size()));
+    cell_ptr_.push_back(static_cast<std::uint32_t>(cells_.size()));
   }
 }
 
@@ -84,19 +84,18 @@ void MarginSums::rebuild(ThreadPool& pool, std::span<const double> weights) {
   });
   require(std::isfinite(loss_), "the exponential loss overflows at these weights; scale the base scores down");
   parallel_for(pool, n_features(), kFeatures, [&](std::size_t begin, std::size_t end) {
-    for (std::int64_t c = cell_ptr_[begin]; c < cell_ptr_[end]; ++c) cells_[c].sum = 0.0;
+    for (std::uint32_t c = cell_ptr_[begin]; c < cell_ptr_[end]; ++c) cells_[c].sum = 0.0;
     for (std::int64_t e = columns_.indptr[begin]; e < columns_.indptr[end]; ++e)
       cells_[cell_of_column_[e]].sum += q_[columns_.indices[e]];
   });
 }
 
+// Sums of features lie anywhere in memory, but which ones is known ahead: entries are prefetched a few at a time.
 std::span<const std::int32_t> MarginSums::move(std::size_t feature, double delta) {
-  if (++move_ == 0) {  // once in 2^32 moves the stamps begin anew
-    std::fill(stamp_.begin(), stamp_.end(), 0);
-    move_ = 1;
-  }
+  constexpr std::int64_t kAhead = 12;
   touched_.assign(1, static_cast<std::int32_t>(feature));
-  stamp_[feature] = move_;
+  seen_.set(feature, true);
+  const auto n_entries = static_cast<std::int64_t>(cell_of_row_.size());
   for (std::int64_t e = columns_.indptr[feature]; e < columns_.indptr[feature + 1]; ++e) {
     const std::int32_t pair = columns_.indices[e];
     margins_[pair] += delta * columns_.values[e];
@@ -105,11 +104,13 @@ std::span<const std::int32_t> MarginSums::move(std::size_t feature, double delta
     q_[pair] = now;
     loss_ += gained;
     for (std::int64_t r = rows_.indptr[pair]; r < rows_.indptr[pair + 1]; ++r) {
+      if (r + kAhead < n_entries) loglinear::prefetch(&cells_[cell_of_row_[r + kAhead]]);
       cells_[cell_of_row_[r]].sum += gained;
-      const std::int32_t k = rows_.indices[r];
-      if (stamp_[k] != move_) stamp_[k] = move_, touched_.push_back(k);
+      const auto k = static_cast<std::size_t>(rows_.indices[r]);
+      if (!seen_.has(k)) seen_.set(k, true), touched_.push_back(rows_.indices[r]);
     }
   }
+  for (const std::int32_t k : touched_) seen_.set(static_cast<std::size_t>(k), false);
   return touched_;
 }
 

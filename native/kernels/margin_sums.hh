@@ -16,6 +16,8 @@
 #include <span>
 #include <vector>
 
+#include "util/bit_set.hh"
+#include "util/pages.hh"
 #include "util/thread_pool.hh"
 #include "util/views.hh"
 
@@ -41,11 +43,14 @@ class MarginSums {
     return {cells_.data() + cell_ptr_[feature], cells_.data() + cell_ptr_[feature + 1]};
   }
 
+  // Brings the cells of a feature near that will be asked for soon.
+  void prefetch(std::size_t feature) const { loglinear::prefetch(cells_.data() + cell_ptr_[feature]); }
+
   // Everything from these weights of features.
   void rebuild(ThreadPool& pool, std::span<const double> weights);
 
-  // Weight k moves by delta: margins, q, sums and loss follow. Returns the features whose sums changed, unordered, k
-  // always among them.
+  // Weight k moves by delta: margins, q, sums and loss follow. Returns the features whose sums changed, each once, in no
+  // order, k always among them.
   std::span<const std::int32_t> move(std::size_t feature, double delta);
 
   // Change of the loss when weight k moves by delta.
@@ -79,15 +84,14 @@ class MarginSums {
 
   const SparseMatrix<std::int32_t>&rows_, &columns_;
   std::span<const double> base_, pair_weights_;
-  std::vector<std::int64_t> cell_ptr_;      // [n_features + 1]
-  std::vector<Cell> cells_;                 // by feature, ascending in v
+  std::vector<std::uint32_t> cell_ptr_;     // [n_features + 1]
+  Pages<Cell> cells_;                       // by feature, ascending in v
   std::vector<std::uint32_t> cell_of_row_;  // [n_nonzeros], in the order of rows
   std::vector<std::uint32_t> cell_of_column_;
   std::vector<double> margins_, q_;
   double step_;
   double loss_ = 0.0;
-  std::vector<std::uint32_t> stamp_;  // [n_features]: the last move that touched it
-  std::uint32_t move_ = 0;
+  BitSet seen_;  // features of touched_ while it is made: bits, which stay in the cache
   std::vector<std::int32_t> touched_;
 };
 

@@ -7,6 +7,7 @@ namespace loglinear {
 namespace {
 
 constexpr std::size_t kFeatures = 1 << 10;  // features in a chunk of work
+constexpr std::size_t kAhead = 12;          // features whose sums are brought near before they are needed
 constexpr double kNoise = 1e-12;            // of the loss: smaller gains are rounding
 
 // Rounding errors of sums are those of the loss when they were made: where it has fallen far, they are made anew.
@@ -28,6 +29,7 @@ Stagewise::Stagewise(ThreadPool& pool, const SparseMatrix<std::int32_t>& rows,
   require(std::isfinite(rule.smoothing) && rule.smoothing >= 0.0, "smoothing must not be negative");
   require(rule.shrinkage > 0.0 && rule.shrinkage <= 1.0, "shrinkage must be in (0, 1]");
   weights_.assign(n_features(), 0.0);
+  nonzero_ = BitSet(n_features());
 }
 
 void Stagewise::hold_out(const ListArrays& lists) {
@@ -70,7 +72,11 @@ void Stagewise::rebuild(ThreadPool& pool) {
   if (held_out_) held_out_->rebuild(pool, weights_);
   l1_ = 0.0;
   n_nonzeros_ = 0;
-  for (const double w : weights_) l1_ += std::fabs(w), n_nonzeros_ += w != 0.0;
+  for (std::size_t k = 0; k < n_features(); ++k) {
+    l1_ += std::fabs(weights_[k]);
+    n_nonzeros_ += weights_[k] != 0.0;
+    nonzero_.set(k, weights_[k] != 0.0);
+  }
   parallel_for(pool, n_features(), kFeatures, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) {
       forward_.keys()[k] = forward_key(k);
@@ -106,16 +112,27 @@ void Stagewise::take(ThreadPool& pool, std::size_t feature, double change) {
   weights_[feature] += change;
   l1_ += std::fabs(weights_[feature]) - std::fabs(before);
   n_nonzeros_ += (weights_[feature] != 0.0) - (before != 0.0);
+  nonzero_.set(feature, weights_[feature] != 0.0);
   ++n_steps_;
   if (n_steps_ - fresh_at_ >= kRebuild || sums_.loss() < kFallen * fresh_loss_) {
     rebuild(pool);
     return;
   }
-  for (const std::int32_t k : touched) forward_.keys()[k] = forward_key(static_cast<std::size_t>(k));
+  const auto keys = forward_.keys();
+  for (std::size_t i = 0; i < touched.size(); ++i) {
+    if (i + kAhead < touched.size()) {
+      const auto soon = static_cast<std::size_t>(touched[i + kAhead]);
+      sums_.prefetch(soon), prefetch(&keys[soon]);
+    }
+    keys[touched[i]] = forward_key(static_cast<std::size_t>(touched[i]));
+  }
   forward_.update(touched);
   if (!has_back()) return;
-  for (const std::int32_t k : touched) backward_.keys()[k] = backward_key(static_cast<std::size_t>(k));
-  backward_.update(touched);
+  moved_.clear();  // of those touched, few have a weight
+  for (const std::int32_t k : touched)
+    if (nonzero_.has(static_cast<std::size_t>(k)) || static_cast<std::size_t>(k) == feature) moved_.push_back(k);
+  for (const std::int32_t k : moved_) backward_.keys()[k] = backward_key(static_cast<std::size_t>(k));
+  backward_.update(moved_);
 }
 
 void Stagewise::replay(ThreadPool& pool, std::span<const std::int32_t> features, std::span<const double> changes) {

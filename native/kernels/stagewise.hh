@@ -80,7 +80,7 @@ class Stagewise {
   // The step after which all sums were last made anew: they are after kRebuild steps, or where the loss has fallen far.
   std::int64_t fresh_at() const { return fresh_at_; }
 
-  static constexpr std::int64_t kRebuild = 1024;
+  static constexpr std::int64_t kRebuild = 4096;
 
  private:
   struct Step {
@@ -104,6 +104,8 @@ class Stagewise {
   std::unique_ptr<HeldOutLists> held_out_;
   MinimumTree forward_, backward_;
   std::vector<double> weights_;
+  BitSet nonzero_;  // weights that are not zero
+  std::vector<std::int32_t> moved_;
   std::int64_t n_steps_ = 0;
   double alpha_ = 0.0;
   double l1_ = 0.0;

@@ -106,7 +106,7 @@ TEST(stagewise_steps_keep_what_they_say) {
       Stagewise state(pool, rows, columns, problem.base, problem.errors, rule);
       state.hold_out(lists);
       state.start(pool, std::vector<double>(40, 0.0), 0, std::nan(""), INFINITY, 0);
-      Record record(1500);
+      Record record(4500);
       const auto [n, end] = state.run(pool, 0, record.view());
       CHECK(n > 100);
       // the same from the weights alone

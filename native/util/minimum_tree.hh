@@ -12,6 +12,8 @@
 #include <span>
 #include <vector>
 
+#include "util/bit_set.hh"
+
 namespace loglinear {
 
 class MinimumTree {
@@ -40,7 +42,12 @@ class MinimumTree {
     for (const std::int32_t place : places) mark(0, static_cast<std::size_t>(place) / kFan, nodes_);
     for (std::size_t level = 0; level + 1 < levels_.size() && !nodes_.empty(); ++level) {
       above_.clear();
-      for (const std::uint32_t node : nodes_) {
+      for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (i + kAhead < nodes_.size()) {
+          const double* soon = levels_[level].data() + nodes_[i + kAhead] * kFan;
+          prefetch(soon), prefetch(soon + kFan / 2);
+        }
+        const std::uint32_t node = nodes_[i];
         dirty_[level][node] = 0;
         const double now = least(level, node);
         if (now == levels_[level + 1][node]) continue;
@@ -68,6 +75,7 @@ class MinimumTree {
 
  private:
   static constexpr std::size_t kFan = 16;
+  static constexpr std::size_t kAhead = 8;  // nodes that are brought near before they are needed
 
   double least(std::size_t level, std::size_t node) const {
     const double* children = levels_[level].data() + node * kFan;

@@ -153,12 +153,12 @@ def test_every_step_is_the_best_of_all(method, seed, kind):
 
 @pytest.mark.parametrize("name", Stagewise.METHODS)
 def test_a_long_path_stays_exact(name):
-    """Sums that are kept current for a thousand steps and made anew choose what brute force chooses."""
+    """Sums that are kept current for thousands of steps and made anew choose what brute force chooses."""
     data = random_data(60, seed=3)
-    method = Stagewise(name, step=0.05, smoothing=1e-3, max_iterations=2500)
+    method = Stagewise(name, step=0.05, smoothing=1e-3, shrinkage=0.2, max_iterations=5000)
     path = method.follow(data)
-    assert path.n_steps == 2500
-    w = check_path(data, path, method, every=97)
+    assert path.n_steps == 5000
+    w = check_path(data, path, method, every=197)
     np.testing.assert_array_equal(path.weights(path.n_steps)[data.n_base :], w)
 
 
@@ -181,9 +181,9 @@ def _scipy(data):
 
 # ---- the path --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", Stagewise.METHODS)
-@pytest.mark.parametrize("at", [0, 1, 700, 1024, 1500])
+@pytest.mark.parametrize("at", [0, 1, 700, 4096, 4500])
 def test_resuming_gives_the_same_path(name, at):
-    method = Stagewise(name, step=0.1, shrinkage=0.1, max_iterations=2100)
+    method = Stagewise(name, step=0.1, shrinkage=0.02, max_iterations=4700)
     data, dev = random_data(40, seed=7), random_data(40, seed=7).take(np.arange(15))
     whole = method.follow(data, dev)
     part = replace(method, max_iterations=at).follow(data, dev)
@@ -196,7 +196,7 @@ def test_resuming_gives_the_same_path(name, at):
 @pytest.mark.parametrize("name", Stagewise.METHODS)
 def test_threads_do_not_change_a_bit(name):
     data = random_data(200, seed=8)
-    paths = [Stagewise(name, step=0.1, max_iterations=1500, n_threads=n).follow(data) for n in (1, 2, 3)]
+    paths = [Stagewise(name, step=0.1, max_iterations=4500, n_threads=n).follow(data) for n in (1, 2, 3)]
     for path in paths[1:]:
         np.testing.assert_array_equal(path.feature, paths[0].feature)
         np.testing.assert_array_equal(path.loss, paths[0].loss)

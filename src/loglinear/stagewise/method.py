@@ -22,7 +22,7 @@ Where the paper leaves something open or slips, this is what holds here:
   that only references have), and all steps on features with large values.
 
 Native code finds each best step without looking at all features (native/kernels/stagewise.hh). Steps depend on all
-before them, so one thread makes them; all threads make the sums anew every 1,024 steps and where the loss has fallen
+before them, so one thread makes them; all threads make the sums anew every 4,096 steps and where the loss has fallen
 far, at the same steps whether or not a path was interrupted, so that resuming one gives the same bits.
 """
 
