@@ -10,7 +10,7 @@ demo: $(VENV)/installed
 	$(BIN)/loglinear demo
 
 test: $(VENV)/installed $(VENV)/kenlm native-tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks classify
