@@ -31,7 +31,7 @@ sanitize: $(VENV)/tools
 
 native-tests: $(VENV)/tools
 	@$(BIN)/cmake -S . -B build/native -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DLOGLINEAR_PYTHON=OFF \
-	  -DLOGLINEAR_NATIVE_TESTS=ON >/dev/null
+	  -DLOGLINEAR_NATIVE_TESTS=ON -DCMAKE_CXX_FLAGS_RELEASE=-O1 >/dev/null  # compiles in half the time
 	@$(BIN)/cmake --build build/native -- --quiet
 
 # The committed type stubs of the extension.
