@@ -213,7 +213,7 @@ def test_lists_without_a_reference_are_refused(tmp_path: Path) -> None:
 
 
 def test_empty_files_and_empty_lists(place: Path, tmp_path: Path) -> None:
-    train_on(tmp_path, "")
+    assert "there are no lists" in train_on(tmp_path, "")
     lists = [CandidateList("e", [], "a cat"), CandidateList("one", [Candidate("a cat", {"score": 1.0})], "a dog")]
     write_nbest(tmp_path / "lists", lists)
     assert invoke("rerank", "train", tmp_path / "lists", "-o", tmp_path / "m.ll").exit_code == 0

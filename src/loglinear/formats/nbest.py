@@ -128,6 +128,8 @@ def _record(candidate: Candidate) -> dict[str, Any]:
 # ---- what comes with the lists --------------------------------------------------------------------------------------
 def _guess(lines: list[str], name: str) -> str:
     _, first = next(records(lines), (0, ""))
+    if not first:
+        raise FormatError("there are no lists", name)
     if first.lstrip().startswith("{"):
         return "jsonl"
     if is_srilm(first):
