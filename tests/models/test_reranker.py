@@ -405,7 +405,7 @@ def test_what_is_no_list():
         Reranker("maxent").fit(TRAIN[0])
     with pytest.raises(TypeError, match="item 1 is int"):
         Reranker("maxent").fit([TRAIN[0], 3])
-    with pytest.raises(loglinear.FormatError, match="format cannot be guessed"):
+    with pytest.raises(loglinear.FormatError, match="there are no lists"):
         Reranker("maxent").fit("/dev/null")
     with pytest.raises(NotFittedError):
         Reranker().predict(TRAIN)

@@ -25,6 +25,7 @@ from loglinear.minimise import minimise
 from loglinear.models.reranker_path import ListedWeights, RerankerPath, best_point
 from loglinear.objective import Objective
 from loglinear.progress import Counting
+from loglinear.protocols import Curvature, Smooth
 from loglinear.registry import Registry
 from loglinear.stagewise import AveragedPerceptron, Stagewise, StagewisePath, fit_base_weights
 from loglinear.structure import FloatArray
@@ -139,8 +140,12 @@ def _solve(loss: ListLoss, strength: float, settings: Any, start: FloatArray) ->
         settings.penalty, [0.0, strength], l1_ratio=settings.l1_ratio, classes=classes, n_threads=settings.n_threads
     )
     options: dict[str, Any] = {} if settings.max_iterations is None else {"max_iterations": settings.max_iterations}
+    solver = settings.solver
+    if solver == "auto" and isinstance(loss, Curvature) and not isinstance(penalty, Smooth):
+        # base scores bend the loss far more than features do: 39 iterations, where 566 of a working set are needed
+        solver, options["solver_options"] = "owlqn", {"metric": "curvature"}
     asked = Settings(
-        solver=settings.solver, tolerance=settings.tolerance, n_threads=settings.n_threads,
+        solver=solver, tolerance=settings.tolerance, n_threads=settings.n_threads,
         random_state=settings.random_state, verbose=settings.verbose, **options,
     )  # fmt: skip
     return train(Objective(loss, penalty, settings.n_threads), asked, start)
