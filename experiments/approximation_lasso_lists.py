@@ -13,7 +13,6 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -120,9 +119,7 @@ class Conversions:
         began = time.perf_counter()
         found = self.model.decode(typed, K)
         say(f"{self.domain} {part}: {len(typed):,} sentences to {K}-best in {time.perf_counter() - began:.1f} s")
-        made = [Candidate(text, {"score": s}) for text, s in zip(found.texts, found.log_probability.tolist())]
-        spans = pairwise(found.reading_ptr.tolist())
-        return [CandidateList(str(i), made[a:b], words) for i, ((a, b), words) in enumerate(zip(spans, written))]
+        return found.candidate_lists(written, self.n_threads)
 
     def problem(self, sample: str, features: str = "words") -> Problem:
         """Trained on a sample of the training sentences."""

@@ -5,7 +5,6 @@ Single runs are kept in the results, so a run that was stopped goes on where it 
 
 from __future__ import annotations
 
-import platform
 import subprocess
 import time
 from collections.abc import Callable
@@ -18,10 +17,8 @@ from approximation_lasso_lists import DOMAINS, SPEECH, Conversions, Problem, Spe
 from approximation_lasso_methods import METHODS, STEP, STEPS, stagewise_settings
 from record import Json, Results, say
 
-from loglinear import _core
 from loglinear.metrics.error_rate import compare_errors
 from loglinear.structure import FloatArray
-from loglinear.threads import pool
 
 BETWEEN_SAVES = 2.0  # seconds: runs of many are shorter than writing what is known
 ALL = "all"  # of speech lists, which are not sampled
@@ -98,13 +95,8 @@ class Experiment:
 
     def keep(self, part: str, found: Json, began: float) -> None:
         """Store what a part found, with its origin."""
-        n = pool(self.n_threads).size
-        machine = f"{platform.machine()}, {_core.simd_name()}, {n} thread{'s' * (n > 1)}"
-        commits = sorted({run["commit"] for key, run in self.results.runs.items() if key.split("/")[0] in found["of"]})
-        origin = {"commit": ", ".join(commits), "command": self.command, "seconds": time.perf_counter() - began}
-        origin["machine"] = f"{machine}, Python {platform.python_version()}"
-        self.results.parts[part] = {**found, **origin}
-        self.save()
+        self.results.keep(part, found, self.command, time.perf_counter() - began, self.n_threads)
+        self._saved = time.perf_counter()
 
     def samples_of(self, domain: str) -> list[str]:
         """Samples of the training sentences; all of them are the last."""

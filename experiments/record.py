@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import platform
 import re
 import sys
 from pathlib import Path
 from typing import Any
+
+from loglinear import _core
+from loglinear.threads import pool
 
 Json = dict[str, Any]
 _MARK = re.compile(r"<!-- remarks ([\w-]+) -->\n(.*?)<!-- end -->", re.DOTALL)
@@ -32,6 +36,16 @@ class Results:
         temporary = self.path.with_name(self.path.name + ".new")
         temporary.write_text(json.dumps({"parts": self.parts, "runs": self.runs}, indent=1) + "\n", encoding="utf-8")
         temporary.replace(self.path)
+
+    def keep(self, part: str, found: Json, command: str, seconds: float, n_threads: int | None) -> None:
+        """Store what a part found, with its origin: the commits of the runs that ``found["of"]`` names, the machine."""
+        n = pool(n_threads).size
+        machine = f"{platform.machine()}, {_core.simd_name()}, {n} thread{'s' * (n > 1)}"
+        commits = sorted({run["commit"] for key, run in self.runs.items() if key.split("/")[0] in found["of"]})
+        origin = {"commit": ", ".join(commits), "command": command, "seconds": seconds}
+        origin["machine"] = f"{machine}, Python {platform.python_version()}"
+        self.parts[part] = {**found, **origin}
+        self.save()
 
 
 def remarks_of(page: Path) -> dict[str, str]:

@@ -5,7 +5,6 @@ Single runs are kept in the results, so a run that was stopped goes on where it 
 
 from __future__ import annotations
 
-import platform
 import subprocess
 import time
 from collections.abc import Callable
@@ -16,10 +15,8 @@ from record import Json, Results, say
 from structured_penalties_corpora import TITLES, Piece, Pieces, Sizes, pieces_of
 from structured_penalties_task import FIGURE_2A, FIGURE_2B, KINDS, Text, search
 
-from loglinear import _core
 from loglinear.data.ngram import build_trie
 from loglinear.data.suffix_tree import build_suffix_tree
-from loglinear.threads import pool
 from loglinear.training import Settings
 
 MOVES = (1.6, 1.2, 2.0)  # first factors of the search: of strength, depth growth and ridge
@@ -71,13 +68,7 @@ class Experiment:
 
     def keep(self, part: str, found: Json, began: float) -> None:
         """Store what a part found, with its origin."""
-        n = pool(self.n_threads).size
-        machine = f"{platform.machine()}, {_core.simd_name()}, {n} thread{'s' * (n > 1)}"
-        commits = sorted({run["commit"] for key, run in self.results.runs.items() if key.split("/")[0] in found["of"]})
-        origin = {"commit": ", ".join(commits), "command": self.command, "seconds": time.perf_counter() - began}
-        origin["machine"] = f"{machine}, Python {platform.python_version()}"
-        self.results.parts[part] = {**found, **origin}
-        self.results.save()
+        self.results.keep(part, found, self.command, time.perf_counter() - began, self.n_threads)
 
     def chosen(self, corpus: str, kind: str) -> tuple[float, float, float]:
         """Strength, depth growth and ridge of a kind of model, by the perplexity of the validation text."""
