@@ -88,8 +88,8 @@ def sweep(text: str, order: int) -> dict:
 
     from benchmarks.kernels import best_of
     from loglinear import _core
-    from loglinear.base_models.interpolation import loglinear_weights
-    from loglinear.base_models.kneser_ney import kneser_ney
+    from loglinear.backoff.interpolation import loglinear_weights
+    from loglinear.backoff.kneser_ney import kneser_ney
     from loglinear.data.corpus import read_corpus
     from loglinear.data.ngram import build_trie
     from loglinear.losses.ngram_maxent import NgramMaxentLoss

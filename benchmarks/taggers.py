@@ -87,7 +87,7 @@ def same_attributes(folder: Path) -> dict:
     from loglinear import Tagger
     from loglinear.features import AttributeSequences
     from loglinear.formats import read_crfsuite
-    from loglinear.models.sequence_labels import decode_labels
+    from loglinear.models.tagger.labels import decode_labels
 
     start = time.perf_counter()
     train = read_crfsuite(folder / "train.crfsuite")
@@ -157,7 +157,7 @@ def second_order(folder: Path) -> dict:
 def text_to_tags(folder: Path) -> dict:
     """Raw CoNLL text in memory to raw text with labels, as `loglinear tag predict` does it."""
     import loglinear
-    from loglinear.tagging import tag_text
+    from loglinear.models.tagger.files import tag_text
 
     tagger = loglinear.load(folder / "chunking.ll")
     tagger.n_threads = 2

@@ -100,7 +100,7 @@ def ours(tree: Any, penalty: str, strength: float, n_threads: int) -> Any:
 def prox(text: str, order: int, strengths: list[float], repeat: int = 5) -> dict:
     """A prox of random values by SPAMS and by us, at several strengths: seconds, and how far apart they are."""
     from benchmarks.kernels import best_of
-    from loglinear.structure import Tree
+    from loglinear.structure.tree import Tree
 
     parent = forest_of(text, order)
     tree, peer = Tree(parent), Spams(parent)
@@ -132,7 +132,7 @@ def scaling(text: str, order: int, tokens: list[int], strength: float, peer_node
 
 def _milliseconds(parent: np.ndarray, strength: float, peer_nodes: int) -> dict:
     from benchmarks.kernels import best_of
-    from loglinear.structure import Tree
+    from loglinear.structure.tree import Tree
 
     tree, z = Tree(parent), np.random.default_rng(0).standard_normal(parent.size)
     out, row = np.empty_like(z), {"nodes": parent.size}
@@ -154,7 +154,7 @@ def weights_of(text: str, order: int, penalty: str) -> Any:
     from loglinear.data.corpus import read_corpus
     from loglinear.data.ngram import build_trie
     from loglinear.data.suffix_tree import build_suffix_tree
-    from loglinear.models.tree_training import OnSuffixTree, OnTrie
+    from loglinear.models.language_model.tree_training import OnSuffixTree, OnTrie
 
     sentences, vocabulary = read_corpus(text, n_threads=N_THREADS)
     if penalty == "tree-linf":
@@ -167,9 +167,9 @@ def train(text: str, order: int, penalty: str, steps: int, gap: float) -> dict:
     the lowest that these steps reach.
     """
     from benchmarks.contenders import megabytes
-    from loglinear.models.tree_training import DEFAULTS
-    from loglinear.training import Settings
-    from loglinear.training import train as minimise
+    from loglinear.models.language_model.tree_training import DEFAULTS
+    from loglinear.optimise.training import Settings
+    from loglinear.optimise.training import train as minimise
 
     start = time.perf_counter()
     weights = weights_of(text, order, penalty)

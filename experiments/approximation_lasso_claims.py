@@ -11,7 +11,7 @@ from approximation_lasso_lists import DOMAINS, size_of
 from record import Json
 from scipy.interpolate import PchipInterpolator
 
-from loglinear.structure import FloatArray
+from loglinear.arrays import FloatArray
 
 SIGNIFICANT = 0.01  # the paper's level
 

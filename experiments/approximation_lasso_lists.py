@@ -18,13 +18,13 @@ from pathlib import Path
 import numpy as np
 from record import Json, say
 
+from loglinear.arrays import FloatArray
 from loglinear.data.candidates import CandidateLists, encode_lists
 from loglinear.data.edit_distance import edit_distances
 from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.formats.nbest import Candidate, CandidateList, read_nbest, write_nbest
-from loglinear.language_modelling import Text, mix
 from loglinear.models import InputMethod, LanguageModel
-from loglinear.structure import FloatArray
+from loglinear.models.language_model.files import Text, mix
 
 DOMAINS = {"science": "Science", "cooking": "Cooking"}
 SPEECH = {"atis": ("score",), "chime4": ("rank",), "lrs2": ("rank",)}  # base scores: only the first have any

@@ -16,11 +16,11 @@ from approximation_lasso_lists import Problem
 from record import Json
 
 from loglinear import penalties, solvers
+from loglinear.arrays import FloatArray
 from loglinear.losses.candidate_lists import LIST_LOSSES
-from loglinear.minimise import minimise
-from loglinear.objective import Objective
+from loglinear.optimise.minimise import minimise
+from loglinear.optimise.objective import Objective
 from loglinear.stagewise import AveragedPerceptron, Stagewise, StagewisePath, errors_along
-from loglinear.structure import FloatArray
 
 POINTS = 150  # of a path that are judged
 STRENGTHS = {  # strong to weak: each starts where the one before ended

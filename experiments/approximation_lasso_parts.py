@@ -17,8 +17,8 @@ from approximation_lasso_lists import DOMAINS, SPEECH, Conversions, Problem, Spe
 from approximation_lasso_methods import METHODS, STEP, STEPS, stagewise_settings
 from record import Json, Results, say
 
+from loglinear.arrays import FloatArray
 from loglinear.metrics.error_rate import compare_errors
-from loglinear.structure import FloatArray
 
 BETWEEN_SAVES = 2.0  # seconds: runs of many are shorter than writing what is known
 ALL = "all"  # of speech lists, which are not sampled

@@ -22,9 +22,9 @@ import reuters
 
 from loglinear import _core, penalties, solvers
 from loglinear.losses import MultinomialLoss
-from loglinear.minimise import History, Result, minimise
-from loglinear.objective import Objective
-from loglinear.representer import RepresenterObjective
+from loglinear.optimise.minimise import History, Result, minimise
+from loglinear.optimise.objective import Objective
+from loglinear.optimise.representer import RepresenterObjective
 from loglinear.solvers import Clustered, Lbfgs
 from loglinear.threads import pool
 

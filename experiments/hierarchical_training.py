@@ -31,8 +31,8 @@ from loglinear.data.ngram import NgramTrie, build_trie
 from loglinear.data.sentences import Sentences
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
 from loglinear.losses.ngram_normalisers import NaiveNgramLoss, UnigramCachingLoss, count_terms
-from loglinear.minimise import minimise
-from loglinear.objective import Objective
+from loglinear.optimise.minimise import minimise
+from loglinear.optimise.objective import Objective
 from loglinear.threads import pool
 
 CORPORA = {

@@ -17,9 +17,9 @@ from m_estimation_task import TEMPLATES, Chain, Corpus, Family, chunking, entiti
 from record import Json, Results, say
 
 from loglinear import _core
-from loglinear.minimise import History
+from loglinear.optimise.minimise import History
+from loglinear.optimise.training import Solution
 from loglinear.threads import pool
-from loglinear.training import Solution
 
 METHODS = {"CRF": "crf", "PL": "pseudolikelihood", "MEMM": "memm", "M-est.": "m-estimation"}
 BASES = {"HMM": "hmm", "l.u.": "locally-uniform", "emp.": "empirical"}

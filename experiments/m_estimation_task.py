@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from loglinear.base_models.expectations import expectations
-from loglinear.base_models.templates import template_observations
+from loglinear.arrays import FloatArray
 from loglinear.data.chain_base import ChainBase
 from loglinear.data.chain_features import ChainFeatures, chain_features
 from loglinear.data.matrix import SparseRows
@@ -24,16 +23,17 @@ from loglinear.features.columns import Columns
 from loglinear.features.templates import TemplateFeatures
 from loglinear.formats.conll import parse_conll
 from loglinear.formats.text import read_bytes
+from loglinear.hmm.expectations import expectations
+from loglinear.hmm.templates import template_observations
 from loglinear.losses.m_estimation import MEstimationLoss
 from loglinear.metrics import span_scores
-from loglinear.minimise import Callback
-from loglinear.models.lattices import Lattices
-from loglinear.models.sequence_labels import decode_labels, encode_labels
-from loglinear.models.tagger_inputs import TokenInputs, TokenReader
-from loglinear.models.tagger_problem import TaggerProblem, fit_base, hmm_base
-from loglinear.structure import FloatArray
+from loglinear.models.tagger.inputs import TokenInputs, TokenReader
+from loglinear.models.tagger.labels import decode_labels, encode_labels
+from loglinear.models.tagger.lattices import Lattices
+from loglinear.models.tagger.training import TaggerProblem, fit_base, hmm_base
+from loglinear.optimise.minimise import Callback
+from loglinear.optimise.training import Settings, Solution
 from loglinear.threads import pool
-from loglinear.training import Settings, Solution
 
 TUNING = 900  # sentences, the last of the training file
 TEMPLATES = {"hmm": "hmm", "extended": "sha-pereira"}

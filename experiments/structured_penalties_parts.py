@@ -17,7 +17,7 @@ from structured_penalties_task import FIGURE_2A, FIGURE_2B, KINDS, Text, search
 
 from loglinear.data.ngram import build_trie
 from loglinear.data.suffix_tree import build_suffix_tree
-from loglinear.training import Settings
+from loglinear.optimise.training import Settings
 
 MOVES = (1.6, 1.2, 2.0)  # first factors of the search: of strength, depth growth and ridge
 SHALLOW = 5  # order at which strengths of unweighted kinds are chosen; of weighted ones it is the highest

@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 from structured_penalties_corpora import Piece
 
-from loglinear.base_models.backoff import BackoffModel
-from loglinear.base_models.kneser_ney import kneser_ney
+from loglinear.arrays import FloatArray
+from loglinear.backoff.kneser_ney import kneser_ney
+from loglinear.backoff.model import BackoffModel
+from loglinear.backoff.queries import NgramQueries
 from loglinear.data.ngram import NgramTrie, build_trie
 from loglinear.data.ngram_classes import ngram_classes
 from loglinear.data.sentences import Sentences
 from loglinear.data.suffix_tree import build_suffix_tree
-from loglinear.models.ngram_training import NgramPenalty
-from loglinear.models.queries import NgramQueries
-from loglinear.models.tree_training import OnSuffixTree, OnTrie, TreePenalty
-from loglinear.objective import Objective
+from loglinear.models.language_model.training import NgramPenalty
+from loglinear.models.language_model.tree_training import OnSuffixTree, OnTrie, TreePenalty
+from loglinear.optimise.objective import Objective
+from loglinear.optimise.training import Settings, train
 from loglinear.protocols import Smooth
-from loglinear.structure import FloatArray
-from loglinear.training import Settings, train
 
 Json = dict[str, Any]
 END, UNKNOWN = 0, 1  # numbers of words

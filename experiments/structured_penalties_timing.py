@@ -20,10 +20,10 @@ from structured_penalties_corpora import Piece, Sizes, deal, ptb
 from structured_penalties_parts import Experiment, with_iterations
 from structured_penalties_task import KINDS, Text
 
-from loglinear.models.tree_training import OnSuffixTree, OnTrie, TreePenalty
+from loglinear.arrays import FloatArray
+from loglinear.models.language_model.tree_training import OnSuffixTree, OnTrie, TreePenalty
+from loglinear.optimise.training import train
 from loglinear.penalties import L1, L2, TreeL2, TreeLinf
-from loglinear.structure import FloatArray
-from loglinear.training import train
 
 METHODS = {  # name: (on the tree T or the trie S, method)
     "random pivot on S": ("S", "pivot"),

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from loglinear.base_models.backoff import BackoffModel
+from loglinear.backoff.model import BackoffModel
 from loglinear.data.ngram import NONE
 from loglinear.features.word_vocabulary import WordVocabulary
 

@@ -9,7 +9,7 @@ from problems import docstrings
 
 from loglinear import Tagger
 from loglinear.data.sequence import SequenceData
-from loglinear.models.tagger_problem import hmm_base
+from loglinear.models.tagger.training import hmm_base
 
 TEMPLATES = "U0:%x[0,0]\nU1:%x[-1,0]\nU2:%x[0,1]\nB\n"
 PAIRS = TEMPLATES + "*3:%x[0,1]\n"

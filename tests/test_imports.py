@@ -13,8 +13,8 @@ import loglinear
 PACKAGE = Path(loglinear.__file__).parent
 ROOT = Path(__file__).parents[1]
 NATIVE = {
-    "formats", "features", "data", "base_models", "losses", "penalties", "solvers", "stagewise", "models",
-    "objective", "structure", "threads", "representer",
+    "formats", "features", "data", "hmm", "backoff", "losses", "penalties", "solvers", "stagewise", "models",
+    "optimise", "structure", "threads",
 }  # fmt: skip
 
 

@@ -9,8 +9,8 @@ from backoff_models import random_model
 from ngrams import reference_trie
 
 from loglinear import kenlm
-from loglinear.base_models.arpa import write_arpa
-from loglinear.base_models.kneser_ney import kneser_ney
+from loglinear.backoff.arpa import write_arpa
+from loglinear.backoff.kneser_ney import kneser_ney
 from loglinear.features.word_vocabulary import WordVocabulary
 
 N_WORDS = 40

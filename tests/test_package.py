@@ -27,15 +27,6 @@ def test_public_names():
     assert set(loglinear.__all__) <= set(dir(loglinear))
 
 
-def test_public_names_stay_what_they_are_when_modules_of_that_name_are_imported():
-    code = (
-        "import loglinear.minimise, loglinear.objective; from loglinear.minimise import State; "
-        "from loglinear import minimise, Objective; print(type(minimise).__name__, loglinear.minimise is minimise)"
-    )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert out.split() == ["function", "True"]
-
-
 def _evaluate(_):
     loss = MultinomialLoss(sparse_data(3), n_threads=2)
     g = np.empty(loss.n_weights)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from loglinear import _core
-from loglinear.structure import Tree
+from loglinear.structure.tree import Tree
 
 
 @dataclass

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -17,9 +15,9 @@ if TYPE_CHECKING:
         LoglinearError,
         ModelFileError,
     )
-    from loglinear.minimise import minimise
     from loglinear.models import InputMethod, LanguageModel, MaxentClassifier, Reranker, Tagger, load
-    from loglinear.objective import Objective
+    from loglinear.optimise.minimise import minimise
+    from loglinear.optimise.objective import Objective
 
 _HOME = {
     "InputMethod": "loglinear.models",
@@ -28,8 +26,8 @@ _HOME = {
     "Reranker": "loglinear.models",
     "Tagger": "loglinear.models",
     "load": "loglinear.models",
-    "Objective": "loglinear.objective",
-    "minimise": "loglinear.minimise",
+    "Objective": "loglinear.optimise.objective",
+    "minimise": "loglinear.optimise.minimise",
     "LoglinearError": "loglinear.errors",
     "FormatError": "loglinear.errors",
     "IncompatibleError": "loglinear.errors",
@@ -63,14 +61,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *_HOME])
-
-
-class _Package(ModuleType):
-    """Importing the module ``loglinear.minimise`` would put it in the place of the function of that name."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _HOME and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

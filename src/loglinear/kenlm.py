@@ -3,7 +3,7 @@
 ``Model(path)`` reads ARPA files (plain, gzip, xz) and files of ``LanguageModel``. What differs from the original:
 ``<s>`` inside a sentence is an unknown word; where the model has no ``<unk>``, an unknown word is refused by name, and
 the original gives it a probability of 10^-100; states cannot be carried from one model to another; KenLM's own binary
-files are not read. Beyond the original, a model is a ``loglinear.models.queries.NgramQueries``: batches, the next word,
+files are not read. Beyond the original, a model is a ``loglinear.backoff.queries.NgramQueries``: batches, next words,
 samples, the vocabulary.
 """
 
@@ -13,9 +13,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from loglinear.base_models.arpa import read_arpa
+from loglinear.backoff.arpa import read_arpa
+from loglinear.backoff.queries import FullScoreReturn, NgramQueries, State
 from loglinear.errors import LoglinearError
-from loglinear.models.queries import FullScoreReturn, NgramQueries, State
 
 __all__ = ["ARPALoadComplain", "Config", "FullScoreReturn", "LanguageModel", "LoadMethod", "Model", "State"]
 

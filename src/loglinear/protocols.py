@@ -14,7 +14,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from loglinear.structure import FloatArray, Tying
+from loglinear.arrays import FloatArray
+from loglinear.structure.tying import Tying
 
 
 @runtime_checkable
@@ -232,7 +233,7 @@ class Separable(Protocol):
 
 @runtime_checkable
 class Tunable(Protocol):
-    """Power of a penalty: a sum of parts, each times a strength of its own that can be tuned (tuning.py)."""
+    """Power of a penalty: a sum of parts, each with a strength of its own that can be tuned (by gradient)."""
 
     @property
     def strengths(self) -> FloatArray: ...  # noqa: D102

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
+import importlib
+from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 from loglinear.errors import IncompatibleError
@@ -12,11 +13,14 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Names mapped to factories; an unknown name is refused with the nearest known ones."""
+    """Names mapped to factories; an unknown name is refused with the nearest known ones.
 
-    def __init__(self, what: str, entries: dict[str, Callable[..., T]]) -> None:
+    A factory may be given as ``"module:name"``: it is then imported when it is first asked for.
+    """
+
+    def __init__(self, what: str, entries: Mapping[str, Callable[..., T] | str]) -> None:
         self.what = what
-        self._entries = dict(entries)
+        self._entries: dict[str, Callable[..., T] | str] = dict(entries)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
@@ -34,8 +38,12 @@ class Registry(Generic[T]):
             near = difflib.get_close_matches(str(name), list(self._entries), n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise IncompatibleError(f"unknown {self.what} {name!r}{hint} (known: {', '.join(self._entries)})")
-        return self._entries[name]
+        entry = self._entries[name]
+        if isinstance(entry, str):
+            module, _, attribute = entry.partition(":")
+            entry = self._entries[name] = getattr(importlib.import_module(module), attribute)
+        return entry
 
     def describe(self) -> list[tuple[str, str]]:
         """(name, first line of its docstring) of every entry."""
-        return [(name, (f.__doc__ or "").strip().split("\n")[0]) for name, f in self._entries.items()]
+        return [(name, (self.factory(name).__doc__ or "").strip().split("\n")[0]) for name in self]

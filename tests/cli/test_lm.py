@@ -17,7 +17,7 @@ from commands import COMMAND, invoke, run
 
 import loglinear
 from loglinear import LanguageModel
-from loglinear.language_modelling import Text, load_language_model, mix, score_file
+from loglinear.models.language_model.files import Text, load_language_model, mix, score_file
 
 
 def sentences(n: int, seed: int) -> list[str]:

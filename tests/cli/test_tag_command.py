@@ -17,8 +17,8 @@ import loglinear
 from loglinear import Tagger
 from loglinear.formats import read_conll
 from loglinear.metrics import span_scores
-from loglinear.sequence_files import Layout, blocks, layout_for, read_sequences
-from loglinear.tagging import read_constraint, tag_file, tag_text
+from loglinear.models.tagger.files import read_constraint, tag_file, tag_text
+from loglinear.models.tagger.reading import Layout, blocks, layout_for, read_sequences
 
 TEMPLATES = "U0:%x[0,0]\nU1:%x[-1,0]\nU2:%x[1,1]\nU3:%x[0,1]\nB\n"
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ngrams import contexts_of, reference_trie, trie_of
 
-from loglinear.base_models.backoff import BackoffModel
+from loglinear.backoff.model import BackoffModel
 from loglinear.data.ngram import _build_in_files, build_trie, cut, extend_trie, memory_needed
 from loglinear.data.sentences import Sentences
 from loglinear.features.word_vocabulary import WordVocabulary

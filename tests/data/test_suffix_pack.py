@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ngrams import contexts_of
 from suffix_trees import collapse, longest_order
 
-from loglinear.base_models.backoff import BackoffModel
+from loglinear.backoff.model import BackoffModel
 from loglinear.data.sentences import Sentences
 from loglinear.data.suffix_tree import PACKED, SuffixTree, build_suffix_tree
 from loglinear.features.word_vocabulary import WordVocabulary

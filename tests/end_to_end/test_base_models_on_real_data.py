@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loglinear.base_models.expectations import transition_expectations
-from loglinear.base_models.hmm import HMM, previous_labels
-from loglinear.base_models.locally_uniform import locally_uniform
-from loglinear.base_models.oov import OovMap
 from loglinear.features.columns import Columns
 from loglinear.formats.conll import read_conll
+from loglinear.hmm.expectations import transition_expectations
+from loglinear.hmm.locally_uniform import locally_uniform
+from loglinear.hmm.model import HMM, previous_labels
+from loglinear.hmm.oov import OovMap
 
 TRAIN = Path(os.environ.get("LOGLINEAR_DATA", "/nonexistent")) / "conll2000" / "train.txt.gz"
 pytestmark = pytest.mark.skipif(not TRAIN.exists(), reason="LOGLINEAR_DATA has no chunking corpus")

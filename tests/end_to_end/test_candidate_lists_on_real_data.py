@@ -12,8 +12,8 @@ from loglinear.features import CandidateFeatures
 from loglinear.formats import read_nbest
 from loglinear.losses import ExponentialMarginLoss, ListLogLoss
 from loglinear.metrics import reranking_scores
-from loglinear.minimise import minimise
-from loglinear.objective import Objective
+from loglinear.optimise.minimise import minimise
+from loglinear.optimise.objective import Objective
 
 FOLDER = os.environ.get("LOGLINEAR_DATA")
 pytestmark = pytest.mark.skipif(not FOLDER, reason="LOGLINEAR_DATA is not set: no corpora to test on")

@@ -119,7 +119,7 @@ def test_atomic_write_refusals(tmp_path):
         ("a.libsvm", b"", "svmlight"),
         ("a.data", b"\n \n# note\n+1 qid:3 1:0.5 7:1e-3 # c\n", "svmlight"),
         ("a", b"+1 1:0.5\r\n", "svmlight"),
-        ("a", gzip.compress(b"spam\t1:30 pm\n"), "tsv"),
+        ("a", gzip.compress(b"spam\t1:30 pm\n", mtime=0), "tsv"),
         ("a", b'{"label": 1}', "jsonl"),
         ("a", b"1 " + b"1:1 " * 100_000, "svmlight"),
     ],

@@ -9,9 +9,9 @@ from candidate_problems import dense_differences, random_data
 from loglinear import penalties, solvers
 from loglinear.errors import IncompatibleError
 from loglinear.losses import LIST_LOSSES, ExpectedErrorLoss, ExponentialMarginLoss, ListLogLoss
-from loglinear.minimise import minimise
-from loglinear.objective import Objective
-from loglinear.structure import Tying
+from loglinear.optimise.minimise import minimise
+from loglinear.optimise.objective import Objective
+from loglinear.structure.tying import Tying
 from loglinear.testing import check_loss, check_solver
 
 LOSSES = {

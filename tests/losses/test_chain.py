@@ -11,9 +11,9 @@ from loglinear.data.matrix import SparseRows
 from loglinear.data.multiclass import MulticlassData
 from loglinear.losses.chain import KINDS, ChainLoss
 from loglinear.losses.multinomial import MultinomialLoss
-from loglinear.minimise import minimise
-from loglinear.objective import Objective
-from loglinear.structure import Tying
+from loglinear.optimise.minimise import minimise
+from loglinear.optimise.objective import Objective
+from loglinear.structure.tying import Tying
 from loglinear.testing import check_loss
 from loglinear.threads import pool
 

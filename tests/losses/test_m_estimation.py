@@ -11,11 +11,11 @@ from loglinear.data.matrix import SparseRows
 from loglinear.data.sequence import SequenceData
 from loglinear.features.token_rows import TokenRows
 from loglinear.losses.m_estimation import MEstimationLoss, feature_counts, mean_counts, rank_features
-from loglinear.minimise import minimise
-from loglinear.objective import Objective
+from loglinear.optimise.minimise import minimise
+from loglinear.optimise.objective import Objective
 from loglinear.penalties import L1, L2
 from loglinear.solvers import Fista, Lbfgs, Newton, Owlqn, WorkingSet
-from loglinear.structure import Tying
+from loglinear.structure.tying import Tying
 from loglinear.testing import check_loss
 from loglinear.threads import pool
 

@@ -7,7 +7,7 @@ from scipy.special import log_softmax, softmax
 from loglinear import _core
 from loglinear.data import DenseRows, MulticlassData, SparseRows
 from loglinear.losses import MultinomialLoss
-from loglinear.structure import Tying
+from loglinear.structure.tying import Tying
 from loglinear.testing import check_loss
 
 PROBLEMS = {

@@ -5,7 +5,7 @@ import pytest
 
 from loglinear.penalties import L1, L2, Blocks, ByClass, ElasticNet, TreeL2, TreeLinf
 from loglinear.protocols import Metric, OwnMetric, Split
-from loglinear.structure import Tree
+from loglinear.structure.tree import Tree
 from loglinear.testing import check_penalty
 
 PARENT = np.array([-1, 0, 0, 1, -1, 4])

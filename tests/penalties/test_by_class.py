@@ -7,11 +7,11 @@ from problems import dense_data, sparse_data
 from loglinear import penalties, solvers
 from loglinear.errors import IncompatibleError
 from loglinear.losses import MultinomialLoss
-from loglinear.minimise import minimise
-from loglinear.objective import Objective
+from loglinear.optimise.minimise import minimise
+from loglinear.optimise.objective import Objective
 from loglinear.penalties import ByClass
 from loglinear.protocols import Metric, Orthant, Separable, Smooth, Tunable
-from loglinear.structure import Tying
+from loglinear.structure.tying import Tying
 from loglinear.testing import check_solver
 
 TABLES = {"l1": [0.0, 0.5, 1.2], "l2": [0.3, 0.0, 2.0], "nonnegative": [False, True, False]}

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from loglinear import penalties
 from loglinear.errors import IncompatibleError
-from loglinear.structure import Tree, Tying
+from loglinear.structure.tree import Tree
+from loglinear.structure.tying import Tying
 from loglinear.testing import check_penalty
 
 CASES = [

@@ -8,7 +8,7 @@ from loglinear import penalties
 from loglinear.errors import IncompatibleError
 from loglinear.penalties import L1, TreeL2, TreeLinf
 from loglinear.protocols import Metric, OwnMetric, Split
-from loglinear.structure import Tree
+from loglinear.structure.tree import Tree
 
 BOTH = [TreeL2, TreeLinf]
 

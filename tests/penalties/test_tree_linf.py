@@ -8,7 +8,7 @@ from loglinear import penalties
 from loglinear.errors import IncompatibleError
 from loglinear.penalties import L1, TreeLinf
 from loglinear.protocols import Metric, OwnMetric, Split
-from loglinear.structure import Tree
+from loglinear.structure.tree import Tree
 
 
 def prox(penalty, z, step=1.0):

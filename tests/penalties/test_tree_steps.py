@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from loglinear.penalties import TreeL2, TreeLinf
-from loglinear.structure import Tree
+from loglinear.structure.tree import Tree
 
 
 @pytest.mark.parametrize("penalty", [TreeL2, TreeLinf])

@@ -9,10 +9,10 @@ from loglinear import _core, penalties, solvers
 from loglinear.errors import IncompatibleError
 from loglinear.losses import MultinomialLoss
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
-from loglinear.minimise import minimise
-from loglinear.objective import Objective
+from loglinear.optimise.minimise import minimise
+from loglinear.optimise.objective import Objective
 from loglinear.penalties import L2, Blocks, TreeL2, TreeLinf
-from loglinear.structure import Tree
+from loglinear.structure.tree import Tree
 from loglinear.testing import check_solver
 from loglinear.threads import pool
 

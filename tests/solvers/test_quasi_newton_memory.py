@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from loglinear import penalties
-from loglinear.objective import Objective
+from loglinear.optimise.objective import Objective
 from loglinear.solvers.memory import InverseHessian
-from loglinear.structure import Tying
+from loglinear.structure.tying import Tying
 
 
 class Nothing:

@@ -13,8 +13,8 @@ from loglinear.errors import IncompatibleError
 from loglinear.losses import MultinomialLoss
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
 from loglinear.losses.ngram_normalisers import NaiveNgramLoss, UnigramCachingLoss
-from loglinear.minimise import minimise
-from loglinear.objective import Objective
+from loglinear.optimise.minimise import minimise
+from loglinear.optimise.objective import Objective
 from loglinear.testing import check_solver
 from loglinear.threads import pool
 

@@ -9,9 +9,9 @@ from loglinear import penalties, solvers
 from loglinear.data import MulticlassData, SparseRows
 from loglinear.errors import IncompatibleError
 from loglinear.losses import MultinomialLoss
-from loglinear.minimise import minimise
-from loglinear.objective import Objective
-from loglinear.representer import RepresenterObjective
+from loglinear.optimise.minimise import minimise
+from loglinear.optimise.objective import Objective
+from loglinear.optimise.representer import RepresenterObjective
 from loglinear.testing import check_solver
 
 DATA = {

@@ -14,8 +14,8 @@ from scipy.optimize import brentq
 from loglinear.data.matrix import SparseRows
 from loglinear.errors import IncompatibleError
 from loglinear.losses import ExponentialMarginLoss
-from loglinear.minimise import minimise
-from loglinear.objective import Objective
+from loglinear.optimise.minimise import minimise
+from loglinear.optimise.objective import Objective
 from loglinear.penalties import L1
 from loglinear.solvers import Owlqn
 from loglinear.stagewise import Stagewise, errors_along, fit_base_weights

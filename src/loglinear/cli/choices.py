@@ -37,7 +37,7 @@ def list_solvers(value: _Value) -> _Value:
 def list_methods(value: _Value) -> _Value:
     """Describe the methods of rerankers if asked to."""
     if value == "list":
-        from loglinear.models.reranker_methods import METHODS
+        from loglinear.models.reranker.methods import METHODS
 
         _list(METHODS.describe())
     return value

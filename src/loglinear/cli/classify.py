@@ -76,8 +76,8 @@ def train(
     for path in filter(None, (output, checkpoint)):
         console.check_writable(path)
 
-    from loglinear.datasets import match, read_examples
     from loglinear.models import MaxentClassifier
+    from loglinear.models.classifier.files import match, read_examples
 
     examples = read_examples(data, format, encoding, n_threads=threads)
     model = MaxentClassifier(
@@ -232,9 +232,9 @@ def _read(
     path: str, data: str, format: str | None, encoding: str, threads: int | None, *, labelled: bool
 ) -> tuple[Any, Any]:
     """The classifier and the examples, and one line on stderr about features it does not know."""
-    from loglinear.datasets import read_for
     from loglinear.errors import IncompatibleError
     from loglinear.models import MaxentClassifier, load
+    from loglinear.models.classifier.files import read_for
 
     model = load(path)
     if not isinstance(model, MaxentClassifier):

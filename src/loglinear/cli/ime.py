@@ -105,7 +105,7 @@ def convert(
     ] = False,
 ) -> None:
     """Convert readings to text, a line for a line. What the lexicon lacks stays as it was typed."""
-    from loglinear.conversion import ConvertedFile, load_input_method, load_reranker
+    from loglinear.models.input_method.files import ConvertedFile, load_input_method, load_reranker
 
     chooser = None if reranker is None else load_reranker(reranker, threads)
     converted = ConvertedFile(
@@ -191,7 +191,7 @@ def adapt(
     given = {name: value for name, value in settings.items() if value is not None}
     _check_options(method, given)
 
-    from loglinear.conversion import adapt_to_text, load_input_method
+    from loglinear.models.input_method.files import adapt_to_text, load_input_method
     from loglinear.report.input_method import adaptation_dict, adaptation_facts
 
     held_out = None if dev is None else [_source(path) for path in dev]
@@ -234,7 +234,7 @@ def _numbers(option: str, text: str | None, kind: type) -> Any:
 
 def _headwords(given: str | None) -> Any:
     """A name of a rule, or the function words of a file."""
-    from loglinear.reranking import read_function_words
+    from loglinear.models.reranker.files import read_function_words
 
     return given if given in (None, "cjk") else read_function_words(given)
 
@@ -257,7 +257,7 @@ def evaluate(
 
     With a reranker, that of its choice, compared with the most probable candidate.
     """
-    from loglinear.conversion import evaluate_text, load_input_method, load_reranker
+    from loglinear.models.input_method.files import evaluate_text, load_input_method, load_reranker
     from loglinear.report.input_method import score_facts
 
     chooser = None if reranker is None else load_reranker(reranker, threads)

@@ -143,7 +143,7 @@ def train(
         "max_iterations": max_iterations, "n_threads": threads, "verbose": 1 if verbose else None,
     }  # fmt: skip
 
-    from loglinear.language_modelling import make_language_model
+    from loglinear.models.language_model.files import make_language_model
     from loglinear.report.language_model import training_facts, training_summary, training_tables
 
     given = {name: value for name, value in settings.items() if value is not None}
@@ -177,7 +177,7 @@ def _source(path: str) -> Any:
 
 
 def _load(path: str, threads: int | None) -> Any:
-    from loglinear.language_modelling import load_language_model
+    from loglinear.models.language_model.files import load_language_model
 
     return load_language_model(path, threads)
 
@@ -191,7 +191,7 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Perplexity of a text, with and without its unknown words, and the orders of the n-grams found."""
-    from loglinear.language_modelling import evaluate_text
+    from loglinear.models.language_model.files import evaluate_text
     from loglinear.report.language_model import evaluation_dict, evaluation_facts, hit_table
 
     score, unknown = evaluate_text(_load(model, threads), _source(test))
@@ -213,7 +213,7 @@ def score(
     threads: Threads = None,
 ) -> None:
     """For each line: log10 of its probability TAB tokens, the end included TAB perplexity."""
-    from loglinear.language_modelling import score_file
+    from loglinear.models.language_model.files import score_file
 
     for text in score_file(_load(model, threads), file, threshold=threshold):
         sys.stdout.buffer.write(text)
@@ -298,8 +298,8 @@ def mix(
         console.check_writable(output)
     values = _numbers("weights", weights, float)
 
-    from loglinear.language_modelling import Text
-    from loglinear.language_modelling import mix as make_mixture
+    from loglinear.models.language_model.files import Text
+    from loglinear.models.language_model.files import mix as make_mixture
 
     parts = [_load(path, threads) for path in models]
     texts = {path: Text.read(_source(path), parts[0]) for path in (tune, test) if path is not None}
@@ -340,7 +340,7 @@ def next_word(
     json: Json = False,
 ) -> None:
     """The most probable next words, with their probabilities."""
-    from loglinear.language_modelling import next_words
+    from loglinear.models.language_model.files import next_words
 
     found = next_words(_load(model, None), " ".join(context or []), k)
     if json:
@@ -366,7 +366,7 @@ def generate(
     json: Json = False,
 ) -> None:
     """Sentences drawn from the model, one a line."""
-    from loglinear.language_modelling import generate as draw
+    from loglinear.models.language_model.files import generate as draw
 
     options: dict[str, Any] = {"temperature": temperature, "max_length": max_length, "context": context}
     for text in draw(_load(model, threads), n, unknown=unknown, random_state=seed, **options):
@@ -389,7 +389,7 @@ def compare(
     json: Json = False,
 ) -> None:
     """By how much and where two models differ on a text, and whether by chance."""
-    from loglinear.language_modelling import compare as compare_models
+    from loglinear.models.language_model.files import compare as compare_models
 
     a, b = _load(first, threads), _load(second, threads)
     found = compare_models(a, b, _source(test), n_samples=samples, random_state=seed, most=top)

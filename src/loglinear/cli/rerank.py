@@ -125,8 +125,8 @@ def train(
     console.check_writable(output)
 
     from loglinear.models import Reranker
+    from loglinear.models.reranker.files import read_function_words, train_reranker, training_summary
     from loglinear.report.reranker import training_facts, verdict
-    from loglinear.reranking import read_function_words, train_reranker, training_summary
 
     strengths = _numbers("strength", strength, float)
     heads: Any = headwords if headwords in (None, "cjk") else read_function_words(headwords, encoding)
@@ -175,8 +175,8 @@ def _files(
     format: str | None, references: str | None, costs: list[str] | None, language_model: str | None, encoding: str,
     threads: int | None,
 ) -> Any:  # fmt: skip
-    from loglinear.language_modelling import load_language_model
-    from loglinear.reranking import ListFiles
+    from loglinear.models.language_model.files import load_language_model
+    from loglinear.models.reranker.files import ListFiles
 
     named = {}
     for given in costs or []:
@@ -205,7 +205,7 @@ def apply(
     json: Annotated[bool, typer.Option("--json", help="A list a line, in its new order, with scores.")] = False,
 ) -> None:
     """Print the best text of every list, a line each."""
-    from loglinear.reranking import load_reranker, rerank_file
+    from loglinear.models.reranker.files import load_reranker, rerank_file
 
     reranker = load_reranker(model, threads)
     files = _files(format, None, costs, language_model, encoding, threads)
@@ -228,8 +228,8 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Error rate with its interval, baseline, oracle, reduction, and whether the difference is significant."""
+    from loglinear.models.reranker.files import evaluate_file, load_reranker
     from loglinear.report.reranker import score_facts
-    from loglinear.reranking import evaluate_file, load_reranker
 
     reranker = load_reranker(model, threads)
     files = _files(format, references, costs, language_model, encoding, threads)

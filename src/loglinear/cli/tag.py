@@ -127,8 +127,8 @@ def train(
         verbose=1 if verbose else None,
     )  # fmt: skip
 
-    from loglinear.sequence_files import read_sequences
-    from loglinear.tagging import make_tagger, training_format
+    from loglinear.models.tagger.files import make_tagger, training_format
+    from loglinear.models.tagger.reading import read_sequences
 
     model = make_tagger(continued, settings)
     format = training_format(model, data, format)
@@ -226,7 +226,7 @@ def evaluate(
     """Score a tagger on labelled sequences: accuracy, and spans as conlleval counts them."""
     from loglinear.formats.text import name_of, read_bytes
     from loglinear.metrics import evaluate_tagger
-    from loglinear.sequence_files import parse_sequences
+    from loglinear.models.tagger.reading import parse_sequences
 
     tagger, layout, constraint = _load(model, format, encoding, label_column, comments, threads, constrain)
     sequences = parse_sequences(read_bytes(data), name_of(data), layout)
@@ -265,7 +265,7 @@ def predict(
     json: Json = False,
 ) -> None:
     """Print the tokens with the predicted label as last column (of crfsuite data the labels alone)."""
-    from loglinear.tagging import tag_file
+    from loglinear.models.tagger.files import tag_file
 
     place = label_column if labelled else None
     tagger, layout, constraint = _load(model, format, encoding, place, comments, threads, constrain)
@@ -285,8 +285,8 @@ def _load(
     constrain: str | None,
 ) -> tuple[Any, Any, Any]:
     """The tagger, how it reads files, and the constraint."""
-    from loglinear.sequence_files import layout_for
-    from loglinear.tagging import load_tagger, read_constraint
+    from loglinear.models.tagger.files import load_tagger, read_constraint
+    from loglinear.models.tagger.reading import layout_for
 
     constraint, tagger = read_constraint(constrain), load_tagger(path)
     tagger.n_threads = threads

@@ -19,14 +19,14 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core
-from ..errors import IncompatibleError
-from ..features.candidate_features import CandidateFeatures
-from ..formats.nbest import CandidateList
-from ..structure import FloatArray
-from ..threads import pool
-from .edit_distance import ErrorUnits, edit_distances
-from .matrix import SparseRows
+from loglinear import _core
+from loglinear.arrays import FloatArray
+from loglinear.data.edit_distance import ErrorUnits, edit_distances
+from loglinear.data.matrix import SparseRows
+from loglinear.errors import IncompatibleError
+from loglinear.features.candidate_features import CandidateFeatures
+from loglinear.formats.nbest import CandidateList
+from loglinear.threads import pool
 
 MissingPolicy: TypeAlias = Literal["error", "worst"]
 RANK = "rank"  # the base score of lists without scores: minus the place in the list

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
+from loglinear.arrays import FloatArray
 from loglinear.data.chain_features import ChainFeatures
 from loglinear.data.sequence import SequenceData, take_ranges
-from loglinear.structure import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

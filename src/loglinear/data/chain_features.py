@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
+from loglinear.arrays import FloatArray
 from loglinear.data.sequence import SequenceData, take_ranges
-from loglinear.structure import FloatArray
 from loglinear.threads import pool
 
 

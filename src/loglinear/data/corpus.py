@@ -14,14 +14,14 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core, threads
-from ..errors import FormatError
-from ..features.vocabulary import Vocabulary, pack_strings
-from ..features.word_list import read_vocabulary
-from ..features.word_vocabulary import BEGIN, END, UNKNOWN, WordVocabulary
-from ..formats.running_text import RunningText, TextOptions, TextSource, Units, iterate_text, read_text
-from ..formats.text import Source
-from .sentences import Sentences, UnknownWords
+from loglinear import _core, threads
+from loglinear.data.sentences import Sentences, UnknownWords
+from loglinear.errors import FormatError
+from loglinear.features.vocabulary import Vocabulary, pack_strings
+from loglinear.features.word_list import read_vocabulary
+from loglinear.features.word_vocabulary import BEGIN, END, UNKNOWN, WordVocabulary
+from loglinear.formats.running_text import RunningText, TextOptions, TextSource, Units, iterate_text, read_text
+from loglinear.formats.text import Source
 
 UnknownPolicy: TypeAlias = Literal["token", "error"]
 ReservedPolicy: TypeAlias = Literal["error", "skip"]

@@ -8,10 +8,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core
-from ..features.vocabulary import pack_strings
-from ..structure import FloatArray
-from ..threads import pool
+from loglinear import _core
+from loglinear.arrays import FloatArray
+from loglinear.features.vocabulary import pack_strings
+from loglinear.threads import pool
 
 ErrorUnits: TypeAlias = Literal["words", "characters"]
 

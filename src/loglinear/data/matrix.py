@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear._core import ThreadPool
-from loglinear.structure import FloatArray
+from loglinear.arrays import FloatArray
 
 
 class SparseRows:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
+from loglinear.arrays import FloatArray
 from loglinear.data.matrix import Rows, SparseRows
-from loglinear.structure import FloatArray, Tying
+from loglinear.structure.tying import Tying
 from loglinear.threads import pool
 
 

@@ -29,11 +29,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
-
-from ..features.word_vocabulary import WordVocabulary
-from ..threads import pool
-from .memory import parse_memory
-from .sentences import Sentences
+from loglinear.data.memory import parse_memory
+from loglinear.data.sentences import Sentences
+from loglinear.features.word_vocabulary import WordVocabulary
+from loglinear.threads import pool
 
 NONE = 0xFFFFFFFF  # no word, no parent
 MAX_ORDER = 255
@@ -196,7 +195,7 @@ def cut(trie: NgramTrie, min_counts: Sequence[int]) -> NgramTrie:
 
 
 class NgramSet(Protocol):
-    """The n-grams of a back-off model (``loglinear.base_models.backoff``), laid out as those of a trie."""
+    """The n-grams of a back-off model (``loglinear.backoff.model``), laid out as those of a trie."""
 
     @property
     def vocabulary(self) -> WordVocabulary:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .ngram import NgramTrie
+from loglinear.data.ngram import NgramTrie
 
 SCHEMES = ("order", "fine")
 _COUNTS = ("once", "twice", "3+")

@@ -28,11 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
-
-from ..structure import FloatArray
-from ..threads import pool
-from .ngram import IndexArray, NgramTrie
-from .sentences import Sentences
+from loglinear.arrays import FloatArray
+from loglinear.data.ngram import IndexArray, NgramTrie
+from loglinear.data.sentences import Sentences
+from loglinear.threads import pool
 
 PACKED = ("n_children", "n_entries", "edge_length", "edges", "entry_word", "weights")
 

@@ -13,14 +13,15 @@ from loglinear.data.multiclass import MulticlassData
 from loglinear.demo.corpus import Corpus
 from loglinear.features import WordNgrams
 from loglinear.metrics import accuracy
-from loglinear.minimise import Result, minimise
 from loglinear.models import MaxentClassifier
-from loglinear.objective import Objective
+from loglinear.models.classifier.training import LinearProblem
+from loglinear.optimise.minimise import Result, minimise
+from loglinear.optimise.objective import Objective
+from loglinear.optimise.training import Settings
 from loglinear.report import Section, Table
 from loglinear.report.model import top_feature_table
 from loglinear.report.plots import convergence
 from loglinear.threads import pool
-from loglinear.training import LinearProblem, Settings
 
 NGRAMS = (1, 2)
 STRENGTH = {"l2": 0.3, "l1": 0.5, "elastic_net": 0.5}

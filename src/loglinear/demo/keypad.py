@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from loglinear.demo.corpus import Corpus, stdlib_docstrings, topic_paragraphs
 from loglinear.demo.prose import part_of, sentences
 from loglinear.features.keypad import digits
-from loglinear.metrics.conversion import ConversionScore
+from loglinear.metrics.input_method import ConversionScore
 from loglinear.models import InputMethod, Reranker
 from loglinear.report import Section, Table
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from .attributes import AttributeFeatures, AttributeSequences
-from .candidate_features import CandidateFeatures
-from .columns import Columns
-from .dicts import DictFeatures
-from .featuriser import Featuriser, Rows
-from .template_sets import TEMPLATE_SETS
-from .templates import TemplateFeatures, load_templates
-from .token_featuriser import TokenFeaturiser
-from .token_rows import TokenRows
-from .tokens import TokenFeatures
-from .vocabulary import Vocabulary
-from .words import WordNgrams
+from loglinear.features.attributes import AttributeFeatures, AttributeSequences
+from loglinear.features.candidate_features import CandidateFeatures
+from loglinear.features.columns import Columns
+from loglinear.features.dicts import DictFeatures
+from loglinear.features.featuriser import Featuriser, Rows
+from loglinear.features.template_sets import TEMPLATE_SETS
+from loglinear.features.templates import TemplateFeatures, load_templates
+from loglinear.features.token_featuriser import TokenFeaturiser
+from loglinear.features.token_rows import TokenRows
+from loglinear.features.tokens import TokenFeatures
+from loglinear.features.vocabulary import Vocabulary
+from loglinear.features.words import WordNgrams
 
 __all__ = [
     "FEATURISERS",

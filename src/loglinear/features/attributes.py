@@ -21,12 +21,12 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core
-from ..errors import LoglinearError, ModelFileError
-from ..formats.crfsuite import CrfsuiteData
-from .token_featuriser import Buckets, TokenFeaturiser, check_counts, check_indices, keep_known
-from .token_rows import TokenRows
-from .vocabulary import Vocabulary, pack_strings
+from loglinear import _core
+from loglinear.errors import LoglinearError, ModelFileError
+from loglinear.features.token_featuriser import Buckets, TokenFeaturiser, check_counts, check_indices, keep_known
+from loglinear.features.token_rows import TokenRows
+from loglinear.features.vocabulary import Vocabulary, pack_strings
+from loglinear.formats.crfsuite import CrfsuiteData
 
 _MAX_DEPTH = 32
 _PLAIN = frozenset((float, int, bool))

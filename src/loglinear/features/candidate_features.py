@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .. import _core
-from ..formats.nbest import CandidateList
-from ..threads import pool
-from .featuriser import Featuriser, Rows, sum_rows
-from .vocabulary import Vocabulary, pack_strings
+from loglinear import _core
+from loglinear.features.featuriser import Featuriser, Rows, sum_rows
+from loglinear.features.vocabulary import Vocabulary, pack_strings
+from loglinear.formats.nbest import CandidateList
+from loglinear.threads import pool
 
 _MAX_ORDER = 32
 

@@ -9,8 +9,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formats.conll import CodedColumn, ConllData
-from .vocabulary import Vocabulary
+from loglinear.features.vocabulary import Vocabulary
+from loglinear.formats.conll import CodedColumn, ConllData
 
 Token = tuple[str, ...]
 

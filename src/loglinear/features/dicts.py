@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .featuriser import Featuriser, Rows, sort_names, sum_rows
+from loglinear.features.featuriser import Featuriser, Rows, sort_names, sum_rows
 
 Example: TypeAlias = Mapping[str, float | int | bool | str]
 

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 from scipy import sparse
 
-from ..errors import LoglinearError, ModelFileError
-from .vocabulary import Vocabulary
+from loglinear.errors import LoglinearError, ModelFileError
+from loglinear.features.vocabulary import Vocabulary
 
 # indptr [n + 1] int64, indices [n_nonzeros] int32 ascending in a row, values [n_nonzeros] float64
 Rows: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -18,12 +18,12 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core
-from ..errors import FormatError, ModelFileError
-from ..formats.running_text import RunningText, TextOptions, TextSource, read_text
-from .keypad import digits
-from .vocabulary import Vocabulary
-from .word_vocabulary import RESERVED
+from loglinear import _core
+from loglinear.errors import FormatError, ModelFileError
+from loglinear.features.keypad import digits
+from loglinear.features.vocabulary import Vocabulary
+from loglinear.features.word_vocabulary import RESERVED
+from loglinear.formats.running_text import RunningText, TextOptions, TextSource, read_text
 
 Readings: TypeAlias = Literal["given", "keypad"]
 

@@ -22,8 +22,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, NoReturn
 
-from .. import _core
-from ..errors import FormatError
+from loglinear import _core
+from loglinear.errors import FormatError
 
 LABEL, PAIR = 1, 2  # scopes, as bits
 _SCOPES = {"u": LABEL, "b": PAIR, "*": LABEL | PAIR}

@@ -20,16 +20,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core, threads
-from ..errors import FormatError, IncompatibleError, LoglinearError, ModelFileError
-from ..formats.text import Source, decode, read_bytes
-from .columns import Columns
-from .template_sets import TEMPLATE_SETS
-from .template_syntax import Template, View, parse_templates
-from .token_featuriser import Buckets, TokenFeaturiser, check_counts, check_indices
-from .token_rows import TokenRows
-from .views import view_strings
-from .vocabulary import Vocabulary
+from loglinear import _core, threads
+from loglinear.errors import FormatError, IncompatibleError, LoglinearError, ModelFileError
+from loglinear.features.columns import Columns
+from loglinear.features.template_sets import TEMPLATE_SETS
+from loglinear.features.template_syntax import Template, View, parse_templates
+from loglinear.features.token_featuriser import Buckets, TokenFeaturiser, check_counts, check_indices
+from loglinear.features.token_rows import TokenRows
+from loglinear.features.views import view_strings
+from loglinear.features.vocabulary import Vocabulary
+from loglinear.formats.text import Source, decode, read_bytes
 
 NO_MACRO = -(2**31)
 _EMPTY = np.zeros(0, dtype=np.int32)

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ModelFileError
-from .token_rows import TokenRows
+from loglinear.errors import ModelFileError
+from loglinear.features.token_rows import TokenRows
 
 Self = TypeVar("Self", bound="TokenFeaturiser")
 

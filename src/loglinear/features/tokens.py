@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from .featuriser import Featuriser, Rows, sort_names, sum_rows
+from loglinear.features.featuriser import Featuriser, Rows, sort_names, sum_rows
 
 
 class TokenFeatures(Featuriser):

@@ -7,9 +7,9 @@ import unicodedata
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core
-from .template_syntax import View
-from .vocabulary import Vocabulary, pack_strings
+from loglinear import _core
+from loglinear.features.template_syntax import View
+from loglinear.features.vocabulary import Vocabulary, pack_strings
 
 _BITS = (  # as in native/kernels/wapiti_regex.hh
     (1, str.isdecimal),

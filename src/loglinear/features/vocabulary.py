@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core
-from ..errors import ModelFileError
+from loglinear import _core
+from loglinear.errors import ModelFileError
 
 
 def pack_strings(strings: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from ..errors import FormatError
-from ..formats.text import Source, atomic_write, decode, name_of, read_bytes, split_lines
-from .word_vocabulary import RESERVED, WordVocabulary
+from loglinear.errors import FormatError
+from loglinear.features.word_vocabulary import RESERVED, WordVocabulary
+from loglinear.formats.text import Source, atomic_write, decode, name_of, read_bytes, split_lines
 
 _BLANKS = " \t\r\v\f"
 _INNER_BLANK = re.compile(r"[ \t\r\v\f]")

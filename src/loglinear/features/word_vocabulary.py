@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from .vocabulary import Vocabulary
+from loglinear.features.vocabulary import Vocabulary
 
 BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
 RESERVED = (BEGIN, END, UNKNOWN)

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .. import _core
-from .featuriser import Featuriser, Rows
-from .vocabulary import Vocabulary, pack_strings
+from loglinear import _core
+from loglinear.features.featuriser import Featuriser, Rows
+from loglinear.features.vocabulary import Vocabulary, pack_strings
 
 _MAX_ORDER = 32
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..errors import FormatError
-from .conll import ConllData, format_conll, parse_conll, read_conll, write_conll
-from .crfsuite import (
+from loglinear.errors import FormatError
+from loglinear.formats.conll import ConllData, format_conll, parse_conll, read_conll, write_conll
+from loglinear.formats.crfsuite import (
     CrfsuiteData,
     CrfsuiteDump,
     parse_crfsuite,
@@ -19,11 +19,19 @@ from .crfsuite import (
     read_crfsuite_dump,
     write_crfsuite,
 )
-from .jsonl import JsonlData, read_jsonl
-from .nbest import NBEST_FORMATS, Candidate, CandidateList, merge_duplicates, read_nbest, with_scores, write_nbest
-from .svmlight import SvmlightData, parse_svmlight, read_svmlight, write_svmlight
-from .text import Source, atomic_write, decode, name_of, read_bytes, read_head
-from .tsv import read_texts, read_tsv, write_tsv
+from loglinear.formats.jsonl import JsonlData, read_jsonl
+from loglinear.formats.nbest import (
+    NBEST_FORMATS,
+    Candidate,
+    CandidateList,
+    merge_duplicates,
+    read_nbest,
+    with_scores,
+    write_nbest,
+)
+from loglinear.formats.svmlight import SvmlightData, parse_svmlight, read_svmlight, write_svmlight
+from loglinear.formats.text import Source, atomic_write, decode, name_of, read_bytes, read_head
+from loglinear.formats.tsv import read_texts, read_tsv, write_tsv
 
 __all__ = [
     "NBEST_FORMATS",

@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core, threads
-from ..errors import FormatError
-from .text import Source, atomic_write, name_of, read_bytes
+from loglinear import _core, threads
+from loglinear.errors import FormatError
+from loglinear.formats.text import Source, atomic_write, name_of, read_bytes
 
 _MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 _COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ\x00")

@@ -17,9 +17,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core, threads
-from ..errors import FormatError
-from .text import Source, atomic_write, decode, name_of, read_bytes
+from loglinear import _core, threads
+from loglinear.errors import FormatError
+from loglinear.formats.text import Source, atomic_write, decode, name_of, read_bytes
 
 _MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 _SEPARATORS = {None: "detect", "\t": "tab", " ": "blanks"}

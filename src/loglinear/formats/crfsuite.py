@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core, threads
-from ..errors import FormatError
-from .text import Source, atomic_write, decode, name_of, read_bytes, split_lines
+from loglinear import _core, threads
+from loglinear.errors import FormatError
+from loglinear.formats.text import Source, atomic_write, decode, name_of, read_bytes, split_lines
 
 _MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 

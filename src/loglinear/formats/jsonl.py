@@ -13,8 +13,8 @@ import json
 import math
 from typing import Any, NamedTuple
 
-from ..errors import FormatError
-from .text import Source, decode, name_of, read_bytes, split_lines
+from loglinear.errors import FormatError
+from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
 
 KINDS = ("text", "features", "tokens")
 

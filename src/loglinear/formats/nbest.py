@@ -22,10 +22,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import FormatError
-from .candidate_list import Candidate, CandidateList, merge_duplicates, with_scores
-from .nbest_text import is_srilm, parse_kaldi, parse_kaldi_costs, parse_moses, parse_srilm, records
-from .text import Source, atomic_write, decode, name_of, read_bytes, split_lines
+from loglinear.errors import FormatError
+from loglinear.formats.candidate_list import Candidate, CandidateList, merge_duplicates, with_scores
+from loglinear.formats.nbest_text import is_srilm, parse_kaldi, parse_kaldi_costs, parse_moses, parse_srilm, records
+from loglinear.formats.text import Source, atomic_write, decode, name_of, read_bytes, split_lines
 
 __all__ = [
     "NBEST_FORMATS",

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..errors import FormatError
-from .candidate_list import Candidate, CandidateList
+from loglinear.errors import FormatError
+from loglinear.formats.candidate_list import Candidate, CandidateList
 
 
 def records(lines: list[str]) -> Iterator[tuple[int, str]]:

@@ -18,9 +18,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core, threads
-from ..errors import FormatError
-from .text import Source, decode, map_bytes, name_of, read_line_blocks
+from loglinear import _core, threads
+from loglinear.errors import FormatError
+from loglinear.formats.text import Source, decode, map_bytes, name_of, read_line_blocks
 
 Units: TypeAlias = Literal["words", "characters", "bytes"]
 Sentence: TypeAlias = str | Sequence[str]

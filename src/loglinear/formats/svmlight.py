@@ -11,9 +11,9 @@ from typing import Literal
 
 import numpy as np
 
-from .. import _core
-from ..errors import FormatError
-from .text import Source, atomic_write, name_of, read_bytes
+from loglinear import _core
+from loglinear.errors import FormatError
+from loglinear.formats.text import Source, atomic_write, name_of, read_bytes
 
 _MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 _PAIR = re.compile(r"[0-9]+:[-+.0-9eE]+")

@@ -6,6 +6,7 @@ import errno
 import gzip
 import io
 import lzma
+import math
 import os
 import secrets
 import stat
@@ -19,7 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError
+from loglinear.errors import FormatError
 
 Source = str | os.PathLike[str]
 
@@ -227,3 +228,13 @@ def _reason(error: OSError) -> str:
 def _damage(data: bytes) -> str:
     kind = "gzip" if data.startswith(_GZIP) else "xz"
     return f"truncated or damaged {kind} file; fetch or compress it again"
+
+
+def plain_label(label: Any) -> str:
+    """A label as text; the many spellings of a whole number (+1, 1.0, 1) are one."""
+    text = str(label)
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return str(int(number)) if math.isfinite(number) and number == int(number) and abs(number) < 2**53 else text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import FormatError
-from .text import Source, atomic_write, decode, name_of, read_bytes, split_lines
+from loglinear.errors import FormatError
+from loglinear.formats.text import Source, atomic_write, decode, name_of, read_bytes, split_lines
 
 
 def read_tsv(source: Source, encoding: str = "utf-8") -> tuple[list[str], list[str]]:

@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from loglinear import _core
+from loglinear.arrays import FloatArray
 from loglinear.data.candidates import CandidateLists
 from loglinear.data.matrix import SparseRows
 from loglinear.registry import Registry
-from loglinear.structure import FloatArray, Tying
+from loglinear.structure.tying import Tying
 from loglinear.threads import pool
 
 

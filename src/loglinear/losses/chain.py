@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
+from loglinear.arrays import FloatArray
 from loglinear.data.chain_base import ChainBase
 from loglinear.data.chain_features import ChainFeatures
 from loglinear.data.sequence import SequenceData
 from loglinear.features.token_rows import TokenRows
-from loglinear.structure import FloatArray, Tying
+from loglinear.structure.tying import Tying
 from loglinear.threads import pool
 
 KINDS = ("crf", "memm", "pseudolikelihood")

@@ -15,12 +15,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from loglinear.arrays import FloatArray
 from loglinear.data.sentences import Sentences
 from loglinear.data.suffix_tree import SuffixTree
-from loglinear.structure import FloatArray
+from loglinear.losses.ngram_maxent import NgramHessian, NgramMaxentLoss
 from loglinear.threads import pool
-
-from .ngram_maxent import NgramHessian, NgramMaxentLoss
 
 
 class CollapsedNgramLoss:

@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
-from loglinear.base_models.counts import feature_counts, mean_counts
+from loglinear.arrays import FloatArray
 from loglinear.data.matrix import SparseRows
-from loglinear.structure import FloatArray, Tying
+from loglinear.hmm.counts import feature_counts, mean_counts
+from loglinear.structure.tying import Tying
 from loglinear.threads import pool
 
 __all__ = ["MEstimationLoss", "feature_counts", "mean_counts", "rank_features"]

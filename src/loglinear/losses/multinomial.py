@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
+from loglinear.arrays import FloatArray
 from loglinear.data.matrix import SparseRows
 from loglinear.data.multiclass import MulticlassData
-from loglinear.structure import FloatArray, Tying
+from loglinear.structure.tying import Tying
 from loglinear.threads import pool
 
 

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
+from loglinear.arrays import FloatArray
 from loglinear.data.ngram import NgramTrie
 from loglinear.data.sentences import Sentences
-from loglinear.structure import FloatArray
 from loglinear.threads import pool
 
 

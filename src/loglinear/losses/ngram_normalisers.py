@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from loglinear.arrays import FloatArray
 from loglinear.data.ngram import NgramTrie
 from loglinear.losses.ngram_maxent import native_histories
-from loglinear.structure import FloatArray
 from loglinear.threads import pool
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from loglinear.structure import FloatArray
+from loglinear.arrays import FloatArray
 
 
 @dataclass(frozen=True)

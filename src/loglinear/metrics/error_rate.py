@@ -16,9 +16,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from loglinear.arrays import FloatArray
 from loglinear.data.candidates import CandidateLists
 from loglinear.data.edit_distance import ErrorUnits, edit_distances
-from loglinear.structure import FloatArray
 
 
 @dataclass(frozen=True)

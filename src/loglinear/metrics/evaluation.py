@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from loglinear.datasets import plain_label
 from loglinear.features.schemes import detect
+from loglinear.formats.text import plain_label
 from loglinear.metrics.accuracy import Scores, log_loss, score_labels
 from loglinear.metrics.span_f1 import SpanScores, span_scores
 

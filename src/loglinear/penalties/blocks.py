@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from loglinear.arrays import FloatArray
 from loglinear.protocols import Metric, OwnMetric, Penalty, Split
-from loglinear.structure import FloatArray
 
 
 def _checked(blocks: Sequence[tuple[int, Penalty]]) -> tuple[tuple[int, Penalty], ...]:

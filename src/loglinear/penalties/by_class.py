@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
+from loglinear.arrays import FloatArray
 from loglinear.penalties.separable import SeparableBase, SeparablePenalty, SmoothSeparable, check_same_zeros
-from loglinear.structure import FloatArray, Tying
+from loglinear.structure.tying import Tying
 from loglinear.threads import pool
 
 _MOST = 2**16

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from loglinear import _core
-from loglinear.structure import FloatArray, Tying
+from loglinear.arrays import FloatArray
+from loglinear.structure.tying import Tying
 from loglinear.threads import pool
 
 

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from loglinear import _core
-from loglinear.structure import FloatArray, Tree, growth_by_depth
+from loglinear.arrays import FloatArray
+from loglinear.structure.tree import Tree, growth_by_depth
 from loglinear.threads import pool
 
 Self = TypeVar("Self", bound="TreePenalty")

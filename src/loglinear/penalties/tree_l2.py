@@ -9,8 +9,8 @@ counts makes the norm one that steps in units of counts can be taken with.
 from __future__ import annotations
 
 from loglinear import _core
+from loglinear.arrays import FloatArray
 from loglinear.penalties.tree import TreePenalty
-from loglinear.structure import FloatArray
 
 
 class TreeL2(TreePenalty):

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
+from loglinear.arrays import FloatArray
 from loglinear.errors import IncompatibleError
 from loglinear.penalties.tree import TreePenalty, per_node, step_vector
-from loglinear.structure import FloatArray, Tree
+from loglinear.structure.tree import Tree
 from loglinear.threads import pool
 
 METHODS = ("heap", "pivot")

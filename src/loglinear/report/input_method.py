@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from loglinear.conversion import Adaptation
-from loglinear.metrics.conversion import ConversionScore
 from loglinear.metrics.error_rate import ErrorComparison
+from loglinear.metrics.input_method import ConversionScore
 from loglinear.models import InputMethod
+from loglinear.models.input_method.files import Adaptation
 from loglinear.report.html import Section
 from loglinear.report.language_model import model_facts as language_model_facts
 from loglinear.report.tables import Table

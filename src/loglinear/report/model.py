@@ -11,8 +11,8 @@ import numpy as np
 
 from loglinear.errors import ModelFileError
 from loglinear.models import KINDS, InputMethod, LanguageModel, Reranker, Tagger, archive
-from loglinear.models.language_model_file import KIND as LANGUAGE_MODEL
-from loglinear.models.tagger_file import KIND as TAGGER
+from loglinear.models.language_model.file import KIND as LANGUAGE_MODEL
+from loglinear.models.tagger.file import KIND as TAGGER
 from loglinear.report import input_method, reranker
 from loglinear.report.html import Section
 from loglinear.report.language_model import model_facts, model_sections
@@ -120,7 +120,8 @@ def describe_model(path: str | os.PathLike[str], top: int = 10) -> ModelDescript
     except ModelFileError as error:
         damage = str(error)
     if not damage and found.kind in KINDS:
-        model = KINDS[found.kind].from_archive(found, path)
+        estimator: Any = KINDS.factory(found.kind)
+        model = estimator.from_archive(found, path)
         if isinstance(model, Tagger):
             facts, more = tagger_facts(model, top), tagger_sections(model, top)
         elif isinstance(model, LanguageModel):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from loglinear.errors import IncompatibleError
-from loglinear.minimise import Solver
-from loglinear.objective import Objective
 from loglinear.protocols import Curvature, Orthant, Restrict, Smooth
 from loglinear.registry import Registry
 from loglinear.solvers.clustered import Clustered
@@ -19,8 +17,12 @@ from loglinear.solvers.iis import Iis
 from loglinear.solvers.lbfgs import Lbfgs
 from loglinear.solvers.newton import Newton
 from loglinear.solvers.owlqn import Owlqn
+from loglinear.solvers.solver import Solver
 from loglinear.solvers.stochastic import StochasticProximal
 from loglinear.solvers.working_set import WorkingSet
+
+if TYPE_CHECKING:
+    from loglinear.optimise.objective import Objective
 
 SOLVERS: Registry[Solver] = Registry(
     "solver",

@@ -21,18 +21,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from loglinear import _core
+from loglinear.arrays import FloatArray
 from loglinear.errors import IncompatibleError
-from loglinear.minimise import State
-from loglinear.objective import Objective
 from loglinear.protocols import Curvature, Orthant, Separable, Smooth, Tied
 from loglinear.solvers.lbfgs import Lbfgs
 from loglinear.solvers.owlqn import Owlqn
-from loglinear.structure import FloatArray, Tying
+from loglinear.solvers.solver import State
+from loglinear.structure.tying import Tying
+
+if TYPE_CHECKING:
+    from loglinear.optimise.objective import Objective
 
 
 @dataclass

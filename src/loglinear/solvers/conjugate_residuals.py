@@ -12,14 +12,16 @@ q(0) r0, which is taken out: the pseudo-inverse. q(0) follows from the step leng
 from __future__ import annotations
 
 import math
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from loglinear import _core
-from loglinear.objective import Objective
+from loglinear.arrays import FloatArray
 from loglinear.protocols import Curvature, Metric, Orthant, Tunable
-from loglinear.structure import FloatArray
+
+if TYPE_CHECKING:
+    from loglinear.optimise.objective import Objective
 
 
 def solve_active(

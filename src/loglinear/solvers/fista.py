@@ -41,17 +41,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from loglinear import _core
+from loglinear.arrays import FloatArray
 from loglinear.errors import IncompatibleError
-from loglinear.minimise import State
-from loglinear.objective import Objective
 from loglinear.protocols import Curvature, Loss, Metric, Orthant, OwnMetric, Penalty, Split
 from loglinear.solvers.metric import curvature_unit
-from loglinear.structure import FloatArray
+from loglinear.solvers.solver import State
+
+if TYPE_CHECKING:
+    from loglinear.optimise.objective import Objective
 
 _NOISE = 1e-13  # of the objective: smaller differences say nothing
 _TINY = 1e-100  # a step that moves only the weights that must not be where they are

@@ -11,15 +11,17 @@ native/kernels/iterative_scaling.hh. Slower than the gradient solvers; here to c
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
 from loglinear import _core
-from loglinear.minimise import State
-from loglinear.objective import Objective
+from loglinear.arrays import FloatArray
 from loglinear.protocols import Expectations, Separable, Smooth
-from loglinear.structure import FloatArray
+from loglinear.solvers.solver import State
+
+if TYPE_CHECKING:
+    from loglinear.optimise.objective import Objective
 
 _LIMIT = 20.0  # of a step: where a feature never occurs and nothing is penalised, the optimum lies at infinity
 _PATIENCE = 10  # steps without a decrease before the limit of floating point is taken to be reached

@@ -14,9 +14,9 @@ from typing import ClassVar, cast
 
 import numpy as np
 
+from loglinear.arrays import FloatArray
 from loglinear.protocols import Expectations, SplitExpectations
 from loglinear.solvers.gis import Gis
-from loglinear.structure import FloatArray
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,20 @@ v = sqrt(D) w with D the diagonal of the Hessian at the start (solvers/metric.py
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from loglinear import _core
-from loglinear.minimise import State
-from loglinear.objective import Objective
+from loglinear.arrays import FloatArray
 from loglinear.protocols import Loss, Scaled, Smooth
 from loglinear.solvers.line_search import Point, strong_wolfe
 from loglinear.solvers.memory import InverseHessian, Pair
 from loglinear.solvers.metric import find_unit
-from loglinear.structure import FloatArray
+from loglinear.solvers.solver import State
+
+if TYPE_CHECKING:
+    from loglinear.optimise.objective import Objective
 
 
 @dataclass

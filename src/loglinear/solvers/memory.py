@@ -11,14 +11,17 @@ products are summed in double either way.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
-from loglinear.objective import Objective
-from loglinear.structure import FloatArray, Tying
+from loglinear.arrays import FloatArray
+from loglinear.structure.tying import Tying
+
+if TYPE_CHECKING:
+    from loglinear.optimise.objective import Objective
 
 Vector = NDArray[Any]  # float64, or float32 for pairs in single precision
 Pair = tuple[Vector, Vector]

@@ -6,12 +6,16 @@ pays where counts span orders of magnitude (n-gram models) and costs where featu
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from loglinear.arrays import FloatArray
 from loglinear.errors import IncompatibleError
-from loglinear.objective import Objective
 from loglinear.protocols import Curvature, Metric, Scaled, Smooth
-from loglinear.structure import FloatArray
+
+if TYPE_CHECKING:
+    from loglinear.optimise.objective import Objective
 
 
 def _with_ridge(objective: Objective, w: FloatArray, diagonal: FloatArray) -> FloatArray:

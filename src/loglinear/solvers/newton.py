@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
 from loglinear import _core
-from loglinear.minimise import State
-from loglinear.objective import Objective
+from loglinear.arrays import FloatArray
 from loglinear.protocols import Curvature, Hessian, Smooth
-from loglinear.structure import FloatArray
+from loglinear.solvers.solver import State
+
+if TYPE_CHECKING:
+    from loglinear.optimise.objective import Objective
 
 
 @dataclass

@@ -15,18 +15,20 @@ evaluated, so the gradient there takes its place.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
-from loglinear.minimise import State
-from loglinear.objective import Objective
+from loglinear.arrays import FloatArray
 from loglinear.protocols import Loss, Orthant
 from loglinear.solvers.memory import InverseHessian, Pair
 from loglinear.solvers.metric import find_unit
-from loglinear.structure import FloatArray
+from loglinear.solvers.solver import State
+
+if TYPE_CHECKING:
+    from loglinear.optimise.objective import Objective
 
 
 @dataclass

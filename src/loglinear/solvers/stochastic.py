@@ -12,15 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
+from loglinear.arrays import FloatArray
 from loglinear.errors import IncompatibleError
-from loglinear.minimise import State
-from loglinear.objective import Objective
 from loglinear.protocols import Curvature, Loss, Metric, Scaled, Stochastic
-from loglinear.structure import FloatArray
+from loglinear.solvers.solver import State
+
+if TYPE_CHECKING:
+    from loglinear.optimise.objective import Objective
 
 
 @dataclass

@@ -11,16 +11,18 @@ a million survive; everything but a handful of evaluations then runs on a proble
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
 from loglinear import _core
-from loglinear.minimise import State
-from loglinear.objective import Objective
+from loglinear.arrays import FloatArray
 from loglinear.protocols import Orthant, Restrict, Separable
 from loglinear.solvers.owlqn import Owlqn
-from loglinear.structure import FloatArray
+from loglinear.solvers.solver import State
+
+if TYPE_CHECKING:
+    from loglinear.optimise.objective import Objective
 
 
 @dataclass
@@ -95,9 +97,7 @@ class WorkingSet:
             excess = np.where(active, 0.0, np.abs(state.pseudo))
             worst = np.argpartition(-excess, room)[:room]
             active[worst[excess[worst] > 0]] = True
-        loss, state.kept = cast(Restrict, objective.loss).restrict(active)
-        penalty = cast(Any, objective.penalty).restrict(state.kept)
-        state.restricted = Objective(loss, penalty, objective.n_threads)
+        state.restricted, state.kept = objective.restrict(active)
         state.inner = Owlqn(self.memory).init(state.restricted, state.weights[state.kept].copy())
         state.evaluations += 1
         state.goal = self.precision * state.violation

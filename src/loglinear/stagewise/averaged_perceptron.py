@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from loglinear import _core
+from loglinear.arrays import FloatArray
 from loglinear.data.candidates import CandidateLists
-from loglinear.minimise import CtrlC
+from loglinear.optimise.minimise import CtrlC
 from loglinear.stagewise.base_scores import fit_base_weights
 from loglinear.stagewise.method import list_arrays
-from loglinear.structure import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

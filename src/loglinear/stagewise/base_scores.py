@@ -10,14 +10,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from loglinear.arrays import FloatArray
 from loglinear.data.candidates import CandidateLists
 from loglinear.data.matrix import SparseRows
 from loglinear.losses.candidate_lists import ExponentialMarginLoss
-from loglinear.minimise import minimise
-from loglinear.objective import Objective
+from loglinear.optimise.minimise import minimise
+from loglinear.optimise.objective import Objective
 from loglinear.penalties import NoPenalty
 from loglinear.solvers.newton import Newton
-from loglinear.structure import FloatArray
 
 
 def fit_base_weights(data: CandidateLists, *, by_errors: bool = False, n_threads: int | None = None) -> FloatArray:

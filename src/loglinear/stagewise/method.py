@@ -37,11 +37,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
+from loglinear.arrays import FloatArray
 from loglinear.data.candidates import CandidateLists
-from loglinear.minimise import CtrlC
+from loglinear.optimise.minimise import CtrlC
 from loglinear.stagewise.base_scores import base_margins, fit_base_weights
 from loglinear.stagewise.path import StagewisePath
-from loglinear.structure import FloatArray
 from loglinear.threads import pool
 
 _TOLD = 256  # steps between two reports of progress

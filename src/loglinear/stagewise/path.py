@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from loglinear.arrays import FloatArray
 from loglinear.errors import IncompatibleError
-from loglinear.structure import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from loglinear.minimise import Solver, minimise
-from loglinear.objective import Objective
+from loglinear.arrays import FloatArray
+from loglinear.optimise.minimise import minimise
+from loglinear.optimise.objective import Objective
 from loglinear.protocols import Curvature, Loss, Metric, OwnMetric, Penalty, Restrict, Smooth, Stochastic
-from loglinear.structure import FloatArray
+from loglinear.solvers.solver import Solver
 
 
 def check_loss(loss: Loss, *, scale: float = 1.0, seed: int = 0, n_directions: int = 8) -> None:

@@ -1,0 +1,63 @@
+"""From the arrays of an automaton back to the n-grams of a model: for ARPA files, mixtures and further training.
+
+An automaton forgets the words of its contexts, but the arcs spell them: the context of the words h w is where the entry
+w of h leads to, unless that is a shorter one; the first is ``<s>``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loglinear import _core
+from loglinear.backoff.model import BackoffModel
+from loglinear.backoff.native import backoff_model
+from loglinear.features.word_vocabulary import WordVocabulary
+from loglinear.threads import pool
+
+BLANK = 0xFFFFFFFF
+_ENTRY, _CONTEXT = 1, 2
+
+
+def to_backoff(
+    vocabulary: WordVocabulary, arrays: Mapping[str, NDArray], *, n_threads: int | None = None
+) -> BackoffModel:
+    """The back-off model of checked arrays (``NgramQueries.arrays``)."""
+    start = np.asarray(arrays["context_start"])
+    contexts, entries = arrays["contexts"].reshape(-1, 4), arrays["entries"].reshape(-1, 3)
+    order = start.size - 1
+    words, kinds, log_p, log_b = [], [], [], []
+    histories = np.zeros((1, 0), np.uint32)  # of the contexts of one length, oldest word first
+    for n in range(1, order + 1):
+        first, last = int(start[n - 1]), int(start[n])
+        begins, sizes = contexts[first:last, 0].astype(np.int64), contexts[first:last, 1].astype(np.int64)
+        owner = np.repeat(np.arange(last - first), sizes)
+        slots = np.repeat(begins - (np.cumsum(sizes) - sizes), sizes) + np.arange(owner.size)
+        full = entries[slots, 0] != BLANK
+        slots, owner = slots[full], owner[full]
+        own = np.column_stack([histories[owner], entries[slots, 0]]).astype(np.uint32)
+        longer = np.zeros((0, n), np.uint32)
+        if n < order:
+            longer = np.zeros((int(start[n + 1]) - last, n), np.uint32)
+            arrives = entries[slots, 2] - np.uint32(last)  # wraps for shorter ones
+            exact = (entries[slots, 2] >= last) & (arrives < longer.shape[0])
+            longer[arrives[exact]] = own[exact]
+            if n == 1 and int(arrays["begin"][0]) >= last:
+                longer[int(arrays["begin"][0]) - last] = vocabulary.begin
+        words.append(np.concatenate([own, longer]).ravel())
+        kinds.append(np.repeat(np.array([_ENTRY, _CONTEXT], np.uint8), [len(own), len(longer)]))
+        log_p.append(_floats(entries[slots, 1]))
+        log_b.append(_floats(contexts[last : last + len(longer), 3]))
+        histories = longer
+    shape, places = _core.place_ngrams(pool(n_threads), vocabulary.n_words, words, kinds)
+    log_probability, log_backoff = np.full(shape[5].size, -np.inf), np.zeros(shape[2].size)
+    for (entry, context), p, b in zip(places, log_p, log_b):
+        log_probability[entry[: p.size]] = p
+        log_backoff[context[p.size :]] = b
+    return backoff_model(vocabulary, shape, log_backoff, log_probability)
+
+
+def _floats(bits: NDArray[np.uint32]) -> NDArray[np.float64]:
+    return np.ascontiguousarray(bits).view(np.float32).astype(np.float64)

@@ -1,0 +1,131 @@
+"""Kneser-Ney smoothing: interpolated or backing off, with one discount per order or three ("modified").
+
+    p(w | h) = max(a(hw) - D(a(hw)), 0) / A(h) + gamma(h) p(w | h without its oldest word)
+
+a(hw) is the number of tokens at the highest order and where h begins with ``<s>``, and otherwise the number of
+different words seen before hw; A(h) sums it over w; gamma(h) is what the discounts took, over A(h). Unigrams are
+interpolated with the uniform distribution over the V words. Discounts follow from t_k, the number of n-grams of an
+order with a = k:
+
+    Y = t_1 / (t_1 + 2 t_2),    D_k = k - (k + 1) Y t_(k+1) / t_k,    k = 1, 2, 3 (and more)
+
+(Kneser and Ney, 1995; Ney, Essen and Kneser, 1994; Chen and Goodman, 1998, equation 26). Where that cannot be computed
+or makes no sense, an order falls back: from three discounts to one, Y, and where even that is not to be had (no n-gram
+occurs once, or none twice, as among characters) to 0.5, 1 and 1.5. What was used is in ``KneserNey.discounts``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from loglinear import _core
+from loglinear.backoff.model import BackoffModel
+from loglinear.backoff.pruning import entries_above, without_entries
+from loglinear.backoff.smoothing import Smoothing, check_cut, native_trie, smoothed
+from loglinear.data.ngram import NgramTrie
+from loglinear.features.word_vocabulary import WordVocabulary
+from loglinear.threads import pool
+
+DEFAULT = (0.5, 1.0, 1.5)
+SINGLE_RANGE = (0.05, 0.95)  # an absolute discount near 0 or 1 comes from too few n-grams to be believed
+
+
+@dataclass(frozen=True)
+class Discounts:
+    """What is taken from counts of 1, 2, and 3 or more, and where that comes from."""
+
+    values: tuple[float, float, float]
+    source: str  # "modified" | "single" | "default" | "given"
+
+    def __str__(self) -> str:
+        return " ".join(f"{d:.4g}" for d in self.values) + f" ({self.source})"
+
+
+@dataclass(frozen=True)
+class KneserNey(BackoffModel):
+    """A back-off model that knows its discounts, one item per order."""
+
+    discounts: tuple[Discounts, ...]
+
+
+def kneser_ney(
+    trie: NgramTrie,
+    vocabulary: WordVocabulary,
+    *,
+    modified: bool = True,
+    discounts: Sequence[float | Sequence[float]] | None = None,
+    interpolate: bool = True,
+    prune: Sequence[int] | None = None,
+    collapsed: bool = False,
+    n_threads: int | None = None,
+) -> KneserNey:
+    """The Kneser-Ney model of counted n-grams.
+
+    ``discounts``: per order one number, or three. ``prune``: per order, n-grams with at most so many tokens are left
+    out, and their counts go to the lower order before it is interpolated; discounts are those of all n-grams.
+    The trie should be whole: what was cut off it is missing from the numbers of preceding words. ``collapsed``: it is
+    that of a suffix tree, with levels for orders; tokens are counted in every context that has no longer one.
+    """
+    threads = pool(n_threads)
+    native = native_trie(trie, vocabulary, threads)
+    cut = check_cut(prune, trie.order) if prune is not None else [0] * trie.order
+    adjusted = np.empty(int(trie.entry_start[trie.order - 1]), dtype=np.uint32)
+    _core.adjusted_counts(threads, native, collapsed, adjusted)
+    if discounts is not None:
+        used = given_discounts(discounts, trie.order, interpolate)
+    else:
+        counts = _core.counts_of_counts(threads, native, adjusted)
+        used = tuple(choose_discounts(t, modified=modified, interpolate=interpolate) for t in counts)
+    smoothing = Smoothing.of(trie.order, [list(d.values) for d in used], cut=cut)
+    model = smoothed(
+        trie,
+        vocabulary,
+        smoothing,
+        adjusted=adjusted,
+        interpolate=interpolate,
+        native=native,
+        n_threads=n_threads,
+    )
+    model = KneserNey(**vars(model), discounts=used)
+    if any(cut):  # entries that kept nothing have exactly the probability of backing off
+        model = without_entries(model, entries_above(trie, cut), n_threads=n_threads)
+    return model
+
+
+def choose_discounts(counts: Sequence[int], *, modified: bool = True, interpolate: bool = True) -> Discounts:
+    """Discounts from t_1 .. t_4, by the chain of fallbacks in the module's header.
+
+    Without interpolation a discount must be less than its count, or a seen n-gram would have no probability.
+    """
+    t1, t2, t3, t4 = counts
+    if t1 > 0 and t2 > 0:
+        y = t1 / (t1 + 2 * t2)
+        if modified and t3 > 0:
+            d = (1 - 2 * y * t2 / t1, 2 - 3 * y * t3 / t2, 3 - 4 * y * t4 / t3)
+            if all(0 < d_k < k or (d_k == k and interpolate) for k, d_k in enumerate(d, 1)):
+                return Discounts(d, "modified")
+        y = min(max(y, SINGLE_RANGE[0]), SINGLE_RANGE[1])
+        return Discounts((y, y, y), "single")
+    return Discounts(DEFAULT, "default")
+
+
+def given_discounts(
+    discounts: Sequence[float | Sequence[float]], order: int, interpolate: bool = True
+) -> tuple[Discounts, ...]:
+    """The caller's discounts, checked."""
+    if len(discounts) != order:
+        raise ValueError(f"discounts of {len(discounts)} orders for an order of {order}: give one or three per order")
+    used = []
+    for n, item in enumerate(discounts, 1):
+        d = [float(x) for x in np.atleast_1d(np.asarray(item, dtype=np.float64))]
+        if len(d) not in (1, 3):
+            raise ValueError(f"discounts of order {n}: one number or three, not {len(d)}")
+        d = d * 3 if len(d) == 1 else d
+        if not all(0 < x < k or (x == k and interpolate) for k, x in enumerate(d, 1)):
+            limit = "at most" if interpolate else "below"
+            raise ValueError(f"discounts of order {n} must be positive and {limit} 1, 2 and 3, not {item!r}")
+        used.append(Discounts((d[0], d[1], d[2]), "given"))
+    return tuple(used)

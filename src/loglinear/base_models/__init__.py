@@ -1,1 +1,0 @@
-"""Base distributions q0 that a log-linear model corrects, and baselines by themselves."""

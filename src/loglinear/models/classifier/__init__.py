@@ -1,0 +1,1 @@
+"""The maximum-entropy classifier."""

@@ -1,0 +1,109 @@
+"""Regularisation paths: the same problem at falling strengths, each solved from the last solution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loglinear.arrays import FloatArray
+from loglinear.data.multiclass import MulticlassData
+from loglinear.losses.multinomial import MultinomialLoss
+from loglinear.models.classifier.training import LinearProblem
+from loglinear.optimise.minimise import Result
+from loglinear.optimise.training import Settings, Solution
+
+
+@dataclass(frozen=True)
+class PathPoint:
+    """One strength, its solution and, where there is held-out data, its scores there."""
+
+    strength: float
+    solution: Solution
+    held_out_loss: float | None = None  # mean log-loss per example
+    held_out_accuracy: float | None = None
+
+    @property
+    def weights(self) -> FloatArray:
+        """Weights [feature][class] (+ intercepts)."""
+        return self.solution.weights
+
+    @property
+    def result(self) -> Result:
+        """How they were found."""
+        return self.solution.result
+
+    def held_out(self) -> tuple[float, float]:
+        """(loss, accuracy) on the held-out data; refused where the path had none."""
+        if self.held_out_loss is None or self.held_out_accuracy is None:
+            raise ValueError("the path was made without held-out data")
+        return self.held_out_loss, self.held_out_accuracy
+
+    @property
+    def n_nonzero(self) -> int:
+        """Weights that are not zero."""
+        return int(np.count_nonzero(self.weights))
+
+
+def default_strengths(problem: LinearProblem, n: int) -> FloatArray:
+    """Under l1, four decades down from the strength at which the first weight leaves zero; else from 1000 to 0.001."""
+    objective = problem.objective(1.0)
+    zero = np.zeros(problem.loss.n_weights)
+    gradient = np.empty_like(zero)
+    problem.loss.value_and_gradient(zero, gradient)
+    top = objective.penalty.max_strength(gradient)
+    if np.isfinite(top) and top > 0:
+        return np.geomspace(top, top * 1e-4, n)
+    return np.geomspace(1e3, 1e-3, n)
+
+
+def regularization_path(
+    data: MulticlassData,
+    settings: Settings,
+    strengths: Sequence[float] | None = None,
+    *,
+    n_strengths: int = 20,
+    intercept: bool = True,
+    held_out: MulticlassData | None = None,
+    patience: int | None = None,
+    callback: Any = None,
+) -> list[PathPoint]:
+    """Solutions from the strongest penalty to the weakest.
+
+    With ``held_out`` data every point is scored on it, and after ``patience`` points without a better held-out loss the
+    path ends early.
+    """
+    problem = LinearProblem(data, settings, intercept=intercept)
+    grid = default_strengths(problem, n_strengths) if strengths is None else np.sort(np.asarray(strengths, float))[::-1]
+    if grid.size == 0 or not np.all(np.isfinite(grid)) or np.any(grid < 0):
+        raise ValueError("strengths must be finite numbers, not negative, at least one")
+    points: list[PathPoint] = []
+    solution, best, waited = None, np.inf, 0
+    for strength in grid:
+        solution = problem.solve(float(strength), start=solution, callback=callback)
+        loss = accuracy = None
+        if held_out is not None:
+            loss, accuracy = score(held_out, solution.weights, intercept, settings.n_threads)
+        points.append(PathPoint(float(strength), solution, loss, accuracy))
+        if solution.result.status == "interrupted":
+            break
+        if loss is not None and patience is not None:
+            waited = 0 if loss < best else waited + 1
+            best = min(best, loss)
+            if waited >= patience:
+                break
+    return points
+
+
+def score(data: MulticlassData, weights: FloatArray, intercept: bool, n_threads: int | None) -> tuple[float, float]:
+    """(mean log-loss, accuracy) of weights on data."""
+    loss = MultinomialLoss(data, intercept=intercept, n_threads=n_threads)
+    margins = np.empty(data.n_examples * loss.n_columns)
+    loss.margins(weights, margins)
+    table = margins.reshape(data.n_examples, loss.n_columns)
+    predicted = (table[:, 0] > 0).astype(np.int32) if loss.n_columns == 1 else table.argmax(axis=1)
+    total = float(data.sample_weight.sum()) if data.sample_weight is not None else float(data.n_examples)
+    right = np.average(predicted == data.labels, weights=data.sample_weight)
+    return loss._loss(margins) / total, float(right)

@@ -1,0 +1,101 @@
+"""A classification problem made ready for the solvers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from loglinear import penalties
+from loglinear.arrays import FloatArray
+from loglinear.data.multiclass import MulticlassData
+from loglinear.losses.multinomial import MultinomialLoss
+from loglinear.optimise import representer
+from loglinear.optimise.checkpoint import Checkpoint
+from loglinear.optimise.minimise import Callback
+from loglinear.optimise.objective import Objective
+from loglinear.optimise.representer import RepresenterObjective
+from loglinear.optimise.training import Settings, Solution, train
+from loglinear.protocols import Separable
+from loglinear.structure.tying import Tying
+
+
+class LinearProblem:
+    """A classification problem made ready for the solvers."""
+
+    def __init__(self, data: MulticlassData, settings: Settings, *, intercept: bool = True) -> None:
+        self.settings, self.intercept = settings, intercept
+        n_threads = settings.n_threads
+        self.n_features = data.n_features
+        K = 1 if data.n_classes <= 2 else data.n_classes
+        if data.n_features * K >= 2**31:
+            raise ValueError(
+                f"{data.n_features} features (the largest feature number plus one) and {data.n_classes} classes need "
+                f"{data.n_features * K:.3g} weights, and 2^31 - 1 is the limit: renumber or hash the features"
+            )
+        plain_penalty = self._penalty(settings.strength, None, K)
+        self.tying: Tying | None = None
+        merged = None
+        if settings.strength_scale is None and isinstance(plain_penalty, Separable):
+            merged = data.merge_identical_features(n_threads)
+        if merged is not None:
+            data, features = merged
+            self.tying = features.per_class(K, intercept)
+        self.loss = MultinomialLoss(data, intercept=intercept, n_threads=n_threads)
+        by_examples = settings.solver in ("auto", "lbfgs") and "metric" not in settings.solver_options
+        self.by_examples = by_examples and representer.applies(self.loss, plain_penalty)
+
+    def _penalty(self, strength: float, tying: Tying | None, K: int) -> Any:
+        s = self.settings
+        scale = None
+        if s.strength_scale is not None:
+            scale = np.ascontiguousarray(s.strength_scale, dtype=np.float64)
+            if scale.shape != (self.n_features,):
+                raise ValueError(f"{scale.size} strengths for {self.n_features} features")
+            scale = np.repeat(scale, K)
+        penalty = penalties.make(
+            s.penalty,
+            strength,
+            nonnegative=s.nonnegative,
+            l1_ratio=s.l1_ratio,
+            scale=scale,
+            n_free=K * self.intercept,
+            n_threads=s.n_threads,
+        )
+        return penalty if tying is None else penalty.tied(tying)
+
+    def objective(self, strength: float, by_examples: bool = False) -> Objective:
+        """The objective on the weights, or in example coordinates."""
+        K = self.loss.n_columns
+        if by_examples:
+            return RepresenterObjective(self.loss, self._penalty(strength, None, K), self.settings.n_threads)
+        return Objective(self.loss, self._penalty(strength, self.tying, K), self.settings.n_threads)
+
+    def solve(
+        self,
+        strength: float | None = None,
+        *,
+        start: Solution | FloatArray | None = None,
+        callback: Callback | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> Solution:
+        """Train. ``start`` is an earlier solution of this problem, or plain weights [feature][class] (+ intercepts)."""
+        s = self.settings
+        strength = s.strength if strength is None else strength
+        # Plain starting weights need not lie in the span of the examples, so they are improved as they are.
+        objective = self.objective(strength, self.by_examples and not isinstance(start, np.ndarray))
+        w0 = self._start(start)
+        solution = train(objective, s, w0, callback=callback, checkpoint=checkpoint)
+        return replace(solution, weights=self._weights(objective, solution.coordinates))
+
+    def _start(self, start: Solution | FloatArray | None) -> FloatArray | None:
+        if start is None:
+            return None
+        if isinstance(start, Solution):
+            return start.coordinates
+        return start if self.tying is None else self.tying.down(start)
+
+    def _weights(self, objective: Objective, v: FloatArray) -> FloatArray:
+        w = objective.weights(v) if isinstance(objective, RepresenterObjective) else v
+        return w if self.tying is None else self.tying.up(w)

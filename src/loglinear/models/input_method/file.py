@@ -1,0 +1,61 @@
+"""InputMethod to and from an archive: the arrays of its lexicon, and those of its language model."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from loglinear.errors import ModelFileError
+from loglinear.features.lexicon import Lexicon
+from loglinear.models import archive as files
+from loglinear.models.archive import Archive, as_json, check_n_threads
+from loglinear.models.language_model import file as language_model_file
+from loglinear.models.language_model.estimator import LanguageModel
+
+KIND = "input-method"
+_LEXICON, _MODEL = "lexicon.", "language_model."
+_LEARNT = ("n_tokens", "n_sentences", "fit_seconds", "domain_weight", "dev_perplexities")
+
+
+def save(model: Any, path: Any) -> None:
+    """Write the model."""
+    language = language_model_file.to_archive(model.language_model_)
+    arrays = {_LEXICON + name: array for name, array in model.lexicon_.arrays().items()}
+    arrays |= {_MODEL + name: array for name, array in language.arrays.items()}
+    settings = {"parameters": as_json(model.get_params(deep=False)), "language_model": language.settings}
+    summary = {name: as_json(getattr(model, name + "_")) for name in _LEARNT if hasattr(model, name + "_")}
+    files.save(path, Archive(KIND, settings, {**summary, "language_model": language.summary}, arrays))
+
+
+def load(cls: Any, archive: Archive, source: Any) -> Any:
+    """Make the model, checking everything that conversion relies on."""
+    try:
+        model = cls(**dict(archive.settings["parameters"]))
+        model.check_settings()
+        check_n_threads(model.n_threads)
+        settings, summary = dict(archive.settings["language_model"]), dict(archive.summary["language_model"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{source}: the model's settings are damaged ({error})") from None
+    parts = {prefix: {n.removeprefix(prefix): a for n, a in archive.arrays.items() if n.startswith(prefix)}
+             for prefix in (_LEXICON, _MODEL)}  # fmt: skip
+    language = language_model_file.load(
+        LanguageModel, Archive(language_model_file.KIND, settings, summary, parts[_MODEL]), source
+    )
+    try:
+        model._take(Lexicon.from_arrays(parts[_LEXICON]), language)
+    except ModelFileError as error:
+        raise ModelFileError(f"{source}: {error}") from None
+    except (TypeError, ValueError) as error:
+        raise ModelFileError(f"{source}: the model's lexicon is damaged ({error})") from None
+    for name in _LEARNT:
+        if name in archive.summary:
+            setattr(model, name + "_", archive.summary[name])
+    return model
+
+
+def load_file(cls: Any, path: str | os.PathLike[str]) -> Any:
+    """A model file of this kind; others are refused."""
+    archive = files.load(path)
+    if archive.kind != KIND:
+        raise ModelFileError(f"{path}: a model of kind {archive.kind!r}, not an input method")
+    return load(cls, archive, path)

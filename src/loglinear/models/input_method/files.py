@@ -1,0 +1,180 @@
+"""Files through an input method: readings in, text out, a line for a line; and the model that a command names."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from loglinear.errors import IncompatibleError, ModelFileError
+from loglinear.features.lexicon import ReadText
+from loglinear.formats.running_text import iterate_lines
+from loglinear.formats.text import Source, split_lines
+from loglinear.metrics.input_method import ConversionScore
+from loglinear.models import InputMethod, Reranker, load
+from loglinear.models.input_method.conversions import Conversions, Coverage, check_fits
+from loglinear.models.input_method.estimator import Report
+from loglinear.optimise.progress import Counting
+
+MAP = "map"
+BLOCK = 1 << 18  # bytes of readings converted at a time
+
+
+def load_input_method(path: Source, n_threads: int | None = None) -> InputMethod:
+    """The input method of a model file; other kinds are refused."""
+    model = load(path)
+    if not isinstance(model, InputMethod):
+        raise ModelFileError(f"{path}: a {type(model).__name__}, not an input method; ime build makes one")
+    model.n_threads = n_threads
+    return model
+
+
+def load_reranker(path: Source, n_threads: int | None = None) -> Reranker:
+    """The reranker of a model file, where it is one of an input method's candidates; others are refused."""
+    reranker = load(path)
+    if isinstance(reranker, InputMethod):
+        raise ModelFileError(f"{path}: an input method, not a reranker; convert and evaluate with it by itself")
+    if not isinstance(reranker, Reranker):
+        raise ModelFileError(f"{path}: a {type(reranker).__name__}, not a reranker; ime adapt makes one")
+    try:
+        check_fits(reranker)
+    except IncompatibleError as error:
+        raise IncompatibleError(f"{path}: {error}") from None
+    reranker.n_threads = n_threads
+    return reranker
+
+
+class ConvertedFile:
+    """The conversion of a file, a line of readings at a time; afterwards what was met on the way.
+
+    A reading gives a line of text. With ``nbest`` it gives that many lines, text TAB log-probability, and an empty one
+    after them. ``as_json`` gives an object a line instead: {"id", "reading", "hypotheses": [{"text", "score"}]}, words
+    separated by blanks, which rerankers read; ids are the numbers of lines. A ``reranker`` chooses among so many
+    candidates; its scores stand for the log-probabilities, in objects beside them ("reranker").
+    """
+
+    def __init__(
+        self, model: InputMethod, source: Source, *, nbest: int | None = None, as_json: bool = False,
+        reranker: Reranker | None = None, among: int = 20, block: int = BLOCK,
+    ) -> None:  # fmt: skip
+        self.model, self.source, self.nbest, self.as_json, self.block = model, source, nbest, as_json, block
+        self.reranker, self.among = reranker, among
+        self.n_lines = 0
+        self.n_unknown = 0  # words of the best conversions that stand as they were typed
+        self.first_unknown: int | None = None  # the line of the first
+
+    def __iter__(self) -> Iterator[bytes]:
+        with Counting("readings converted") as progress:
+            for text in iterate_lines(self.source, self.block, self.model.encoding):
+                readings = split_lines(text)
+                yield self._converted(readings, progress.after(self.n_lines)).encode("utf-8", "surrogatepass")
+                self.n_lines += len(readings)
+
+    def _converted(self, readings: list[str], report: Report) -> str:
+        distinct = "words" if self.as_json else "text"
+        found = self.model.decode(
+            readings, self.nbest or 1, distinct=distinct, reranker=self.reranker, among=self.among, report=report
+        )
+        for line, n in enumerate(found.n_unknown.tolist(), self.n_lines + 1):
+            if n and self.first_unknown is None:
+                self.first_unknown = line
+            self.n_unknown += n
+        if self.as_json:
+            return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in self._records(readings, found))
+        if self.nbest is None:
+            return "".join(f"{self.model.text_of(text)}\n" for text in found.texts)
+        scores = found.log_probability if found.reranker_score is None else found.reranker_score
+        lines = [f"{self.model.text_of(text)}\t{score:.6f}\n" for text, score in zip(found.texts, scores.tolist())]
+        ptr = found.reading_ptr.tolist()
+        return "".join("".join(lines[a:b]) + "\n" for a, b in pairwise(ptr))
+
+    def _records(self, readings: list[str], found: Conversions) -> Iterator[dict[str, Any]]:
+        columns = [found.texts, found.log_probability.tolist()]
+        names = ["text", "score"]
+        if found.reranker_score is not None:
+            columns, names = [*columns, found.reranker_score.tolist()], [*names, "reranker"]
+        hypotheses = [dict(zip(names, values)) for values in zip(*columns)]
+        bounds = pairwise(found.reading_ptr.tolist())
+        for number, (reading, (a, b)) in enumerate(zip(readings, bounds), self.n_lines + 1):
+            yield {"id": str(number), "reading": reading, "hypotheses": hypotheses[a:b]}
+
+
+def evaluate_text(
+    model: InputMethod, source: Any, k: int = 20, *, reranker: Reranker | None = None
+) -> ConversionScore:
+    """Errors of the conversions of a text, with a bar where it takes long."""
+    text = model.read(source)
+    with Counting("sentences converted", text.n_sentences) as progress:
+        return model.evaluate(text, k, reranker=reranker, report=progress)
+
+
+# ---- adaptation -----------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Adaptation:
+    """What adapting to a domain made, and what was met on the way."""
+
+    made: InputMethod | Reranker  # by interpolation, or by the other methods
+    method: str
+    coverage: Coverage  # of the text that was learnt from
+    k: int  # candidates of each sentence
+    dev: DevRates | None  # of the text held out
+    seconds: float
+
+
+class DevRates(NamedTuple):
+    """Character error rates of text held out: before, after, and of the best of the candidates there were before."""
+
+    baseline_cer: float
+    cer: float
+    oracle_cer: float
+
+    @property
+    def reduction(self) -> float:
+        """Share of the errors that are no longer made; NaN where there were none."""
+        return (self.baseline_cer - self.cer) / self.baseline_cer if self.baseline_cer else math.nan
+
+
+def adapt_to_text(
+    model: InputMethod, source: Any, dev: Any = None, *, method: str = "blasso", k: int = 20, **settings: Any
+) -> Adaptation:
+    """Adapt an input method to the domain of a text: by a reranker of k candidates, or by interpolation ("map").
+
+    ``settings`` are those of ``Reranker``, or of ``InputMethod.adapt_language_model``. Conversion has a bar where it
+    takes long.
+    """
+    began = time.perf_counter()
+    text, held_out = model.read(source), None if dev is None else model.read(dev)
+    adapt = _interpolated if method == MAP else _with_reranker
+    made, rates = adapt(model, text, held_out, method, k, settings)
+    return Adaptation(made, method, model.coverage(text), k, rates, time.perf_counter() - began)
+
+
+def _interpolated(
+    model: InputMethod, text: ReadText, dev: ReadText | None, method: str, k: int, settings: dict[str, Any]
+) -> tuple[InputMethod | Reranker, DevRates | None]:
+    made = model.adapt_language_model(text, dev, **settings)
+    if dev is None:
+        return made, None
+    with Counting("sentences converted", 2 * dev.n_sentences) as progress:
+        before = model.evaluate(dev, k, report=progress)
+        after = made.evaluate(dev, 1, report=progress.after(dev.n_sentences))
+    return made, DevRates(before.cer, after.cer, before.oracle_cer)
+
+
+def _with_reranker(
+    model: InputMethod, text: ReadText, dev: ReadText | None, method: str, k: int, settings: dict[str, Any]
+) -> tuple[InputMethod | Reranker, DevRates | None]:
+    Reranker(method, **settings).check_settings()  # before minutes of conversion and not after
+    with Counting("sentences converted", text.n_sentences + (0 if dev is None else dev.n_sentences)) as progress:
+        lists = model.candidate_lists(text, k, report=progress)
+        more = progress.after(len(lists))
+        held_out = None if dev is None else model.candidate_lists(dev, k, report=more)
+    made = model.adapt(lists, held_out, method, **settings)  # after the bar: training has one of its own
+    if held_out is None:
+        return made, None
+    found = made.evaluate(held_out)
+    return made, DevRates(found.baseline.rate, found.reranked.rate, found.oracle.rate)

@@ -1,0 +1,112 @@
+"""LanguageModel to and from an archive: the query structure, memory-mapped when it is read.
+
+A model trained on the collapsed tree is kept as that: paths of equal weights, which are unpacked into the query
+structure when it is read.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from loglinear.backoff.queries import NgramQueries
+from loglinear.errors import ModelFileError
+from loglinear.features.vocabulary import Vocabulary
+from loglinear.features.word_vocabulary import WordVocabulary
+from loglinear.formats.text import read_head
+from loglinear.models import archive as files
+from loglinear.models.archive import Archive, as_json, check_n_threads, require, restore_summary, training_summary
+from loglinear.models.language_model.tree_training import model_of_packed
+
+KIND = "language-model"
+_MORE = (
+    "n_weights",
+    "n_parameters",
+    "n_ngrams",
+    "n_tokens",
+    "counts",
+    "strengths",
+    "depth_growth",
+    "l2",
+    "discounts",
+    "stage_seconds",
+)
+
+
+def save(model: Any, path: Any) -> None:
+    """Write the model."""
+    files.save(path, to_archive(model))
+
+
+def to_archive(model: Any) -> Archive:
+    """What the file of a model holds."""
+    words = model.vocabulary_.words
+    parameters = as_json({k: v for k, v in model.get_params(deep=False).items() if k not in ("base", "vocabulary")})
+    collapsed = getattr(model, "collapsed_", None)
+    if collapsed is not None:
+        arrays = {f"tree.{name}": array for name, array in collapsed.items()}
+    else:
+        arrays = {f"queries.{name}": array for name, array in model.queries_.arrays().items()}
+    arrays["words"], arrays["word_offsets"] = np.asarray(words.blob), np.asarray(words.offsets)
+    summary = training_summary(model, *_MORE)
+    return Archive(KIND, {"parameters": parameters}, summary, arrays)
+
+
+def load(cls: Any, archive: Archive, source: Any) -> Any:
+    """Make the model, checking everything that queries rely on."""
+    try:
+        parameters = dict(archive.settings["parameters"])
+        for name in ("strength", "l1_ratio", "min_count", "prune"):
+            if isinstance(parameters.get(name), list):
+                parameters[name] = tuple(parameters[name])
+        model = cls(**parameters)
+        check_n_threads(model.n_threads)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{source}: the model's settings are damaged ({error})") from None
+    blob = require(source, archive, "words", "|u1", 1)
+    offsets = require(source, archive, "word_offsets", "<i8", 1)
+    try:
+        vocabulary = WordVocabulary(Vocabulary.from_arrays(blob, offsets))
+        collapsed = _part(archive, "tree.")
+        if collapsed:
+            backoff = model_of_packed(collapsed, vocabulary, n_threads=model.n_threads)
+            model.queries_, model.collapsed_ = NgramQueries.from_backoff(backoff, n_threads=model.n_threads), collapsed
+        else:
+            arrays = _part(archive, "queries.")
+            model.queries_ = NgramQueries.from_arrays(vocabulary, arrays, n_threads=model.n_threads)
+    except ModelFileError as error:
+        raise ModelFileError(f"{source}: {error}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{source}: the model's n-grams are damaged ({error})") from None
+    model.vocabulary_, model.order_ = vocabulary, model.queries_.order
+    restore_summary(model, archive.summary)
+    for name in _MORE:
+        if name in archive.summary:
+            setattr(model, name + "_", archive.summary[name])
+    return model
+
+
+def _part(archive: Archive, prefix: str) -> dict[str, np.ndarray]:
+    return {name.removeprefix(prefix): a for name, a in archive.arrays.items() if name.startswith(prefix)}
+
+
+def load_any(cls: Any, path: str | os.PathLike[str]) -> Any:
+    """A model file, or an ARPA file, known by how it begins."""
+    if looks_like_arpa(path):
+        return cls.from_arpa(path)
+    archive = files.load(path)
+    if archive.kind != KIND:
+        raise ModelFileError(f"{path}: a model of kind {archive.kind!r}, not a language model")
+    return load(cls, archive, path)
+
+
+def looks_like_arpa(path: str | os.PathLike[str]) -> bool:
+    r"""Whether a file says \data\ near its beginning; model files begin with a length and a brace."""
+    if not os.path.exists(path):  # noqa: PTH110
+        raise ModelFileError(f"{path}: no such file")
+    if os.path.isdir(path):  # noqa: PTH112
+        raise ModelFileError(f"{path}: is a folder, not a model file")
+    head = read_head(path, 1 << 16)
+    return head[8:9] != b"{" and b"\\data\\" in head

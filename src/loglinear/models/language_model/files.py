@@ -1,0 +1,324 @@
+"""Texts through language models: sentence scores as lines, mixtures, comparisons, words to come.
+
+The scores of a file of words take the short way: its lines are split, looked up and scored natively, and no word ever
+becomes a Python object.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from loglinear.arrays import FloatArray
+from loglinear.backoff.interpolation import interpolation_weights, merge
+from loglinear.backoff.queries import SentenceScores
+from loglinear.data.corpus import iter_corpus, read_corpus
+from loglinear.data.sentences import Sentences, UnknownWords
+from loglinear.errors import FormatError, IncompatibleError
+from loglinear.features.word_vocabulary import WordVocabulary
+from loglinear.formats.running_text import TextSource, Units, join_units, split_units
+from loglinear.formats.text import Source, name_of, read_line_blocks
+from loglinear.metrics.comparison import Comparison, PairedScores, compare_scores
+from loglinear.metrics.perplexity import TextScore, perplexity
+from loglinear.models import LanguageModel
+
+BLOCK = 1 << 22  # bytes of text scored at a time
+_MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
+_OF_MAXENT = (
+    "penalty",
+    "strength",
+    "depth_growth",
+    "l2",
+    "strength_classes",
+    "l1_ratio",
+    "nonnegative",
+    "min_count",
+    "base",
+)
+_OF = {"prune": ("kneser-ney", "kneser-ney-single"), "k": ("add-k",)} | dict.fromkeys(_OF_MAXENT, ("maxent",))
+
+
+def make_language_model(settings: dict[str, Any], *, tuned: bool = False) -> LanguageModel:
+    """A model to train; a setting that its estimator would ignore is refused. ``tuned``: there is text to tune on."""
+    if tuned:
+        if settings.get("strength", "auto") != "auto":
+            raise ValueError("the strengths are either given or chosen on held-out text (--tune), not both")
+        settings = {**settings, "strength": "auto"}
+    elif settings.get("strength") == "auto":
+        raise ValueError("strength auto chooses the strengths on held-out text: give some (--tune)")
+    model = LanguageModel(**settings)
+    for name in settings:
+        if model.estimator not in _OF.get(name, (model.estimator,)):
+            setting = "signed" if name == "nonnegative" else name.replace("_", "-")
+            raise ValueError(f"{setting} is a setting of {' and '.join(_OF[name])}, not of {model.estimator}")
+    return model
+
+
+def load_language_model(path: Source, n_threads: int | None = None) -> LanguageModel:
+    """The language model of a model file or an ARPA file; other kinds are refused."""
+    model = LanguageModel.load(path)
+    model.n_threads = model.queries_.n_threads = n_threads
+    return model
+
+
+def _units(model: LanguageModel) -> Units:
+    return cast(Units, model.units)  # checked when the model was trained
+
+
+def _reading(model: LanguageModel) -> dict[str, Any]:
+    """How text for a model is read."""
+    return {
+        "units": model.units,
+        "reserved": model.reserved,
+        "encoding": model.encoding,
+        "n_threads": model.n_threads,
+    }
+
+
+# ---- text ---------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Text:
+    """A text in the numbers of its own words, read once and renumbered for any model."""
+
+    name: str
+    units: Units
+    sentences: Sentences
+    vocabulary: WordVocabulary
+
+    @classmethod
+    def read(cls, source: TextSource, like: LanguageModel) -> Text:
+        """Read text in the units of a model."""
+        sentences, words = read_corpus(source, **_reading(like))
+        name = name_of(source) if isinstance(source, (str, os.PathLike)) else "the text"
+        return cls(name, _units(like), sentences, words)
+
+    def numbers_in(self, model: LanguageModel) -> np.ndarray:
+        """The number of every distinct word in the vocabulary of the model, -1 where it is not there."""
+        if model.units != self.units:
+            raise IncompatibleError(f"{self.name} was read as {self.units}, and a model is one of {model.units}")
+        return _numbers_in(model.vocabulary_, self.vocabulary)
+
+    def numbered_for(self, model: LanguageModel) -> Sentences:
+        """The sentences as the model numbers words; ones unknown to a closed vocabulary are refused."""
+        numbers, words = self.numbers_in(model), self.sentences.words
+        if not model.vocabulary_.is_open:
+            unknown = np.flatnonzero(numbers[words] < 0)
+            if unknown.size:
+                word = self.vocabulary.word(int(words[unknown[0]]))
+                place = int(np.searchsorted(self.sentences.sentence_ptr, unknown[0], side="right"))
+                message = f"the word {word!r} of sentence {place} is not in a model's vocabulary, which is closed"
+                raise FormatError(f"{message}; train it with unknown='token', or leave the word out", self.name)
+        known = np.where(numbers < 0, 1, numbers).astype(np.uint32)
+        return Sentences(model.vocabulary_.n_words, known[words], self.sentences.sentence_ptr)
+
+    def words_and_ends(self) -> np.ndarray:
+        """The distinct word of every token, each sentence followed by its end, 0: [n_tokens + n_sentences]."""
+        out = np.zeros(self.sentences.n_tokens + self.sentences.n_sentences, dtype=np.int64)
+        lengths = np.diff(self.sentences.sentence_ptr)
+        places = np.arange(self.sentences.n_tokens) + np.repeat(np.arange(lengths.size), lengths)
+        out[places] = self.sentences.words
+        return out
+
+    def sentence(self, number: int) -> str:
+        """The text of a sentence."""
+        a, b = self.sentences.sentence_ptr[number : number + 2]
+        return join_units([self.vocabulary.word(int(w)) for w in self.sentences.words[a:b]], self.units)
+
+
+def _numbers_in(known: WordVocabulary, words: WordVocabulary) -> np.ndarray:
+    """The numbers of words in another vocabulary, -1 for those that are not there."""
+    numbers = np.empty(len(words), dtype=np.int32)
+    known.words.index().find(words.words.blob, words.words.offsets, numbers)
+    return numbers
+
+
+def evaluate_text(model: LanguageModel, source: TextSource) -> tuple[TextScore, UnknownWords | None]:
+    """What the model says of a text, and which words of it are unknown."""
+    sentences, _ = read_corpus(source, vocabulary=model.vocabulary_, **_reading(model))
+    return model.evaluate(sentences), sentences.unknown
+
+
+# ---- sentence by sentence -------------------------------------------------------------------------------------------
+def score_file(
+    model: LanguageModel, source: Source, *, threshold: float | None = None, block: int = BLOCK
+) -> Iterator[bytes]:
+    """For every line of a file: log10 of its probability, its tokens (the end included) and its perplexity.
+
+    With a ``threshold``, the lines themselves whose perplexity is at most that. Memory is bounded by the block and the
+    longest line; standard input is answered as it comes.
+    """
+    if threshold is not None and not threshold > 0:
+        raise ValueError(f"the threshold is a perplexity and must be above 0, not {threshold!r}")
+    for text, scores in _scored_blocks(model, source, block):
+        with np.errstate(over="ignore"):
+            each = np.exp(-scores.log_probability / scores.n_tokens)
+        yield _score_lines(scores, each) if threshold is None else _chosen_lines(text, each <= threshold)
+
+
+def _scored_blocks(model: LanguageModel, source: Source, block: int) -> Iterator[tuple[bytes, SentenceScores]]:
+    plain = model.units == "words" and model.reserved == "error" and model.encoding.lower() in ("utf-8", "utf8")
+    if plain and model.vocabulary_.is_open:
+        for number, text in enumerate(read_line_blocks(source, block)):
+            text = text.removeprefix(_MARK) if number == 0 else text
+            if text:
+                yield text, model.queries_.score_lines(text)
+        return
+    for piece in iter_corpus(source, model.vocabulary_, block, **_reading(model)):
+        yield piece.text, model.queries_.score_sentences(piece.sentences)
+
+
+def _score_lines(scores: SentenceScores, each: FloatArray) -> bytes:
+    fields: list[Any] = [None] * (3 * each.size)
+    fields[0::3], fields[1::3], fields[2::3] = scores.log10.tolist(), scores.n_tokens.tolist(), each.tolist()
+    return (b"%.6f\t%d\t%.6g\n" * each.size) % tuple(fields)
+
+
+def _chosen_lines(text: bytes, chosen: np.ndarray) -> bytes:
+    data = np.frombuffer(text, dtype=np.uint8)
+    ends = np.flatnonzero(data == ord("\n")) + 1
+    if ends.size < chosen.size:  # the last line has no end
+        ends = np.append(ends, data.size)
+    return data[np.repeat(chosen, np.diff(ends, prepend=0))].tobytes()
+
+
+# ---- the next word --------------------------------------------------------------------------------------------------
+def next_words(model: LanguageModel, context: str = "", k: int = 10) -> list[tuple[str, float]]:
+    """The k most probable units after a context, with their probabilities."""
+    return model.queries_.top(split_units(context, _units(model)), k)
+
+
+def generate(
+    model: LanguageModel,
+    n: int = 1,
+    *,
+    temperature: float = 1.0,
+    max_length: int = 100,
+    context: str = "",
+    unknown: bool = True,
+    random_state: int | None = None,
+) -> list[str]:
+    """Sentences drawn from the model, each beginning with the context."""
+    begin = split_units(context, _units(model))
+    drawn = model.queries_.sample(
+        n, max_length=max_length, random_state=random_state, temperature=temperature, context=begin, unknown=unknown
+    )
+    return [join_units([*begin, *(text.split(" ") if text else [])], _units(model)) for text in drawn]
+
+
+# ---- mixing -------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """p(w | h) = sum of weight_m p_m(w | h). With two models, one of much text and one of a kind: MAP interpolation.
+
+    ``union``: the models may know different words; one that a model lacks and another has is impossible there.
+    """
+
+    models: Sequence[LanguageModel]
+    weights: tuple[float, ...]
+    union: bool = False
+
+    def perplexities(self, text: Text) -> list[float]:
+        """Of the mixture, and of each model, on a text."""
+        each = _token_log_probabilities(self.models, text, self.union)
+        with np.errstate(divide="ignore"):
+            mixed = np.logaddexp.reduce(each + np.log(np.array(self.weights))[:, None], axis=0)
+        return [perplexity(float(row.sum()), row.size) for row in (mixed, *each)]
+
+    def merged(self) -> LanguageModel:
+        """One model over the n-grams of all: exact at these, renormalised elsewhere."""
+        first = self.models[0]
+        parts = [m.queries_.to_backoff() for m in self.models]
+        words = "same" if all(p.vocabulary == parts[0].vocabulary for p in parts) else "union"
+        model = merge(parts, self.weights, vocabulary=words, n_threads=first.n_threads)
+        made = LanguageModel.from_backoff(model, n_threads=first.n_threads)
+        return made.set_params(units=first.units, reserved=first.reserved, encoding=first.encoding)
+
+
+def mix(
+    models: Sequence[LanguageModel],
+    *,
+    weights: Sequence[float] | None = None,
+    tune: Text | None = None,
+    union: bool = False,
+) -> Mixture:
+    """A mixture with weights given, or those under which held-out text is likeliest."""
+    if len(models) < 2:
+        raise ValueError("a mixture needs two models or more")
+    if (weights is None) == (tune is None):
+        raise ValueError("the weights of a mixture are either given (--weights) or tuned on held-out text (--tune)")
+    if not union:
+        _check_same_words(models)
+    if tune is not None:
+        weights = interpolation_weights(list(_token_log_probabilities(models, tune, union))).tolist()
+    assert weights is not None
+    return Mixture(models, _checked_weights(weights, len(models)), union)
+
+
+def _check_same_words(models: Sequence[LanguageModel]) -> None:
+    first = models[0].vocabulary_
+    for number, model in enumerate(models[1:], 2):
+        other = model.vocabulary_
+        only_first, only_other = _words_outside(first, other), _words_outside(other, first)
+        if only_first.size or only_other.size:
+            told = [
+                f"{found.size:,} words are only in {where} (such as {words.word(int(found[0]))!r})"
+                for found, words, where in ((only_first, first, "the first"), (only_other, other, f"model {number}"))
+                if found.size
+            ]
+            raise IncompatibleError(
+                f"the models have different vocabularies: {' and '.join(told)}; train them with one vocabulary "
+                "(--vocab), or mix over all words (--union), where a word is impossible in a model that lacks it"
+            )
+
+
+def _words_outside(words: WordVocabulary, known: WordVocabulary) -> np.ndarray:
+    return np.flatnonzero(_numbers_in(known, words) < 0)
+
+
+def _checked_weights(weights: Sequence[float], n: int) -> tuple[float, ...]:
+    values = np.asarray(weights, dtype=np.float64)
+    if values.shape != (n,):
+        raise ValueError(f"{n} models need {n} weights, not {values.size}")
+    if not (np.all(values >= 0) and abs(values.sum() - 1) < 1e-3):
+        raise ValueError(f"the weights of a mixture are not negative and sum to one, unlike {values.tolist()}")
+    return tuple((values / values.sum()).tolist())
+
+
+def _token_log_probabilities(models: Sequence[LanguageModel], text: Text, union: bool) -> FloatArray:
+    """[n_models, n_tokens + n_sentences]"""
+    found = np.stack([m.queries_.token_log_probabilities(text.numbered_for(m)) for m in models])
+    if union:
+        unknown = np.stack([text.numbers_in(m) < 0 for m in models])
+        impossible = unknown & ~unknown.all(axis=0)
+        found[impossible[:, text.words_and_ends()]] = -np.inf
+    return found
+
+
+# ---- comparing ----------------------------------------------------------------------------------------------------
+def compare(
+    first: LanguageModel,
+    second: LanguageModel,
+    source: TextSource,
+    *,
+    n_samples: int = 1000,
+    random_state: int = 0,
+    most: int = 10,
+) -> Comparison:
+    """Where and by how much two models differ on a text, and whether by chance."""
+    text = Text.read(source, first)
+    found = [m.queries_.token_scores(text.numbered_for(m)) for m in (first, second)]
+    scores = PairedScores(
+        first=found[0][0],
+        second=found[1][0],
+        words=text.words_and_ends(),
+        sentence_ptr=text.sentences.sentence_ptr + np.arange(text.sentences.n_sentences + 1),
+        unknown=np.logical_or(*(text.numbers_in(m) < 0 for m in (first, second))),
+        orders=(found[0][1], found[1][1]),
+    )
+    return compare_scores(
+        scores, text.vocabulary.word, text.sentence, n_samples=n_samples, random_state=random_state, most=most
+    )

@@ -1,0 +1,105 @@
+"""Reranker to and from an archive: its weights that are not zero, the names of their features, figures of its path."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from loglinear.errors import ModelFileError
+from loglinear.features.candidate_features import CandidateFeatures
+from loglinear.models import archive as files
+from loglinear.models.archive import Archive, as_json, check_n_threads, require
+from loglinear.models.reranker.path import OPTIONAL_FIGURES, RerankerPath
+
+KIND = "reranker"
+_FEATURES, _PATH = "featuriser.", "path."
+_FIGURES = {"point": "<i8", "loss": "<f8", "l1": "<f8", "n_nonzeros": "<i8", "backward": "|b1"}  # others are float64
+_LEARNT = ("n_lists", "n_pairs", "n_features", "dev_baseline_errors", "fit_seconds", "status")
+
+
+def save(model: Any, path: Any) -> None:
+    """Write the model."""
+    settings: dict[str, Any] = {"parameters": as_json(model.get_params(deep=False)), "base": list(model.base_names_)}
+    settings["featuriser"], arrays = model._features.to_arrays()
+    arrays = {_FEATURES + name: array for name, array in arrays.items()}
+    arrays["weights"] = model._weights
+    figures = model.path_.thinned()
+    for name in ("point", "loss", "l1", "n_nonzeros", *OPTIONAL_FIGURES):
+        if (array := getattr(figures, name)) is not None:
+            arrays[_PATH + name] = array.astype(_FIGURES.get(name, "<f8"))
+    summary = {name: as_json(getattr(model, name + "_")) for name in _LEARNT if hasattr(model, name + "_")}
+    summary["chosen"] = model.chosen_
+    files.save(path, Archive(KIND, settings, summary, arrays))
+
+
+def load(cls: Any, archive: Archive, source: Any) -> Any:
+    """Make the model, checking everything that ranking relies on."""
+    settings = archive.settings
+    try:
+        parameters = dict(settings["parameters"])
+        for name in ("words", "characters"):
+            if name in parameters:
+                parameters[name] = tuple(parameters[name])
+        model = cls(**parameters)
+        model.check_settings()
+        check_n_threads(model.n_threads)
+        names, featuriser = settings["base"], dict(settings["featuriser"])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError("base scores have no names")
+        if len(set(names)) < len(names):
+            raise ValueError("a base score is named twice")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{source}: the model's settings are damaged ({error})") from None
+    model.base_names_ = tuple(names)
+    model.features_ = _features(featuriser, archive, source)
+    weights = np.array(require(source, archive, "weights", "<f8", 1))
+    if weights.size != len(names) + len(model.features_.vocabulary) or not np.isfinite(weights).all():
+        raise ModelFileError(
+            f"{source}: {weights.size} weights for {len(names)} base scores and "
+            f"{len(model.features_.vocabulary)} features, or weights that are no numbers"
+        )
+    model.weights_ = weights
+    model.path_ = _path(archive, source)
+    model.chosen_, model.no_change_ = model.path_.chosen, model.path_.chosen == 0
+    model._use()
+    for name in _LEARNT:
+        if name in archive.summary:
+            setattr(model, name + "_", archive.summary[name])
+    return model
+
+
+def _features(settings: dict[str, Any], archive: Archive, source: Any) -> CandidateFeatures:
+    try:
+        arrays = {n.removeprefix(_FEATURES): a for n, a in archive.arrays.items() if n.startswith(_FEATURES)}
+        features = CandidateFeatures.from_arrays(settings, arrays)
+        features.vocabulary.index()  # names that are there twice are refused here,
+        features.names()  # and those that are no text here
+    except (TypeError, ValueError) as error:
+        raise ModelFileError(f"{source}: the model's features are damaged ({error})") from None
+    return features
+
+
+def _path(archive: Archive, source: Any) -> RerankerPath:
+    found: dict[str, Any] = {}
+    for name in ("point", "loss", "l1", "n_nonzeros", *OPTIONAL_FIGURES):
+        if name in OPTIONAL_FIGURES and _PATH + name not in archive.arrays:
+            continue
+        found[name] = np.array(require(source, archive, _PATH + name, _FIGURES.get(name, "<f8"), 1))
+    point, chosen = found["point"], archive.summary.get("chosen")
+    status = archive.summary.get("status", "")
+    whole = point.size > 0 and point[0] == 0 and not np.any(np.diff(point) <= 0)
+    if not whole or any(array.size != point.size for array in found.values()):
+        raise ModelFileError(f"{source}: the figures of the path are damaged")
+    if type(chosen) is not int or not 0 <= chosen <= int(point[-1]) or not isinstance(status, str):
+        raise ModelFileError(f"{source}: the chosen point, {chosen!r}, is not on the path")
+    return RerankerPath(**found, chosen=chosen, stopped=status)
+
+
+def load_file(cls: Any, path: str | os.PathLike[str]) -> Any:
+    """A model file of this kind; others are refused."""
+    archive = files.load(path)
+    if archive.kind != KIND:
+        raise ModelFileError(f"{path}: a model of kind {archive.kind!r}, not a reranker")
+    return load(cls, archive, path)

@@ -1,0 +1,89 @@
+"""What a reranker reads: lists in memory or in files, the names of their base scores, scores of a language model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from loglinear.data.candidates import RANK, CandidateLists
+from loglinear.errors import IncompatibleError
+from loglinear.formats.nbest import CandidateList, read_nbest
+from loglinear.models.language_model.estimator import LanguageModel
+
+LANGUAGE_MODEL = "lm"  # the base score that a language model gives
+
+
+def read_lists(X: Any, base_model: LanguageModel | None = None) -> list[CandidateList]:
+    """Lists, or those of a file or of several; with a language model, scored by it."""
+    if isinstance(X, (str, os.PathLike)):
+        lists = read_nbest(X)
+    elif isinstance(X, CandidateList):
+        raise TypeError("one list was given where a sequence of lists is needed: put it in brackets")
+    else:
+        lists = []
+        for number, item in enumerate(X):
+            if isinstance(item, CandidateList):
+                lists.append(item)
+            elif isinstance(item, (str, os.PathLike)):
+                lists += read_nbest(item)
+            else:
+                raise TypeError(f"item {number} is {type(item).__name__}, neither a CandidateList nor a path")
+    return lists if base_model is None else with_language_model(lists, base_model)
+
+
+def with_language_model(lists: list[CandidateList], model: LanguageModel) -> list[CandidateList]:
+    """The lists with the log-probability of each candidate as its score "lm", where it has none."""
+    if not isinstance(model, LanguageModel):
+        raise TypeError(f"base_model must be a LanguageModel, not {type(model).__name__}")
+    check_is_fitted(model, "queries_")
+    if model.units != "words":
+        raise IncompatibleError(
+            f"base_model is a model of {model.units}, but candidates are words; train one with units='words', or put "
+            f"its scores into the lists (scores={{{LANGUAGE_MODEL!r}: ...}})"
+        )
+    texts = [c.text for one in lists for c in one.candidates if LANGUAGE_MODEL not in c.scores]
+    scores = iter(model.queries_.score_texts(texts).log_probability.tolist() if texts else [])
+    return [
+        replace(one, candidates=[
+            c if LANGUAGE_MODEL in c.scores else replace(c, scores={**c.scores, LANGUAGE_MODEL: next(scores)})
+            for c in one.candidates
+        ])
+        for one in lists
+    ]  # fmt: skip
+
+
+def base_names(
+    lists: Sequence[CandidateList], given: Sequence[str] | str | None, language_model: bool
+) -> tuple[str, ...]:
+    """Names of the base scores: those given, or "score" where there is one, else all there are, else the rank."""
+    if given is not None:
+        names = (given,) if isinstance(given, str) else tuple(given)
+        if not all(isinstance(name, str) for name in names):
+            raise ValueError(f"base must be names of scores, not {given!r}")
+    else:
+        found = {name for one in lists for candidate in one.candidates for name in candidate.scores}
+        if language_model:
+            found.discard(LANGUAGE_MODEL)
+        names = ("score",) if "score" in found else tuple(sorted(found)) or (RANK,)
+    return (*names, LANGUAGE_MODEL) if language_model and LANGUAGE_MODEL not in names else names
+
+
+def check_comparable(train: CandidateLists, dev: CandidateLists) -> None:
+    """Refuse held-out lists that can tell nothing of the features."""
+    train.check_same_space(dev, "the dev lists")
+    if train.n_features and dev.n_pairs and not dev.feature.size:
+        raise IncompatibleError(
+            "the dev lists have none of the features of the training lists: their words are others. Give lists of the "
+            "same kind, divided into words in the same way"
+        )
+
+
+def ranked_places(scores: np.ndarray, candidate_ptr: np.ndarray) -> list[np.ndarray]:
+    """Places of the candidates of every list, highest score first, equal ones in the order given."""
+    return [np.argsort(-scores[a:b], kind="stable") for a, b in pairwise(candidate_ptr)]

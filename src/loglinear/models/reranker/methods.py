@@ -1,0 +1,260 @@
+"""How a reranker is trained: a method takes encoded lists and gives a path.
+
+    none                                  the base scores alone
+    blasso, f-boosting, fslr, boosting    one feature at a time, on the exponential loss; a point for each step
+    perceptron                            averaged perceptron; a point for each pass
+    maxent, exponential, expected-error   a loss of lists + strength * penalty, minimised; a point for each strength
+
+Base scores carry no penalty. A new method is one function and one line in METHODS.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loglinear import penalties, solvers
+from loglinear.arrays import FloatArray
+from loglinear.data.candidates import CandidateLists
+from loglinear.errors import IncompatibleError
+from loglinear.losses.candidate_lists import ExpectedErrorLoss, ExponentialMarginLoss, ListLogLoss, ListLoss
+from loglinear.models.reranker.path import ListedWeights, RerankerPath, best_point
+from loglinear.optimise.minimise import minimise
+from loglinear.optimise.objective import Objective
+from loglinear.optimise.progress import Counting
+from loglinear.optimise.training import Settings, Solution, train
+from loglinear.protocols import Curvature, Smooth
+from loglinear.registry import Registry
+from loglinear.stagewise import AveragedPerceptron, Stagewise, StagewisePath, fit_base_weights
+
+_OF_LISTS = ("none", "l1", "l2", "elastic_net")
+INTERRUPTED = "interrupted"
+_SMALL = 1e-3  # what a base score of no use adds to the margin of a usual pair
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a method is given: lists, the settings of the reranker, and the path of its last fit on the same lists."""
+
+    data: CandidateLists
+    dev: CandidateLists | None
+    settings: Any
+    before: RerankerPath | None = None
+
+
+# ---- the base scores alone ------------------------------------------------------------------------------------------
+def fit_base(loss: ListLoss) -> FloatArray:
+    """Weights of the base scores that minimise the loss without any feature: [n_base]."""
+    n_base, n_features = loss.data.n_base, loss.data.n_features
+    if n_base == 0 or loss.data.n_pairs == 0:
+        return np.eye(1, n_base).reshape(-1)  # nothing to learn from: the first base score decides
+    if isinstance(loss, ExponentialMarginLoss):
+        found = fit_base_weights(loss.data, by_errors=loss.by_errors, n_threads=loss.n_threads)
+    else:
+        alone, _ = loss.restrict(np.zeros(n_base + n_features, dtype=bool))
+        objective = Objective(alone, penalties.make("none", n_threads=loss.n_threads), loss.n_threads)
+        found = minimise(objective, solvers.make("newton"), tolerance=1e-6).weights
+    if n_base == 1 and found[0] <= 0:
+        warnings.warn(
+            f"the base score {loss.data.base_names[0]!r} is of no use: higher ones do not go with fewer errors. It "
+            "keeps a small weight, so that no change is its order. If it is a cost, give minus the cost",
+            UserWarning,
+            stacklevel=2,
+        )
+        found[0] = _SMALL / (float(np.abs(loss.data.base).mean()) or 1.0)
+    return found
+
+
+def follow_none(task: Task) -> RerankerPath:
+    """No change: the base score alone, or several of them with weights fitted to the log-loss."""
+    data = task.data
+    loss = ListLogLoss(data, n_threads=task.settings.n_threads)
+    base = np.ones(1) if data.n_base == 1 else fit_base(loss)
+    return _path(loss, task.dev, [np.concatenate([base, np.zeros(data.n_features)])], np.full(1, np.inf), "no change")
+
+
+# ---- batch ----------------------------------------------------------------------------------------------------------
+def follow_maxent(task: Task) -> RerankerPath:
+    """Conditional log-loss over the lists, with any penalty."""
+    s = task.settings
+    return _strengths(task, [ListLogLoss(task.data, by_errors=s.by_errors, n_threads=s.n_threads)])
+
+
+def follow_exponential(task: Task) -> RerankerPath:
+    """The loss of boosting, minimised as a whole, with any penalty."""
+    s = task.settings
+    return _strengths(task, [ExponentialMarginLoss(task.data, by_errors=s.by_errors, n_threads=s.n_threads)])
+
+
+def follow_expected_error(task: Task) -> RerankerPath:
+    """Expected number of errors, from the weights of maxent on; not convex."""
+    n_threads = task.settings.n_threads
+    return _strengths(
+        task, [ListLogLoss(task.data, n_threads=n_threads), ExpectedErrorLoss(task.data, n_threads=n_threads)]
+    )
+
+
+def strengths_of(given: Any) -> FloatArray:
+    """One strength or several, the strongest first."""
+    try:
+        found = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.full(1, np.nan)
+    if isinstance(given, bool) or found.ndim > 1 or found.size == 0 or not np.all(np.isfinite(found) & (found >= 0)):
+        raise ValueError(f"strength must be a number, not negative, or a list of such numbers, but is {given!r}")
+    return np.unique(found)[::-1]
+
+
+def _strengths(task: Task, losses: Sequence[ListLoss]) -> RerankerPath:
+    """A point for every strength, each started from the last; losses are minimised one after another."""
+    s, data = task.settings, task.data
+    name = s.penalty.replace("-", "_")
+    if name not in _OF_LISTS and name in penalties.PENALTIES and name.startswith("tree"):
+        raise IncompatibleError(f"{s.penalty} needs a tree of weights, which lists lack; take {', '.join(_OF_LISTS)}")
+    strengths = strengths_of(s.strength)
+    points = [np.concatenate([fit_base(losses[0]), np.zeros(data.n_features)])]
+    start = points[0] if task.before is None else task.before.weights()
+    solutions: list[Solution] = []
+    for strength in strengths.tolist():
+        found = [_solve(losses[0], strength, s, start)]
+        start = found[0].weights
+        for loss in losses[1:]:
+            found.append(_solve(loss, strength, s, found[-1].weights))
+        solutions.append(found[-1])
+        if INTERRUPTED in (solution.result.status for solution in found):
+            break
+    points += [solution.weights for solution in solutions]
+    tried = np.concatenate([[np.inf], strengths[: len(solutions)]])
+    return _path(losses[-1], task.dev, points, tried, solutions[-1].result.status, solutions)
+
+
+def _solve(loss: ListLoss, strength: float, settings: Any, start: FloatArray) -> Solution:
+    data = loss.data
+    classes = np.ones(data.n_weights, dtype=np.uint8)
+    classes[: data.n_base] = 0
+    penalty = penalties.make(
+        settings.penalty, [0.0, strength], l1_ratio=settings.l1_ratio, classes=classes, n_threads=settings.n_threads
+    )
+    options: dict[str, Any] = {} if settings.max_iterations is None else {"max_iterations": settings.max_iterations}
+    solver = settings.solver
+    if solver == "auto" and isinstance(loss, Curvature) and not isinstance(penalty, Smooth):
+        # base scores bend the loss far more than features do: 39 iterations, where 566 of a working set are needed
+        solver, options["solver_options"] = "owlqn", {"metric": "curvature"}
+    asked = Settings(
+        solver=solver, tolerance=settings.tolerance, n_threads=settings.n_threads,
+        random_state=settings.random_state, verbose=settings.verbose, **options,
+    )  # fmt: skip
+    return train(Objective(loss, penalty, settings.n_threads), asked, start)
+
+
+def _path(
+    loss: ListLoss, dev: CandidateLists | None, points: list[FloatArray], strength: FloatArray | None, stopped: str,
+    solutions: Sequence[Solution] = (),
+) -> RerankerPath:  # fmt: skip
+    n_base = loss.data.n_base
+    gradient = np.empty(loss.n_weights)
+    dev_errors = None if dev is None else np.asarray([float(dev.chosen_errors(w).sum()) for w in points])
+    return RerankerPath(
+        point=np.arange(len(points)),
+        loss=np.asarray([loss.value_and_gradient(w, gradient) for w in points]),
+        l1=np.asarray([float(np.abs(w[n_base:]).sum()) for w in points]),
+        n_nonzeros=np.asarray([np.count_nonzero(w[n_base:]) for w in points], dtype=np.int64),
+        chosen=best_point(dev_errors, len(points)),
+        stopped=stopped,
+        dev_errors=dev_errors,
+        train_errors=np.asarray([float(loss.data.chosen_errors(w).sum()) for w in points]),
+        strength=strength,
+        source=ListedWeights(points),
+        solutions=tuple(solutions),
+    )
+
+
+# ---- one feature or one list at a time ------------------------------------------------------------------------------
+def follow_blasso(task: Task) -> RerankerPath:
+    """Steps towards a lower loss, and back where the l1 norm falls by more: approximates the lasso."""
+    return _stagewise("blasso", task)
+
+
+def follow_f_boosting(task: Task) -> RerankerPath:
+    """Steps of one length, forward only."""
+    return _stagewise("f-boosting", task)
+
+
+def follow_fslr(task: Task) -> RerankerPath:
+    """Steps of one length for the feature that could lower the loss most."""
+    return _stagewise("fslr", task)
+
+
+def follow_boosting(task: Task) -> RerankerPath:
+    """Steps to the optimum of the best feature, smoothed and shrunk."""
+    return _stagewise("boosting", task)
+
+
+def _stagewise(method: str, task: Task) -> RerankerPath:
+    s, data = task.settings, task.data
+    solver = Stagewise(
+        method, s.step, s.threshold, s.smoothing, s.shrinkage, **_limits(s), by_errors=s.by_errors,
+        n_threads=s.n_threads,
+    )  # fmt: skip
+    before = task.before.source if task.before is not None else None
+    with _progress("steps", s, solver.max_iterations) as report:
+        if isinstance(before, StagewisePath):
+            path = solver.follow(data, task.dev, path=before, report=report)
+        else:
+            base = fit_base(ExponentialMarginLoss(data, by_errors=s.by_errors, n_threads=s.n_threads))
+            path = solver.follow(data, task.dev, base=base, report=report)
+    return RerankerPath(
+        point=np.arange(path.n_steps + 1),
+        loss=path.loss,
+        l1=path.l1,
+        n_nonzeros=path.n_nonzeros,
+        chosen=path.best,
+        stopped=path.stopped,
+        dev_errors=path.dev_errors,
+        alpha=path.alpha if method == "blasso" else None,
+        backward=np.concatenate([[False], path.backward]) if method == "blasso" else None,
+        source=path,
+    )
+
+
+def follow_perceptron(task: Task) -> RerankerPath:
+    """Averaged perceptron: the differences of wrongly chosen candidates, pass after pass."""
+    s, data = task.settings, task.data
+    loss = ExponentialMarginLoss(data, n_threads=s.n_threads)
+    seed = 0 if s.random_state is None else s.random_state
+    solver = AveragedPerceptron(**_limits(s), random_state=seed, n_threads=s.n_threads)
+    with _progress("passes", s, solver.max_iterations) as report:
+        path = solver.follow(data, task.dev, base=fit_base(loss), report=report)
+    points = [path.weights(at) for at in range(path.n_steps + 1)]
+    return _path(loss, task.dev, points, None, path.stopped)
+
+
+def _limits(settings: Any) -> dict[str, Any]:
+    """How long to go on; left out where the method is to say."""
+    limits = {"patience": settings.patience, "max_iterations": settings.max_iterations}
+    return {name: value for name, value in limits.items() if value is not None}
+
+
+def _progress(what: str, settings: Any, total: int) -> Counting:
+    return Counting(what, total, verbose=settings.verbose, results_follow=True)
+
+
+METHODS: Registry[RerankerPath] = Registry(
+    "method",
+    {
+        "blasso": follow_blasso,
+        "f-boosting": follow_f_boosting,
+        "fslr": follow_fslr,
+        "boosting": follow_boosting,
+        "perceptron": follow_perceptron,
+        "maxent": follow_maxent,
+        "exponential": follow_exponential,
+        "expected-error": follow_expected_error,
+        "none": follow_none,
+    },
+)
+BATCH = ("maxent", "exponential", "expected-error")

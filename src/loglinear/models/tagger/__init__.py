@@ -1,0 +1,1 @@
+"""The tagger of sequences."""

@@ -1,0 +1,171 @@
+"""Tagger to and from an archive, and from the text dump of a CRFsuite model.
+
+Zero weights are left out, and attributes without any other; probabilities do not change.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from loglinear.data.chain_features import ChainFeatures
+from loglinear.errors import ModelFileError
+from loglinear.features import schemes
+from loglinear.features.attributes import AttributeFeatures
+from loglinear.features.templates import TemplateFeatures
+from loglinear.features.token_featuriser import TokenFeaturiser
+from loglinear.features.vocabulary import Vocabulary, pack_strings
+from loglinear.formats.crfsuite import read_crfsuite_dump
+from loglinear.hmm.model import HMM
+from loglinear.hmm.oov import OovMap
+from loglinear.models import archive as files
+from loglinear.models.archive import Archive, as_json, check_n_threads, require, restore_summary, training_summary
+from loglinear.models.tagger.constraints import as_constraint, constraint_base
+from loglinear.models.tagger.inputs import TokenReader
+
+KIND = "tagger"
+_FEATURISERS: dict[str, type[TokenFeaturiser]] = {f.kind: f for f in (TemplateFeatures, AttributeFeatures)}
+_LISTS = {
+    "node_ptr": "<i8",
+    "node_label": "<i4",
+    "pair_ptr": "<i8",
+    "pair_code": "<i4",
+    "transition_code": "<i4",
+    "trigram_code": "<i4",
+}
+
+
+def save(model: Any, path: Any) -> None:
+    """Write the model."""
+    features, weights, reader = model.features_, model.weights_, model.reader_
+    kept = weights != 0
+    features, weights = features.keep(kept), weights[kept]
+    featuriser = reader.featuriser
+    if featuriser is not None:
+        used = np.flatnonzero(np.diff(features.node_ptr) + np.diff(features.pair_ptr))
+        if used.size < featuriser.n_attributes:
+            featuriser = featuriser.take(used)
+            features, places = features.take_attributes(used)
+            weights = weights[places]
+    arrays: dict[str, np.ndarray] = {name: getattr(features, name) for name in _LISTS}
+    arrays["weights"] = weights
+    arrays["classes"], arrays["class_offsets"] = pack_strings(model.classes_)
+    parameters = {**model.get_params(deep=False), "constraint": as_constraint(model.constraint)}
+    settings: dict[str, Any] = {"parameters": as_json(parameters)}
+    settings["reads_columns"], settings["n_columns"] = reader.reads_columns, reader.n_columns
+    parts = {"featuriser": featuriser, "oov": reader.oov}
+    for name, part in parts.items():
+        if part is not None:
+            values, extra = part.to_arrays()
+            settings[name] = {"kind": getattr(part, "kind", name), "settings": values}
+            arrays.update({f"{name}.{key}": array for key, array in extra.items()})
+    if model.hmm_ is not None and model._has_base:
+        arrays.update({f"hmm.{key}": array for key, array in model.hmm_.to_arrays().items()})
+    summary: dict[str, Any] = {"nonzero_weights": int(weights.size), "labels": len(model.classes_)}
+    summary["attributes"] = features.n_attributes
+    summary |= training_summary(model, "dev_score")
+    files.save(path, Archive(KIND, settings, summary, arrays))
+
+
+def load(cls: Any, archive: Archive, source: Any) -> Any:
+    """Make the model, checking everything that prediction relies on."""
+    settings = archive.settings
+    try:
+        parameters = dict(settings["parameters"])
+        if isinstance(parameters.get("constraint"), list):
+            parameters["constraint"] = tuple((str(a), str(b)) for a, b in parameters["constraint"])
+        model = cls(**parameters)
+        model._settings()
+        check_n_threads(model.n_threads)
+        reads_columns, n_columns = bool(settings["reads_columns"]), settings.get("n_columns")
+        if n_columns is not None and (type(n_columns) is not int or n_columns < 1):
+            raise ValueError("n_columns must be a positive number")
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{source}: the model's settings are damaged ({error})") from None
+    blob, offsets = require(source, archive, "classes", "|u1", 1), require(source, archive, "class_offsets", "<i8", 1)
+    try:
+        model.classes_ = list(Vocabulary.from_arrays(blob, offsets))
+        if len(set(model.classes_)) != len(model.classes_):
+            raise ModelFileError("a label is there twice")
+    except ModelFileError as error:
+        raise ModelFileError(f"{source}: the labels are damaged ({error})") from None
+    featuriser = _part(archive, source, "featuriser")
+    oov = _part(archive, source, "oov")
+    if (isinstance(featuriser, TemplateFeatures) or model._has_base) and not reads_columns:
+        raise ModelFileError(f"{source}: the model's settings are damaged (its features need columns)")
+    model.reader_ = TokenReader(featuriser, oov, reads_columns, n_columns)
+    lists = {name: require(source, archive, name, dtype, 1) for name, dtype in _LISTS.items()}
+    weights = require(source, archive, "weights", "<f8", 1)
+    features = ChainFeatures(len(model.classes_), **lists)
+    model.hmm_ = _hmm(archive, source, model)
+    try:
+        if features.node_ptr.size != model.reader_.n_attributes + 1:
+            raise ValueError("attributes and features differ in number")
+        if not np.all(np.isfinite(weights)):
+            raise ValueError("a weight is not finite")
+        model.scheme_ = schemes.detect(model.classes_)
+        constraint_base(model.classes_, as_constraint(model.constraint))
+        model._learn(features, weights)
+    except (TypeError, ValueError) as error:
+        raise ModelFileError(f"{source}: the model's features are damaged ({error})") from None
+    restore_summary(model, archive.summary)
+    return model
+
+
+def _part(archive: Archive, source: Any, name: str) -> Any:
+    """A featuriser or OOV map of the archive, or None."""
+    entry = archive.settings.get(name)
+    if entry is None:
+        return None
+    prefix = name + "."
+    arrays = {key.removeprefix(prefix): array for key, array in archive.arrays.items() if key.startswith(prefix)}
+    try:
+        kind: Any = OovMap if name == "oov" else _FEATURISERS[entry["kind"]]
+        return kind.from_arrays(dict(entry["settings"]), arrays)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{source}: the model's {name} is damaged ({error})") from None
+
+
+def _hmm(archive: Archive, source: Any, model: Any) -> HMM | None:
+    if not model._has_base:
+        return None
+    arrays = {key.removeprefix("hmm."): array for key, array in archive.arrays.items() if key.startswith("hmm.")}
+    try:
+        hmm = HMM.from_arrays(arrays)
+        if hmm.n_labels != len(model.classes_):
+            raise ValueError("labels differ in number")
+        if model.reader_.oov is None or [e.shape[1] for e in hmm.emissions] != list(model.reader_.oov.sizes):
+            raise ValueError("columns differ in their number of values")
+    except (KeyError, ValueError) as error:
+        raise ModelFileError(f"{source}: the model's base distribution is damaged ({error})") from None
+    return hmm
+
+
+def from_crfsuite_dump(cls: Any, source: Any) -> Any:
+    """A tagger with the weights of a CRFsuite model."""
+    dump = read_crfsuite_dump(source)
+    model = cls()
+    model.classes_ = list(dump.labels)
+    label = {name: k for k, name in enumerate(dump.labels)}
+    attribute = {name: k for k, name in enumerate(dump.attributes)}
+    L = len(label)
+    states = sorted((attribute[a] * L + label[y], w) for a, y, w in dump.states)
+    steps = sorted((label[p] * L + label[y], w) for p, y, w in dump.transitions)
+    node = np.array([code for code, _ in states], dtype=np.int64)
+    pointers = np.searchsorted(node, np.arange(len(attribute) + 1) * L).astype(np.int64)
+    features = ChainFeatures(
+        L,
+        pointers,
+        (node % L).astype(np.int32),
+        np.zeros(len(attribute) + 1, dtype=np.int64),
+        np.empty(0, dtype=np.int32),
+        np.array([code for code, _ in steps], dtype=np.int32),
+        np.empty(0, dtype=np.int32),
+    )
+    blob, offsets = pack_strings(list(attribute))
+    arrays = {"attribute_blob": blob, "attribute_offsets": offsets}
+    model.reader_ = TokenReader(AttributeFeatures.from_arrays({}, arrays), None, False)
+    model.hmm_, model.scheme_ = None, schemes.detect(model.classes_)
+    model._learn(features, np.array([w for _, w in states] + [w for _, w in steps], dtype=np.float64))
+    return model

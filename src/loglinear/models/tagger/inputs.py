@@ -1,0 +1,105 @@
+"""What a tagger reads: columns under templates, or attributes as dicts or strings; and its features for both."""
+
+from __future__ import annotations
+
+import copy
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loglinear.features.attributes import AttributeFeatures, AttributeSequences
+from loglinear.features.columns import Columns
+from loglinear.features.templates import TemplateFeatures, load_templates
+from loglinear.features.token_featuriser import TokenFeaturiser
+from loglinear.features.token_rows import TokenRows
+from loglinear.hmm.oov import OovMap
+from loglinear.threads import pool
+
+
+@dataclass(frozen=True, eq=False)
+class TokenInputs:
+    """Encoded sequences; ``columns`` (after the OOV map) where the model reads columns."""
+
+    sequence_ptr: NDArray[np.int64]
+    rows: TokenRows
+    columns: Columns | None
+
+    @property
+    def n_sequences(self) -> int:
+        """Number of sequences."""
+        return self.sequence_ptr.size - 1
+
+
+@dataclass
+class TokenReader:
+    """A featuriser of tokens (None: an HMM has no features), and the map of rare values where there is one."""
+
+    featuriser: TokenFeaturiser | None
+    oov: OovMap | None
+    reads_columns: bool
+    n_columns: int | None = None  # those of training, where it reads columns
+
+    @classmethod
+    def make(
+        cls, templates: Any, *, columns: bool, oov: bool, features: bool, min_count: int, hash_bits: int | None
+    ) -> TokenReader:
+        """``columns``: the base distribution needs columns, whatever the features are."""
+        if isinstance(templates, os.PathLike):
+            templates = os.fspath(templates)
+        if templates is not None and (not isinstance(templates, str) or not templates.strip()):
+            raise ValueError(f"templates must be a name, a file or template text, not {templates!r}")
+        reads_columns = templates is not None or columns
+        featuriser: TokenFeaturiser | None = None
+        if features and templates is not None:
+            text = templates if "\n" in templates or "%" in templates else load_templates(templates)
+            featuriser = TemplateFeatures(text, min_count=min_count, hash_bits=hash_bits)
+        elif features:
+            featuriser = AttributeFeatures(min_count=min_count, hash_bits=hash_bits)
+        return cls(featuriser, OovMap() if oov else None, reads_columns)
+
+    @property
+    def n_attributes(self) -> int:
+        """Number of attributes."""
+        return 0 if self.featuriser is None else self.featuriser.n_attributes
+
+    def read(self, X: Any, n_threads: int | None, how: str = "transform") -> TokenInputs:
+        """Encode sequences; ``how`` is "fit_transform", "transform" or "extend"."""
+        threads = pool(n_threads).size
+        columns = None
+        if self.reads_columns:
+            if isinstance(X, AttributeSequences):
+                raise TypeError("the model reads columns under templates, but these are attributes")
+            source: Any = X if isinstance(X, Columns) else Columns.from_lists(X)
+            if source.n_tokens == 0 and how == "transform":
+                return self._nothing(source.sequence_ptr)
+            if how == "fit_transform":
+                self.n_columns = source.n_columns
+            if self.oov is not None:
+                source = self.oov.fit_transform(source) if how == "fit_transform" else self.oov.transform(source)
+            columns = source
+        else:
+            if isinstance(X, Columns):
+                raise TypeError(
+                    "these are columns, and columns need templates: name a set (such as 'chunking') or give their text"
+                )
+            source = X if isinstance(X, AttributeSequences) else AttributeSequences.from_lists(X)
+        if self.featuriser is None:
+            empty = np.zeros(source.n_tokens + 1, dtype=np.int64)
+            rows = TokenRows(empty, np.empty(0, dtype=np.int32), None)
+        else:
+            rows = getattr(self.featuriser, how)(source, threads)
+        return TokenInputs(np.ascontiguousarray(source.sequence_ptr, dtype=np.int64), rows, columns)
+
+    def _nothing(self, sequence_ptr: NDArray[np.int64]) -> TokenInputs:
+        """Sequences without any token, which do not tell how many columns there are."""
+        none = np.empty(0, dtype=np.int32)
+        known = [] if self.oov is None else self.oov.vocabularies
+        columns = Columns(sequence_ptr, [none for _ in known], known)
+        return TokenInputs(sequence_ptr, TokenRows(np.zeros(1, dtype=np.int64), none, None), columns)
+
+    def growing(self) -> TokenReader:
+        """A reader to extend, which leaves this one as it is."""
+        return replace(self, featuriser=copy.copy(self.featuriser))

@@ -1,0 +1,1 @@
+"""Optimising: the objective, the loop that minimises it, checkpoints, and the choice of strengths."""

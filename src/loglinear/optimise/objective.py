@@ -1,0 +1,86 @@
+"""Loss + penalty: the only place where they meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loglinear import _core
+from loglinear._core import ThreadPool
+from loglinear.arrays import FloatArray
+from loglinear.protocols import Loss, Orthant, Penalty, Restrict, Separable, Smooth, Tied
+from loglinear.structure.tying import Tying
+from loglinear.threads import pool
+
+
+@dataclass(frozen=True)
+class Objective:
+    """sum of losses + strength * penalty, as a function of one flat vector of weights."""
+
+    loss: Loss
+    penalty: Penalty
+    n_threads: int | None = None
+
+    @property
+    def n_weights(self) -> int:
+        """Number of weights."""
+        return self.loss.n_weights
+
+    @property
+    def pool(self) -> ThreadPool:
+        """The threads of the vector operations of a solver."""
+        return pool(self.n_threads)
+
+    def value_and_loss_gradient(self, w: FloatArray, out: FloatArray) -> float:
+        """Value of the whole; ``out`` gets the gradient of the loss alone."""
+        return self.loss.value_and_gradient(w, out) + self.penalty.value(w)
+
+    def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
+        """Value and gradient of the whole, for a Smooth penalty."""
+        value = self.loss.value_and_gradient(w, out)
+        return value + cast(Smooth, self.penalty).add_gradient(w, out)
+
+    def value_and_smooth_gradient(self, w: FloatArray, out: FloatArray) -> float:
+        """Value of the whole; ``out`` gets the gradient of its smooth part, for an Orthant penalty."""
+        value = self.loss.value_and_gradient(w, out)
+        cast(Orthant, self.penalty).add_smooth_gradient(w, out)
+        return value + self.penalty.value(w)
+
+    def violation(self, w: FloatArray, loss_gradient: FloatArray) -> float:
+        """Distance from optimality: the largest entry of the least subgradient."""
+        return self.penalty.violation(w, loss_gradient)
+
+    # Inner products of weight vectors. Solvers use these, so that an objective may keep its vectors in other
+    # coordinates (optimise/representer.py) and still be walked by the same solver in the same steps.
+    def dot(self, a: FloatArray, b: FloatArray) -> float:
+        """<a, b>."""
+        return _core.dot(self.pool, a, b)
+
+    def dots(self, rows: Sequence[NDArray[Any]], targets: Sequence[NDArray[Any]], out: FloatArray) -> None:
+        """out[i, j] = <rows[i], targets[j]>; vectors in double or single precision."""
+        _core.dots(self.pool, rows, targets, out)
+
+    def gradient_violation(self, gradient: FloatArray) -> float:
+        """Largest entry of the gradient of the whole that ``value_and_gradient`` wrote last."""
+        return _core.max_abs(self.pool, gradient)
+
+    def gradient_scale(self) -> float:
+        """max |gradient of the loss at 0|: tolerances are relative to it, so they do not depend on units."""
+        gradient = np.empty(self.n_weights)
+        self.loss.value_and_gradient(np.zeros(self.n_weights), gradient)
+        return _core.max_abs(self.pool, gradient) or 1.0
+
+    def tied(self, tying: Tying) -> Objective:
+        """The same objective on shared weights."""
+        return Objective(
+            cast(Tied, self.loss).tied(tying), cast(Separable, self.penalty).tied(tying), self.n_threads
+        )
+
+    def restrict(self, active: NDArray[np.bool_]) -> tuple[Objective, NDArray[np.intp]]:
+        """(the objective with the other weights held at zero, the numbers of its weights)."""
+        loss, kept = cast(Restrict, self.loss).restrict(active)
+        return Objective(loss, cast(Separable, self.penalty).restrict(kept), self.n_threads), kept

@@ -1,0 +1,86 @@
+"""Composition root: settings -> objective + solver -> weights.
+
+``LinearProblem`` prepares a classification problem once (merging identical features, choosing coordinates) and solves
+it for one strength after another, each from the last solution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from loglinear import solvers
+from loglinear.arrays import FloatArray
+from loglinear.optimise.checkpoint import Checkpoint
+from loglinear.optimise.minimise import Callback, Result, minimise
+from loglinear.optimise.objective import Objective
+from loglinear.optimise.progress import TrainingProgress, both
+from loglinear.optimise.representer import RepresenterObjective
+from loglinear.solvers.solver import Solver
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The words every model shares."""
+
+    penalty: str = "l2"
+    strength: float = 1.0
+    l1_ratio: float = 0.5
+    nonnegative: bool = False
+    strength_scale: FloatArray | None = None  # one multiple of the strength per feature
+    solver: str = "auto"
+    solver_options: dict[str, Any] = field(default_factory=dict)
+    tolerance: float = 1e-4
+    decrease_tolerance: float = 0.0
+    max_iterations: int = 1000
+    n_threads: int | None = None
+    random_state: int | None = None
+    verbose: str | int = "auto"
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Weights [feature][class] (+ intercepts), how they were found, and where to start the next solve from."""
+
+    weights: FloatArray
+    result: Result
+    solver: str
+    reason: str
+    coordinates: FloatArray  # the solver's own vector
+
+
+def choose_solver(objective: Objective, settings: Settings) -> tuple[Solver, str]:
+    """(solver, why)."""
+    name, reason, options = settings.solver, "as asked", dict(settings.solver_options)
+    if isinstance(objective, RepresenterObjective):
+        name, reason = "lbfgs", "ridge with far fewer examples than features: L-BFGS in example coordinates"
+        options.setdefault("memory", 10)
+    elif name == "auto":
+        name, reason = solvers.choose(objective)
+    if name == "stochastic" and settings.random_state is not None:
+        options.setdefault("random_state", settings.random_state)
+    return solvers.make(name, **options), reason
+
+
+def train(
+    objective: Objective,
+    settings: Settings,
+    w0: FloatArray | None = None,
+    *,
+    callback: Callback | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Solution:
+    """Minimise an objective as the settings say, with a progress bar on a terminal."""
+    solver, reason = choose_solver(objective, settings)
+    with TrainingProgress(settings.verbose, settings.max_iterations) as progress:
+        result = minimise(
+            objective,
+            solver,
+            w0,
+            tolerance=settings.tolerance,
+            decrease_tolerance=settings.decrease_tolerance,
+            max_iterations=settings.max_iterations,
+            callback=both(progress, callback),
+            checkpoint=checkpoint,
+        )
+    return Solution(result.weights, result, solver.name, reason, result.weights)

@@ -1,0 +1,176 @@
+"""The loop: stopping, history, callbacks, checkpoints, Ctrl-C, kill and resume."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from problems import sparse_data
+
+from loglinear import penalties, solvers
+from loglinear.errors import ModelFileError
+from loglinear.losses import MultinomialLoss
+from loglinear.optimise.checkpoint import Checkpoint
+from loglinear.optimise.minimise import minimise
+from loglinear.optimise.objective import Objective
+
+
+@pytest.fixture
+def objective():
+    loss = MultinomialLoss(sparse_data(3))
+    return Objective(loss, penalties.make("l2", 1.0, n_free=3))
+
+
+def test_history_and_violation(objective):
+    result = minimise(objective, solvers.Lbfgs(), tolerance=1e-6)
+    history = result.history
+    assert result.converged
+    assert result.status == "converged"
+    assert len(history.objective) == result.n_iterations + 1 == len(history.time) == len(history.violation)
+    assert np.all(np.diff(history.objective) <= 1e-9)
+    assert np.all(np.diff(history.time) >= 0)
+    assert history.violation[-1] <= 1e-6 * objective.gradient_scale()
+
+
+def test_stops_on_relative_decrease_and_iterations(objective):
+    loose = minimise(objective, solvers.Lbfgs(), tolerance=0.0, decrease_tolerance=1e-3)
+    tight = minimise(objective, solvers.Lbfgs(), tolerance=0.0, decrease_tolerance=1e-7)
+    assert loose.n_iterations < tight.n_iterations
+    assert "hardly decreases" in loose.status
+    few = minimise(objective, solvers.Lbfgs(), tolerance=0.0, max_iterations=3)
+    assert (few.n_iterations, few.status, few.converged) == (3, "max_iterations reached", False)
+
+
+class _FirstRefuses(solvers.Lbfgs):
+    """Stays where it is for eight steps, as a trust region that begins too large does."""
+
+    def step(self, objective, state):
+        state.refused = getattr(state, "refused", 0) + 1
+        if state.refused > 8:
+            super().step(objective, state)
+
+
+def test_refused_steps_are_not_taken_for_the_end(objective):
+    result = minimise(objective, _FirstRefuses(), tolerance=1e-6, decrease_tolerance=1e-9)
+    assert result.history.objective[0] == result.history.objective[8] > result.value
+    assert result.converged
+
+
+def test_floating_point_limit_ends_the_run(objective):
+    for solver in (solvers.Lbfgs(), solvers.Newton(), solvers.Owlqn()):
+        result = minimise(objective, solver, tolerance=0.0, max_iterations=5000)
+        assert result.n_iterations < 5000, solver.name
+        assert result.violation < 1e-5 * objective.gradient_scale()
+
+
+def test_callback_stops(objective):
+    seen = []
+    result = minimise(objective, solvers.Lbfgs(), callback=lambda i, state, history: seen.append(state.value) or i == 4)
+    assert result.n_iterations == 4
+    assert result.status == "stopped by the callback"
+    assert len(seen) == 4
+
+
+def test_warm_start_is_quicker(objective):
+    cold = minimise(objective, solvers.Lbfgs(), tolerance=1e-6)
+    warm = minimise(objective, solvers.Lbfgs(), cold.weights, tolerance=1e-6)
+    assert warm.n_iterations == 0
+    np.testing.assert_array_equal(cold.weights, warm.weights)
+
+
+def test_bad_arguments(objective):
+    with pytest.raises(ValueError, match="5 starting weights"):
+        minimise(objective, solvers.Lbfgs(), np.zeros(5))
+    with pytest.raises(ValueError, match="must be finite"):
+        minimise(objective, solvers.Lbfgs(), np.full(objective.n_weights, np.nan))
+    with pytest.raises(ValueError, match="must not be negative"):
+        minimise(objective, solvers.Lbfgs(), tolerance=-1)
+
+
+def test_unfinished_coarse_phase_still_reports_its_violation(objective):
+    solver = solvers.Clustered(cluster_factor=8, fine_iterations=1)
+    result = minimise(objective, solver, tolerance=1e-9, max_iterations=4)
+    gradient = np.empty(objective.n_weights)
+    value = objective.value_and_loss_gradient(result.weights, gradient)
+    assert result.value == pytest.approx(value, rel=1e-12)
+    assert result.violation == pytest.approx(objective.violation(result.weights, gradient), rel=1e-6)
+
+
+def test_checkpoint_resumes_and_refuses_another_problem(objective, tmp_path):
+    path = tmp_path / "run.checkpoint"
+    saved = Checkpoint(path, every=0.0)
+    first = minimise(objective, solvers.Lbfgs(), tolerance=1e-8, max_iterations=6, checkpoint=saved)
+    second = minimise(objective, solvers.Lbfgs(), tolerance=1e-8, checkpoint=Checkpoint(path))
+    whole = minimise(objective, solvers.Lbfgs(), tolerance=1e-8)
+    assert first.n_iterations == 6 < second.n_iterations
+    np.testing.assert_allclose(second.weights, whole.weights, atol=1e-6)
+    with pytest.raises(ModelFileError, match="a checkpoint of another problem"):
+        minimise(objective, solvers.Lbfgs(), checkpoint=Checkpoint(path, problem="other"))
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ModelFileError, match="not a checkpoint"):
+        minimise(objective, solvers.Lbfgs(), checkpoint=Checkpoint(path))
+
+
+SCRIPT = textwrap.dedent("""
+    import signal, sys, time
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background hands down "ignore"
+    sys.path.insert(0, {tests!r})
+    from problems import sparse_data
+    from loglinear import penalties, solvers
+    from loglinear.optimise.checkpoint import Checkpoint
+    from loglinear.losses import MultinomialLoss
+    from loglinear.optimise.minimise import minimise
+    from loglinear.optimise.objective import Objective
+    loss = MultinomialLoss(sparse_data(3))
+    objective = Objective(loss, penalties.make("l2", 0.01, n_free=3))
+    def slow(i, state, history):
+        print(i, flush=True)
+        time.sleep(0.02)
+    checkpoint = Checkpoint({path!r}, every=0.0) if {path!r} else None
+    result = minimise(objective, solvers.Lbfgs(), tolerance=1e-8, callback=slow, checkpoint=checkpoint)
+    print(result.status, repr(result.value), result.n_iterations, flush=True)
+""")
+
+
+def script(path=""):
+    return SCRIPT.format(tests=str(Path(__file__).parents[1]), path=str(path) if path else "")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_training_resumes_to_the_same_optimum(tmp_path, seed):
+    path = tmp_path / "run.checkpoint"
+    rng = np.random.default_rng(seed)
+    run = subprocess.Popen([sys.executable, "-c", script(path)], stdout=subprocess.PIPE, text=True)
+    for _ in range(int(rng.integers(2, 25))):
+        run.stdout.readline()
+    time.sleep(float(rng.uniform(0, 0.02)))
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    assert run.returncode == -signal.SIGKILL
+    assert [p.name for p in tmp_path.iterdir() if p.suffix == ".checkpoint"] == ["run.checkpoint"]
+    resumed = subprocess.run([sys.executable, "-c", script(path)], capture_output=True, text=True, check=True)
+    whole = subprocess.run([sys.executable, "-c", script()], capture_output=True, text=True, check=True)
+    status, value, iterations = resumed.stdout.strip().splitlines()[-1].split()
+    assert status == "converged"
+    assert int(resumed.stdout.splitlines()[0]) > 1  # it went on, it did not start anew
+    assert float(value) == pytest.approx(float(whole.stdout.strip().splitlines()[-1].split()[1]), rel=1e-9)
+    assert int(iterations) > 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_ctrl_c_returns_the_best_so_far():
+    run = subprocess.Popen([sys.executable, "-c", script()], stdout=subprocess.PIPE, text=True)
+    for _ in range(5):
+        run.stdout.readline()
+    run.send_signal(signal.SIGINT)
+    out, _ = run.communicate(timeout=60)
+    assert run.returncode == 0
+    status, value, iterations = out.strip().splitlines()[-1].split()
+    assert status == "interrupted"
+    assert np.isfinite(float(value))
+    assert int(iterations) < 30
