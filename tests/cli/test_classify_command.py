@@ -5,12 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from children import stopped
 from commands import COMMAND, invoke, run
 
 import loglinear
@@ -165,32 +165,10 @@ def test_a_reader_that_has_enough_ends_it_quietly(folder: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_ctrl_c_saves_the_model_trained_so_far(folder: Path, tmp_path: Path) -> None:
     model = tmp_path / "m.ll"
-    endless = [
-        "--solver",
-        "fista",
-        "--penalty",
-        "none",
-        "--tolerance",
-        "0",
-        "--max-iterations",
-        "100000000",
-        "--verbose",
-    ]
-    process = subprocess.Popen(
-        [COMMAND, "classify", "train", str(folder / "train.tsv"), "-o", str(model), *endless],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    try:
-        assert process.stderr is not None
-        next(line for line in process.stderr if "step   20" in line)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
-    finally:
-        process.kill()
-    assert process.returncode == 130
-    assert f"is saved in {model}" in errors
-    assert "Traceback" not in errors
+    endless = ["--solver", "fista", "--penalty", "none", "--tolerance", "0", "--max-iterations", "100000000"]
+    train = [COMMAND, "classify", "train", str(folder / "train.tsv"), "-o", str(model), "--verbose", *endless]
+    done = stopped(train, "step   20")
+    assert done.returncode == 130, done.stdout
+    assert f"is saved in {model}" in done.stdout
+    assert "Traceback" not in done.stdout
     assert loglinear.load(model, verify=True).status_ == "interrupted"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from commands import COMMAND, invoke, run
+from children import python, stopped
+from commands import invoke, run
 
 from loglinear import InputMethod, Reranker
 from loglinear.formats.candidate_list import with_scores
@@ -241,28 +240,25 @@ def test_encodings(place: Path, tmp_path: Path) -> None:
         assert invoke("ime", "convert", tmp_path / "m.ll", tmp_path / "r").stdout == "里へ\n"
 
 
+SLOW_DISK = """
+import os, sys, time
+from loglinear.cli import main
+os.fsync = lambda file: (print("the file is written but not yet renamed", flush=True), time.sleep(600))
+sys.argv[1:] = {arguments!r}
+main()
+"""
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_build_leaves_no_half_file(tmp_path: Path, stop: signal.Signals) -> None:
     model, text = tmp_path / "m.ll", tmp_path / "text"
     InputMethod(1).fit(["A|a"]).save(model)
     before = model.read_bytes()
-    pairs = [f"w{i * i % 9973}|r{i % 4999}" for i in range(400_000)]
-    text.write_text("\n".join(" ".join(pairs[i : i + 20]) for i in range(0, len(pairs), 20)) + "\n")
-    process = subprocess.Popen(
-        [COMMAND, "ime", "build", str(text), "-o", str(model)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    try:
-        time.sleep(1.5)
-        process.send_signal(stop)
-        _, errors = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    if process.returncode != 0:
-        assert model.read_bytes() == before
-        assert stop == signal.SIGKILL or process.returncode == 130, errors
-    assert InputMethod.load(model).convert(["a"])
-    assert [p.name for p in tmp_path.iterdir() if p.name not in ("m.ll", "text") and stop == signal.SIGINT] == []
+    text.write_text(TEXT)
+    build = python(SLOW_DISK.format(arguments=["ime", "build", str(text), "-o", str(model)]))
+    done = stopped(build, "written", stop=stop)
+    assert done.returncode == (130 if stop == signal.SIGINT else -stop), done.stdout
+    assert model.read_bytes() == before
+    if stop == signal.SIGINT:
+        assert {p.name for p in tmp_path.iterdir()} == {"m.ll", "text"}

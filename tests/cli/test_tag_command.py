@@ -5,12 +5,12 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from children import stopped
 from commands import COMMAND, invoke, run
 
 import loglinear
@@ -162,22 +162,10 @@ def test_a_checkpoint_goes_when_training_is_done(place: Path, tmp_path: Path) ->
 def test_ctrl_c_saves_the_model_trained_so_far(place: Path, tmp_path: Path) -> None:
     model = tmp_path / "m.ll"
     endless = ["--solver", "fista", "--penalty", "none", "--tolerance", "0", "--max-iterations", "999999999"]
-    process = subprocess.Popen(
-        [COMMAND, "tag", "train", str(place / "train.crf"), "-o", str(model), "--verbose", *endless],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    try:
-        assert process.stderr is not None
-        next(line for line in process.stderr if "step" in line)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert process.returncode == 130, errors
-    assert f"is saved in {model}" in errors
+    train = [COMMAND, "tag", "train", str(place / "train.crf"), "-o", str(model), "--verbose", *endless]
+    done = stopped(train, "step")
+    assert done.returncode == 130, done.stdout
+    assert f"is saved in {model}" in done.stdout
     assert loglinear.load(model, verify=True).status_ == "interrupted"
 
 
