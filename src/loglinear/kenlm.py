@@ -72,10 +72,6 @@ def _read(name: str) -> NgramQueries:
         is_model = file.read(9)[8:] == b"{"  # safetensors: eight bytes of length, then JSON
     if not is_model:
         return NgramQueries.from_backoff(read_arpa(name))
-    from loglinear.models import load
+    from loglinear.models import load_predictor
 
-    model = load(name)
-    queries = model if isinstance(model, NgramQueries) else getattr(model, "queries_", None)
-    if not isinstance(queries, NgramQueries):
-        raise LoglinearError(f"a {type(model).__name__}, not a language model")
-    return queries
+    return load_predictor(name, "language-model").queries_

@@ -282,7 +282,7 @@ def test_options_that_make_no_sense(place: Path, tmp_path: Path, options: tuple[
 def test_other_models_are_refused(place: Path, tmp_path: Path) -> None:
     MaxentClassifier().fit(["a b", "c"], ["x", "y"]).save(tmp_path / "c.ll")
     message = refusal(invoke("rerank", "apply", tmp_path / "c.ll", place / "test"))
-    assert "not a reranker; rerank train makes one" in message
+    assert "a classifier, not a reranker; loglinear rerank train" in message
     assert "no such file" in refusal(invoke("rerank", "eval", tmp_path / "nothing.ll", place / "test"))
     assert "cannot be written" in refusal(invoke("rerank", "train", place / "train", "-o", tmp_path / "no" / "m.ll"))
 

@@ -232,13 +232,10 @@ def _read(
     path: str, data: str, format: str | None, encoding: str, threads: int | None, *, labelled: bool
 ) -> tuple[Any, Any]:
     """The classifier and the examples, and one line on stderr about features it does not know."""
-    from loglinear.errors import IncompatibleError
-    from loglinear.models import MaxentClassifier, load
+    from loglinear.models import load_predictor
     from loglinear.models.classifier.files import read_for
 
-    model = load(path)
-    if not isinstance(model, MaxentClassifier):
-        raise IncompatibleError(f"{path}: not a classifier but a {type(model).__name__}")
+    model = load_predictor(path, "maxent-classifier")
     model.n_threads = threads
     examples, unknown = read_for(model, data, format, encoding, labelled=labelled, n_threads=threads)
     if unknown:

@@ -13,7 +13,7 @@ second log(1 + sum_p exp(e_p - m_p)), so that worse candidates are kept farther 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -209,7 +209,7 @@ class ListLine:
         self.w[j] += delta
 
 
-LIST_LOSSES: Registry[ListLoss] = Registry(
+LIST_LOSSES: Registry[Callable[..., ListLoss]] = Registry(
     "loss of lists",
     {"exponential": ExponentialMarginLoss, "log": ListLogLoss, "expected_error": ExpectedErrorLoss},
 )

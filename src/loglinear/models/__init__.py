@@ -1,14 +1,13 @@
-"""Models: scikit-learn estimators, and files to keep them in. A new kind of model is one line in KINDS."""
+"""Models, and files to keep them in. A new kind of model is one new folder and one line in KINDS."""
 
 from __future__ import annotations
 
-import importlib
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loglinear.errors import ModelFileError
 from loglinear.models import archive as archives
-from loglinear.registry import Registry
+from loglinear.registry import Registry, imported
 
 if TYPE_CHECKING:
     from loglinear.models.classifier.estimator import MaxentClassifier
@@ -17,40 +16,82 @@ if TYPE_CHECKING:
     from loglinear.models.reranker.estimator import Reranker
     from loglinear.models.tagger.estimator import Tagger
 
-# The kind that a model file names -> its estimator, imported on first use.
-KINDS: Registry[Any] = Registry(
+
+class Kind(NamedTuple):
+    """A kind of model. Its two classes, ``"module:name"`` within this package, are imported on first use."""
+
+    called: str  # in messages, with its article
+    predictor: str  # uses a trained model; light
+    estimator: str  # trains one; imports scikit-learn
+    made_by: str  # the command that writes such a file
+
+    def load_class(self, *, trainable: bool) -> Any:
+        """Import the estimator or the predictor."""
+        return imported(f"{__name__}.{self.estimator if trainable else self.predictor}")
+
+
+# The kind that a model file names.
+KINDS: Registry[Kind] = Registry(
     "kind of model",
     {
-        "maxent-classifier": "loglinear.models.classifier.estimator:MaxentClassifier",
-        "tagger": "loglinear.models.tagger.estimator:Tagger",
-        "language-model": "loglinear.models.language_model.estimator:LanguageModel",
-        "input-method": "loglinear.models.input_method.estimator:InputMethod",
-        "reranker": "loglinear.models.reranker.estimator:Reranker",
+        "maxent-classifier": Kind(
+            "a classifier", "classifier.estimator:MaxentClassifier", "classifier.estimator:MaxentClassifier",
+            "classify train",
+        ),
+        "tagger": Kind("a tagger", "tagger.estimator:Tagger", "tagger.estimator:Tagger", "tag train"),
+        "language-model": Kind(
+            "a language model", "language_model.estimator:LanguageModel", "language_model.estimator:LanguageModel",
+            "lm train",
+        ),
+        "input-method": Kind(
+            "an input method", "input_method.estimator:InputMethod", "input_method.estimator:InputMethod", "ime build"
+        ),
+        "reranker": Kind(
+            "a reranker", "reranker.estimator:Reranker", "reranker.estimator:Reranker", "rerank train or ime adapt"
+        ),
     },
-)
-_HOME = {
-    "InputMethod": "loglinear.models.input_method.estimator",
-    "LanguageModel": "loglinear.models.language_model.estimator",
-    "MaxentClassifier": "loglinear.models.classifier.estimator",
-    "Reranker": "loglinear.models.reranker.estimator",
-    "Tagger": "loglinear.models.tagger.estimator",
-}
+)  # fmt: skip
+_ESTIMATORS = {kind.estimator.partition(":")[2]: kind for kind in map(KINDS.__getitem__, KINDS)}
 
 
 def __getattr__(name: str) -> Any:
     """Import an estimator on first use: a command that uses one kind of model does not load the others."""
-    if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
+    if name in _ESTIMATORS:
+        return _ESTIMATORS[name].load_class(trainable=True)
     raise AttributeError(f"module 'loglinear.models' has no attribute {name!r}")
 
 
-def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
-    """Load the model in a `.ll` file, of whatever kind. ``verify`` also compares the checksum of all its arrays."""
+def open_archive(
+    path: str | os.PathLike[str], kind: str | None = None, *, verify: bool = False
+) -> archives.Archive:
+    """Open a model file of a known kind; with ``kind``, raise ModelFileError for a model of any other."""
     archive = archives.load(path, verify=verify)
     if archive.kind not in KINDS:
         raise ModelFileError(f"{path}: a model of unknown kind {archive.kind!r}; known: {', '.join(KINDS)}")
-    estimator: Any = KINDS.factory(archive.kind)
-    return estimator.from_archive(archive, path)
+    if kind is not None and archive.kind != kind:
+        wanted = KINDS[kind]
+        raise ModelFileError(
+            f"{path}: {KINDS[archive.kind].called}, not {wanted.called}; loglinear {wanted.made_by} makes one"
+        )
+    return archive
 
 
-__all__ = ["KINDS", "InputMethod", "LanguageModel", "MaxentClassifier", "Reranker", "Tagger", "load"]
+def load(path: str | os.PathLike[str], kind: str | None = None, *, verify: bool = False) -> Any:
+    """Load the model in a `.ll` file as an estimator, which can also be trained further.
+
+    ``kind`` (one of ``KINDS``; None for any) refuses others; ``verify`` also compares the checksum of all arrays.
+    """
+    archive = open_archive(path, kind, verify=verify)
+    return KINDS[archive.kind].load_class(trainable=True).from_archive(archive, path)
+
+
+def load_predictor(path: str | os.PathLike[str], kind: str | None = None) -> Any:
+    """Load the model in a `.ll` file for prediction only, without scikit-learn; ``kind`` is as in ``load``."""
+    archive = open_archive(path, kind)
+    return KINDS[archive.kind].load_class(trainable=False).from_archive(archive, path)
+
+
+__all__ = [
+    "KINDS", "InputMethod", "LanguageModel", "MaxentClassifier", "Reranker", "Tagger", "load", "load_predictor",
+    "open_archive",
+]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from loglinear.penalties.tree_linf import TreeLinf
 from loglinear.protocols import Penalty
 from loglinear.registry import Registry
 
-PENALTIES: Registry[Penalty] = Registry(
+PENALTIES: Registry[Callable[..., Penalty]] = Registry(
     "penalty",
     {"none": NoPenalty, "l1": L1, "l2": L2, "elastic_net": ElasticNet, "tree_l2": TreeL2, "tree_linf": TreeLinf},
 )

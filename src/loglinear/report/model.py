@@ -120,8 +120,7 @@ def describe_model(path: str | os.PathLike[str], top: int = 10) -> ModelDescript
     except ModelFileError as error:
         damage = str(error)
     if not damage and found.kind in KINDS:
-        estimator: Any = KINDS.factory(found.kind)
-        model = estimator.from_archive(found, path)
+        model = KINDS[found.kind].load_class(trainable=False).from_archive(found, path)
         if isinstance(model, Tagger):
             facts, more = tagger_facts(model, top), tagger_sections(model, top)
         elif isinstance(model, LanguageModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from loglinear.solvers.working_set import WorkingSet
 if TYPE_CHECKING:
     from loglinear.optimise.objective import Objective
 
-SOLVERS: Registry[Solver] = Registry(
+SOLVERS: Registry[Callable[..., Solver]] = Registry(
     "solver",
     {
         "lbfgs": Lbfgs,

@@ -302,7 +302,7 @@ def test_lists_of_files(tmp_path):
 
 def test_only_rerankers_are_loaded(tmp_path):
     MaxentClassifier().fit(["a b", "c"], ["x", "y"]).save(tmp_path / "c.ll")
-    with pytest.raises(ModelFileError, match="'maxent-classifier', not a reranker"):
+    with pytest.raises(ModelFileError, match="a classifier, not a reranker"):
         Reranker.load(tmp_path / "c.ll")
 
 

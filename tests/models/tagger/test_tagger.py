@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from taggers import ESTIMATORS, PAIRS, TEMPLATES, as_dicts, fitted, named, toy, words
 
 import loglinear
-from loglinear import IncompatibleError, MaxentClassifier, Tagger
+from loglinear import IncompatibleError, MaxentClassifier, ModelFileError, Tagger
 from loglinear.features.attributes import AttributeSequences
 from loglinear.features.columns import Columns
 
@@ -358,7 +358,7 @@ def test_what_cannot_go_on(tmp_path):
     with pytest.raises(NotFittedError):
         Tagger.from_pretrained(Tagger())
     MaxentClassifier().fit(["a b", "c"], ["x", "y"]).save(tmp_path / "c.ll")
-    with pytest.raises(TypeError, match="not a tagger but a MaxentClassifier"):
+    with pytest.raises(ModelFileError, match="a classifier, not a tagger; loglinear tag train makes one"):
         Tagger.from_pretrained(tmp_path / "c.ll")
 
 

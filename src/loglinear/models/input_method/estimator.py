@@ -25,6 +25,7 @@ from loglinear.features.vocabulary import pack_strings
 from loglinear.formats.candidate_list import CandidateList
 from loglinear.metrics.error_rate import compare_errors
 from loglinear.metrics.input_method import ConversionScore
+from loglinear.models.estimator import restore_on_failure
 from loglinear.models.input_method import file as input_method_file
 from loglinear.models.input_method.adaptation import interpolate
 from loglinear.models.input_method.conversions import SCORE, Conversion, Conversions, Coverage, check_fits
@@ -82,20 +83,6 @@ class InputMethod(BaseEstimator):
         self.n_threads = n_threads
 
     # ---- training ---------------------------------------------------------------------------------------------------
-    def fit(self, X: Any, y: Any = None, *, dictionary: Any = None) -> InputMethod:
-        """Learn the lexicon and the language model of a text: a file, a list of files, or an iterable of sentences.
-
-        ``dictionary`` is more of the kind, of which only the words and their readings are taken. A fit that fails
-        leaves the model as it was.
-        """
-        before = dict(self.__dict__)
-        try:
-            return self._fit(X, dictionary)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
     def check_settings(self) -> None:
         """Refuse settings that make no sense, before anything is read."""
         if self.readings not in ("given", "keypad"):
@@ -105,7 +92,13 @@ class InputMethod(BaseEstimator):
         if type(self.min_word_count) is not int or self.min_word_count < 1:
             raise ValueError(f"min_word_count must be at least 1, not {self.min_word_count!r}")
 
-    def _fit(self, X: Any, dictionary: Any) -> InputMethod:
+    @restore_on_failure
+    def fit(self, X: Any, y: Any = None, *, dictionary: Any = None) -> InputMethod:
+        """Learn the lexicon and the language model of a text: a file, a list of files, or an iterable of sentences.
+
+        ``dictionary`` is more of the kind, of which only the words and their readings are taken. A fit that fails
+        leaves the model as it was.
+        """
         began = time.perf_counter()
         self.check_settings()
         with Working(self.verbose) as stage:
@@ -332,7 +325,9 @@ class InputMethod(BaseEstimator):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> InputMethod:
         """Read a model file; its arrays are memory-mapped."""
-        return input_method_file.load_file(cls, path)
+        from loglinear.models import open_archive
+
+        return cls.from_archive(open_archive(path, input_method_file.KIND), path)
 
     @classmethod
     def from_archive(cls, archive: Any, source: Any) -> InputMethod:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from loglinear.errors import ModelFileError
@@ -51,11 +50,3 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         if name in archive.summary:
             setattr(model, name + "_", archive.summary[name])
     return model
-
-
-def load_file(cls: Any, path: str | os.PathLike[str]) -> Any:
-    """A model file of this kind; others are refused."""
-    archive = files.load(path)
-    if archive.kind != KIND:
-        raise ModelFileError(f"{path}: a model of kind {archive.kind!r}, not an input method")
-    return load(cls, archive, path)

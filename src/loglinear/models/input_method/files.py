@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from loglinear.errors import IncompatibleError, ModelFileError
+from loglinear.errors import IncompatibleError
 from loglinear.features.lexicon import ReadText
 from loglinear.formats.running_text import iterate_lines
 from loglinear.formats.text import Source, split_lines
@@ -26,20 +26,14 @@ BLOCK = 1 << 18  # bytes of readings converted at a time
 
 def load_input_method(path: Source, n_threads: int | None = None) -> InputMethod:
     """The input method of a model file; other kinds are refused."""
-    model = load(path)
-    if not isinstance(model, InputMethod):
-        raise ModelFileError(f"{path}: a {type(model).__name__}, not an input method; ime build makes one")
+    model = load(path, "input-method")
     model.n_threads = n_threads
     return model
 
 
 def load_reranker(path: Source, n_threads: int | None = None) -> Reranker:
     """The reranker of a model file, where it is one of an input method's candidates; others are refused."""
-    reranker = load(path)
-    if isinstance(reranker, InputMethod):
-        raise ModelFileError(f"{path}: an input method, not a reranker; convert and evaluate with it by itself")
-    if not isinstance(reranker, Reranker):
-        raise ModelFileError(f"{path}: a {type(reranker).__name__}, not a reranker; ime adapt makes one")
+    reranker = load(path, "reranker")
     try:
         check_fits(reranker)
     except IncompatibleError as error:

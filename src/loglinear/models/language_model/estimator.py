@@ -30,6 +30,7 @@ from loglinear.errors import InterruptedWarning
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.formats.running_text import join_units, split_units
 from loglinear.metrics.perplexity import TextScore, perplexity
+from loglinear.models.estimator import restore_on_failure
 from loglinear.models.language_model import (
     file as language_model_file,
 )
@@ -180,20 +181,12 @@ class LanguageModel(BaseEstimator):
         self.verbose = verbose
 
     # ---- training ---------------------------------------------------------------------------------------------------
+    @restore_on_failure
     def fit(self, X: Any, y: Any = None, *, validation: Any = None) -> LanguageModel:
         """Train on text; ``validation`` text chooses the strengths where ``strength="auto"``.
 
         A fit that fails leaves the model as it was.
         """
-        before = dict(self.__dict__)
-        try:
-            return self._fit(X, validation)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
-    def _fit(self, X: Any, validation: Any) -> LanguageModel:
         began = time.perf_counter()
         ngram_settings.check(self)
         base = self._base_queries()
@@ -475,7 +468,11 @@ class LanguageModel(BaseEstimator):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LanguageModel:
         """Read a model file (memory-mapped) or an ARPA file."""
-        return language_model_file.load_any(cls, path)
+        if language_model_file.looks_like_arpa(path):
+            return cls.from_arpa(path)
+        from loglinear.models import open_archive
+
+        return cls.from_archive(open_archive(path, language_model_file.KIND), path)
 
     @classmethod
     def from_archive(cls, archive: Any, source: Any) -> LanguageModel:

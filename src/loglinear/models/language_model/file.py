@@ -92,16 +92,6 @@ def _part(archive: Archive, prefix: str) -> dict[str, np.ndarray]:
     return {name.removeprefix(prefix): a for name, a in archive.arrays.items() if name.startswith(prefix)}
 
 
-def load_any(cls: Any, path: str | os.PathLike[str]) -> Any:
-    """A model file, or an ARPA file, known by how it begins."""
-    if looks_like_arpa(path):
-        return cls.from_arpa(path)
-    archive = files.load(path)
-    if archive.kind != KIND:
-        raise ModelFileError(f"{path}: a model of kind {archive.kind!r}, not a language model")
-    return load(cls, archive, path)
-
-
 def looks_like_arpa(path: str | os.PathLike[str]) -> bool:
     r"""Whether a file says \data\ near its beginning; model files begin with a length and a brace."""
     if not os.path.exists(path):  # noqa: PTH110

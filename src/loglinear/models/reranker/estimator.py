@@ -29,6 +29,7 @@ from loglinear.errors import InterruptedWarning
 from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.formats.nbest import CandidateList
 from loglinear.metrics.error_rate import RerankingScores, baseline_errors, reranking_scores
+from loglinear.models.estimator import restore_on_failure
 from loglinear.models.language_model.estimator import LanguageModel
 from loglinear.models.push import Push
 from loglinear.models.reranker import file as reranker_file
@@ -123,21 +124,6 @@ class Reranker(BaseEstimator):
         self.n_threads = n_threads
 
     # ---- training ---------------------------------------------------------------------------------------------------
-    def fit(self, X: Any, y: Any = None, *, dev: Any = None, base_model: LanguageModel | None = None) -> Reranker:
-        """Learn from lists with references or errors: lists, or the path of a file, or several.
-
-        ``dev`` are lists held out, on which the point of the path is chosen; no change, point 0, is one of them.
-        ``base_model`` gives every candidate its log-probability as the base score "lm". A fit that fails leaves the
-        model as it was.
-        """
-        before = dict(self.__dict__)
-        try:
-            return self._fit(X, dev, base_model)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
     def check_settings(self) -> CandidateFeatures:
         """Refuse settings that make no sense, before anything is read; gives the features, yet to be fitted."""
         METHODS.factory(self.method)
@@ -156,7 +142,14 @@ class Reranker(BaseEstimator):
             characters=self.characters,
         )  # fmt: skip
 
-    def _fit(self, X: Any, dev: Any, base_model: LanguageModel | None) -> Reranker:
+    @restore_on_failure
+    def fit(self, X: Any, y: Any = None, *, dev: Any = None, base_model: LanguageModel | None = None) -> Reranker:
+        """Learn from lists with references or errors: lists, or the path of a file, or several.
+
+        ``dev`` are lists held out, on which the point of the path is chosen; no change, point 0, is one of them.
+        ``base_model`` gives every candidate its log-probability as the base score "lm". A fit that fails leaves the
+        model as it was.
+        """
         began = time.perf_counter()
         features = self.check_settings()
         if dev is None and self.method in BATCH and strengths_of(self.strength).size > 1:
@@ -387,7 +380,9 @@ class Reranker(BaseEstimator):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Reranker:
         """Read a model file; its arrays are memory-mapped."""
-        return reranker_file.load_file(cls, path)
+        from loglinear.models import open_archive
+
+        return cls.from_archive(open_archive(path, reranker_file.KIND), path)
 
     @classmethod
     def from_archive(cls, archive: Any, source: Any) -> Reranker:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -95,11 +94,3 @@ def _path(archive: Archive, source: Any) -> RerankerPath:
     if type(chosen) is not int or not 0 <= chosen <= int(point[-1]) or not isinstance(status, str):
         raise ModelFileError(f"{source}: the chosen point, {chosen!r}, is not on the path")
     return RerankerPath(**found, chosen=chosen, stopped=status)
-
-
-def load_file(cls: Any, path: str | os.PathLike[str]) -> Any:
-    """A model file of this kind; others are refused."""
-    archive = files.load(path)
-    if archive.kind != KIND:
-        raise ModelFileError(f"{path}: a model of kind {archive.kind!r}, not a reranker")
-    return load(cls, archive, path)

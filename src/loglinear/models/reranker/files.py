@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from loglinear.data.candidates import RANK
-from loglinear.errors import FormatError, ModelFileError
+from loglinear.errors import FormatError
 from loglinear.formats.nbest import CandidateList, json_line, read_nbest
 from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
 from loglinear.metrics.error_rate import RerankingScores
@@ -102,9 +102,7 @@ def train_reranker(
 
 def load_reranker(path: Source, n_threads: int | None = None) -> Reranker:
     """The reranker of a model file; other kinds are refused."""
-    model = load(path)
-    if not isinstance(model, Reranker):
-        raise ModelFileError(f"{path}: a {type(model).__name__}, not a reranker; rerank train makes one")
+    model = load(path, "reranker")
     model.n_threads = n_threads
     return model
 

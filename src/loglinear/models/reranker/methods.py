@@ -11,7 +11,7 @@ Base scores carry no penalty. A new method is one function and one line in METHO
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -243,7 +243,7 @@ def _progress(what: str, settings: Any, total: int) -> Counting:
     return Counting(what, total, verbose=settings.verbose, results_follow=True)
 
 
-METHODS: Registry[RerankerPath] = Registry(
+METHODS: Registry[Callable[..., RerankerPath]] = Registry(
     "method",
     {
         "blasso": follow_blasso,

@@ -23,6 +23,7 @@ from loglinear.data.sequence import SequenceData
 from loglinear.errors import InterruptedWarning
 from loglinear.features import schemes
 from loglinear.hmm.model import HMM
+from loglinear.models.estimator import restore_on_failure
 from loglinear.models.tagger import file as tagger_file
 from loglinear.models.tagger.constraints import as_constraint, constraint_base
 from loglinear.models.tagger.explain import SequenceExplanation, explain
@@ -170,20 +171,12 @@ class Tagger(ChainPredictions, BaseEstimator):
     def _has_base(self) -> bool:
         return self.estimator in ("hmm", "m-estimation")
 
+    @restore_on_failure
     def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> Tagger:
         """Train; ``X_dev`` and ``y_dev`` choose the strength (``tune``), and give ``dev_score_``.
 
         A fit that fails leaves the tagger as it was.
         """
-        before = dict(self.__dict__)
-        try:
-            return self._fit(X, y, X_dev, y_dev)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
-    def _fit(self, X: Any, y: Any, X_dev: Any, y_dev: Any) -> Tagger:
         began = time.perf_counter()
         settings = self._settings()
         before = (self.classes_, self.features_, self.weights_) if self._continues() else None
@@ -413,21 +406,18 @@ class Tagger(ChainPredictions, BaseEstimator):
     @classmethod
     def from_pretrained(cls, model: Tagger | str | os.PathLike[str]) -> Tagger:
         """A tagger whose ``fit`` continues from a model (or its file), new labels and attributes included."""
-        if not isinstance(model, Tagger):
-            from loglinear.models import load
+        from loglinear.models import load
 
-            model = load(model)
-            if not isinstance(model, Tagger):
-                raise TypeError(f"not a tagger but a {type(model).__name__}")
-        check_is_fitted(model, "weights_")
-        if model._has_base:
-            raise ValueError(f"estimator {model.estimator!r} rests on counts of its data: fit it to all of them anew")
-        tagger = clone(model)
-        for name, value in vars(model).items():
+        source: Tagger = model if isinstance(model, Tagger) else load(model, "tagger")
+        check_is_fitted(source, "weights_")
+        if source._has_base:
+            raise ValueError(f"estimator {source.estimator!r} rests on counts of its data: fit it to all of them anew")
+        tagger = clone(source)
+        for name, value in vars(source).items():
             if name.endswith("_"):
                 setattr(tagger, name, value)
         tagger.warm_start = True
-        tagger._learn(model.features_, model.weights_)
+        tagger._learn(source.features_, source.weights_)
         return tagger
 
     @classmethod

@@ -152,10 +152,7 @@ def training_format(model: Tagger, source: Source, format: str | None = None) ->
 
 def load_tagger(path: Source) -> Tagger:
     """The tagger in a model file; other kinds are refused."""
-    model = load(path)
-    if not isinstance(model, Tagger):
-        raise IncompatibleError(f"{path}: not a tagger but a {type(model).__name__}")
-    return model
+    return load(path, "tagger")
 
 
 def read_constraint(name: str | None) -> Any:

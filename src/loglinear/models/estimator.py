@@ -1,0 +1,44 @@
+"""Estimator: what the models share once they are trained in this process, as scikit-learn estimators."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from loglinear.models.predictor import Predictor
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+class Estimator(Predictor, BaseEstimator):
+    """A predictor that can be trained: ``class Tagger(TaggerPredictor, Estimator)``."""
+
+    fitted_attribute: ClassVar[str]  # such as "weights_": the model is trained once it has this
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters by name, as a model file keeps them."""
+        return dict(self.get_params(deep=False))
+
+    def check_fitted(self) -> None:
+        """Raise sklearn's NotFittedError unless the model is trained."""
+        check_is_fitted(self, self.fitted_attribute)
+
+
+def restore_on_failure(method: _Method) -> _Method:
+    """Decorate ``fit`` so that one that fails, or is interrupted, leaves the model as it was."""
+
+    @functools.wraps(method)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(self.__dict__)
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    return run  # type: ignore[return-value]
