@@ -3,19 +3,28 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 NATIVE := $(shell find native -type f 2>/dev/null)
+PIP    := $(BIN)/python -m pip install -q --disable-pip-version-check
+# Requirements stand in pyproject.toml only; these are needed before, or apart from, the package itself.
+BUILD  := $(shell sed -n 's/^requires = \[\(.*\)\]/\1/p' pyproject.toml | tr -d ,)
+KENLM  := $(shell sed -n 's/.*\("kenlm[=<>~][^"]*"\).*/\1/p' pyproject.toml)
+# While one step keeps a single core busy (kenlm, mypy), another one runs beside it.
+MAKEFLAGS += --jobs=2
 
-.PHONY: demo test bench lint sanitize native-tests stubs clean install
+.PHONY: demo test pytest bench lint sanitize native-tests stubs clean install
 
 demo: $(VENV)/installed
 	$(BIN)/loglinear demo
 
-test: $(VENV)/installed $(VENV)/kenlm native-tests
+test: pytest lint
+
+pytest: $(VENV)/installed $(VENV)/kenlm native-tests
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks classify
 
-lint: $(VENV)/lint
+# The check that the type stubs are current is one of the Python tests, since it needs the extension.
+lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
@@ -40,28 +49,23 @@ stubs: $(VENV)/installed
 
 install: $(VENV)/installed
 
-$(VENV)/tools:
+$(VENV)/tools: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check "scikit-build-core>=0.10" "nanobind>=2.4" cmake ninja
+	$(PIP) $(BUILD) cmake ninja
 	@touch $@
 
 $(VENV)/installed: $(VENV)/tools pyproject.toml CMakeLists.txt $(NATIVE)
-	$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation -e ".[test]"
+	$(PIP) --no-build-isolation -e ".[test,lint]"
 	@touch $@
 
-# The package that loglinear.kenlm is compared with. It is compiled from source, in a minute or two.
+# The package that loglinear.kenlm is compared with. Where no wheel fits it is compiled, in a minute or two, and pip
+# keeps the wheel for later environments.
 $(VENV)/kenlm: $(VENV)/tools
-	@$(BIN)/python -c "import kenlm" 2>/dev/null \
-	  || $(BIN)/python -m pip install -q --disable-pip-version-check "kenlm>=0.3" \
-	  || echo "kenlm could not be compiled: the tests that compare with it are skipped"
+	@$(PIP) $(KENLM) || echo "kenlm could not be compiled: the tests that compare with it are skipped"
 	@touch $@
 
 $(VENV)/bench: $(VENV)/installed
-	$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation -e ".[bench]"
-	@touch $@
-
-$(VENV)/lint: $(VENV)/installed
-	$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation -e ".[lint]"
+	$(PIP) --no-build-isolation -e ".[bench]"
 	@touch $@
 
 clean:
