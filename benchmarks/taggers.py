@@ -86,19 +86,19 @@ def same_attributes(folder: Path) -> dict:
     """Our CRF on CRFsuite's own attributes: the same objective."""
     from loglinear import Tagger
     from loglinear.features import AttributeSequences
+    from loglinear.features.sequences import FlatLabels
     from loglinear.formats import read_crfsuite
-    from loglinear.models.tagger.labels import decode_labels
 
     start = time.perf_counter()
     train = read_crfsuite(folder / "train.crfsuite")
     X = AttributeSequences.from_crfsuite(train)
-    y = decode_labels(train.labels, train.label_names, train.sequence_ptr)
+    y = list(FlatLabels(train.labels, train.sequence_ptr, train.label_names))
     reading = time.perf_counter() - start
     tagger = Tagger(strength=2.0, tolerance=1e-6, decrease_tolerance=0.0, max_iterations=400, n_threads=2, verbose=0)
     tagger.fit(X, y)
     peak = megabytes()
     test = read_crfsuite(folder / "test.crfsuite")
-    gold = decode_labels(test.labels, test.label_names, test.sequence_ptr)
+    gold = list(FlatLabels(test.labels, test.sequence_ptr, test.label_names))
     return {"peak MB": peak, **_report(tagger, gold, AttributeSequences.from_crfsuite(test), reading)}
 
 

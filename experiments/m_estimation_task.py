@@ -20,6 +20,7 @@ from loglinear.data.chain_features import ChainFeatures, chain_features
 from loglinear.data.matrix import SparseRows
 from loglinear.data.sequence import SequenceData
 from loglinear.features.columns import Columns
+from loglinear.features.sequences import FlatLabels
 from loglinear.features.templates import TemplateFeatures
 from loglinear.formats.conll import parse_conll
 from loglinear.formats.text import read_bytes
@@ -28,7 +29,7 @@ from loglinear.hmm.templates import template_observations
 from loglinear.losses.m_estimation import MEstimationLoss
 from loglinear.metrics import span_scores
 from loglinear.models.tagger.inputs import TokenInputs, TokenReader
-from loglinear.models.tagger.labels import decode_labels, encode_labels
+from loglinear.models.tagger.labels import encode_labels
 from loglinear.models.tagger.lattices import Lattices
 from loglinear.models.tagger.training import TaggerProblem, fit_base, hmm_base
 from loglinear.optimise.minimise import Callback
@@ -218,7 +219,7 @@ class Chain:
         model.set(np.ascontiguousarray(weights[: self.features.n_weights]))
         local, n = self.family.estimator == "memm", self.reader.n_attributes
         lattices = Lattices(inputs, model, n, len(self.classes), base.nodes, model if local else None, self.n_threads)
-        return decode_labels(lattices.best(), self.classes, inputs.sequence_ptr)
+        return list(FlatLabels(lattices.best(), inputs.sequence_ptr, self.classes))
 
     def score(self, part: Part, weights: FloatArray | None) -> Scores:
         """Percentages over spans; no weights: the base model alone."""

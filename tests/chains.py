@@ -7,7 +7,7 @@ import numpy as np
 from loglinear.data.chain_base import ChainBase
 from loglinear.data.chain_features import ChainFeatures, chain_features
 from loglinear.data.sequence import SequenceData
-from loglinear.features.token_rows import TokenRows
+from loglinear.features.sequences import TokenRows
 
 
 def random_data(rng, lengths, n_labels, n_attributes, *, values=False, per_token=3):

@@ -6,8 +6,8 @@ import chains
 import numpy as np
 import pytest
 
-from loglinear.data.sequence import SequenceData, take_ranges
-from loglinear.features.token_rows import TokenRows
+from loglinear.data.sequence import SequenceData
+from loglinear.features.sequences import TokenRows, take_ranges
 
 
 def data(**changes):
@@ -66,11 +66,6 @@ def test_parts_are_the_sequences_asked_for():
                     got[slice(*chosen.rows.indptr[a + t : a + t + 2])],
                     expected[slice(*whole.rows.indptr[b + t : b + t + 2])],
                 )
-    shards = [whole.shard(rank, 3) for rank in range(3)]
-    assert sum(shard.n_examples for shard in shards) == 5
-    np.testing.assert_array_equal(np.concatenate([shard.labels for shard in shards]), whole.labels)
-    seen = np.concatenate(list(whole.batches(2, rng)))
-    assert sorted(seen.tolist()) == [0, 1, 2, 3, 4]
     allowed = np.arange(whole.n_tokens * 3).reshape(-1, 3) % 2
     partial = SequenceData(whole.sequence_ptr, whole.rows, 6, whole.labels, 3, allowed.astype(np.uint8))
     np.testing.assert_array_equal(partial.take(np.array([3])).allowed, allowed[8:9])

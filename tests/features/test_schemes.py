@@ -111,8 +111,19 @@ def test_refusals() -> None:
         illegal([["O"], "O"], "bio")
     with pytest.raises(TypeError, match="label 3 is int"):
         spans([3])  # type: ignore[list-item]
-    with pytest.raises(ValueError, match="'B-x' is none of the names"):
-        flatten([["B-x"]], names=["O"])
+
+
+def test_numbers_of_labels_are_flattened_without_their_strings() -> None:
+    y = [["O", "B-x"], [], ["I-x", "O"]]
+    flat = flatten(y)
+    assert (flat.names, flat.numbers.tolist()) == (["B-x", "I-x", "O"], [2, 0, 1, 2])
+    assert flat.counts() == {"B-x": 1, "I-x": 1, "O": 2}
+    other = flatten(flat.renumbered(["never", "O", "I-x", "B-x"]))
+    assert (other.names, other.numbers.tolist()) == (flat.names, flat.numbers.tolist())
+    assert (flat == y, list(flat), flat[0], flat[-1]) == (True, y, y[0], y[-1])
+    assert (flat[1:] == y[1:], flat[np.array([2, 0])] == [y[2], y[0]], flat != y[:2]) == (True, True, True)
+    assert (len(flat), flat.shape, flat.n_tokens, flat.place(3)) == (3, (3,), 4, (2, 1))
+    assert repr(flat) == "FlatLabels(3 sequences, 4 tokens, 3 labels)"
 
 
 def test_a_million_tokens_are_quick() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from loglinear.data.chain_features import ChainFeatures
 from loglinear.data.sequence import SequenceData
-from loglinear.features.token_rows import TokenRows
+from loglinear.features.sequences import TokenRows
 from loglinear.hmm.expectations import ColumnView, Observations, before_start, behind_end
 from loglinear.hmm.model import HMM
 

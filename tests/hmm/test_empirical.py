@@ -6,7 +6,7 @@ from hmm_problems import SIZES, TEMPLATES, VIEWS, Extractor, all_features, rando
 
 from loglinear.data.chain_features import ChainFeatures
 from loglinear.data.sequence import SequenceData
-from loglinear.features.token_rows import TokenRows
+from loglinear.features.sequences import TokenRows
 from loglinear.hmm.counts import feature_counts, mean_counts
 from loglinear.hmm.empirical import empirical_expectations
 from loglinear.hmm.model import HMM

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from loglinear.data.chain_features import ChainFeatures
 from loglinear.data.matrix import SparseRows
 from loglinear.data.sequence import SequenceData
-from loglinear.features.token_rows import TokenRows
+from loglinear.features.sequences import TokenRows
 from loglinear.losses.m_estimation import MEstimationLoss, feature_counts, mean_counts, rank_features
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective

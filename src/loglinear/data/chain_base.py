@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.data.chain_features import ChainFeatures
-from loglinear.data.sequence import SequenceData, take_ranges
+from loglinear.data.sequence import SequenceData
+from loglinear.features.sequences import take_ranges
 
 
 @dataclass(frozen=True, eq=False)

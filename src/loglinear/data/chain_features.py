@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear.arrays import FloatArray
-from loglinear.data.sequence import SequenceData, take_ranges
+from loglinear.data.sequence import SequenceData
+from loglinear.features.sequences import take_ranges
 from loglinear.threads import pool
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
-from loglinear.features.token_rows import TokenRows
+from loglinear.features.sequences import TokenRows, check_sequence_ptr, take_ranges
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +30,7 @@ class SequenceData:
 
     def __post_init__(self) -> None:
         ptr, labels, rows = self.sequence_ptr, self.labels, self.rows
-        if ptr.dtype != np.int64 or ptr.ndim != 1 or ptr.size < 1 or ptr[0] != 0 or np.any(np.diff(ptr) < 0):
-            raise ValueError("sequence_ptr must be int64, begin at 0 and never decrease")
+        check_sequence_ptr(ptr)
         if ptr[-1] != rows.n_tokens:
             raise ValueError(f"sequences of {ptr[-1]} tokens, but attributes of {rows.n_tokens}")
         if labels.dtype != np.int32 or labels.shape != (rows.n_tokens,):
@@ -72,28 +70,5 @@ class SequenceData:
     def take(self, rows: NDArray[np.intp]) -> SequenceData:
         """The sequences with these numbers, in this order."""
         ptr, tokens = take_ranges(self.sequence_ptr, rows)
-        indptr, places = take_ranges(self.rows.indptr, tokens)
-        values = None if self.rows.values is None else self.rows.values[places]
         allowed = None if self.allowed is None else self.allowed[tokens]
-        kept = TokenRows(indptr, self.rows.indices[places], values)
-        return SequenceData(ptr, kept, self.n_attributes, self.labels[tokens], self.n_labels, allowed)
-
-    def shard(self, rank: int, size: int) -> SequenceData:
-        """Part ``rank`` of ``size`` contiguous parts."""
-        n = self.n_examples
-        return self.take(np.arange(n * rank // size, n * (rank + 1) // size))
-
-    def batches(self, size: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
-        """Shuffled sequence numbers in pieces of ``size``."""
-        order = rng.permutation(self.n_examples)
-        for start in range(0, order.size, size):
-            yield order[start : start + size]
-
-
-def take_ranges(ptr: NDArray[np.int64], rows: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pointers of the chosen rows laid one after another, and the numbers of the items in them."""
-    lengths = np.diff(ptr)[rows]
-    new = np.zeros(lengths.size + 1, dtype=np.int64)
-    np.cumsum(lengths, out=new[1:])
-    items = np.arange(new[-1]) + np.repeat(ptr[:-1][rows] - new[:-1], lengths)
-    return new, items
+        return SequenceData(ptr, self.rows.take(tokens), self.n_attributes, self.labels[tokens], self.n_labels, allowed)

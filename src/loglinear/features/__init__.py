@@ -7,10 +7,10 @@ from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.features.columns import Columns
 from loglinear.features.dicts import DictFeatures
 from loglinear.features.featuriser import Featuriser, Rows
+from loglinear.features.sequences import TokenRows
 from loglinear.features.template_sets import TEMPLATE_SETS
 from loglinear.features.templates import TemplateFeatures, load_templates
 from loglinear.features.token_featuriser import TokenFeaturiser
-from loglinear.features.token_rows import TokenRows
 from loglinear.features.tokens import TokenFeatures
 from loglinear.features.vocabulary import Vocabulary
 from loglinear.features.words import WordNgrams

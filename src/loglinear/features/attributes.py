@@ -16,15 +16,15 @@ import math
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear.errors import LoglinearError, ModelFileError
-from loglinear.features.token_featuriser import Buckets, TokenFeaturiser, check_counts, check_indices, keep_known
-from loglinear.features.token_rows import TokenRows
+from loglinear.features.sequences import EncodedSequences, TokenRows, check_sequence_ptr, take_ranges
+from loglinear.features.token_featuriser import Buckets, TokenFeaturiser, check_counts, check_indices
 from loglinear.features.vocabulary import Vocabulary, pack_strings
 from loglinear.formats.crfsuite import CrfsuiteData
 
@@ -33,18 +33,14 @@ _PLAIN = frozenset((float, int, bool))
 _LARGE = 1e300  # numbers below it are finite as floats, whatever their type
 
 
-class AttributeSequences(Sequence[list[dict[str, float]]]):
-    """Encoded sequences: token t has the attributes ``rows.indices[rows.indptr[t]:rows.indptr[t + 1]]``.
+class AttributeSequences(EncodedSequences[list[dict[str, float]]]):
+    """Attributes: token t has the attributes ``rows.indices[rows.indptr[t]:rows.indptr[t + 1]]``.
 
-    A sequence of sequences, each a list of ``{name: value}`` made when asked for; slices and arrays of numbers give
-    encoded sequences that share the vocabulary.
+    Its items, the sequences, are lists of dicts ``{name: value}``.
     """
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __init__(self, sequence_ptr: NDArray[np.int64], rows: TokenRows, vocabulary: Vocabulary) -> None:
-        if not sequence_ptr.size or sequence_ptr[0] != 0 or np.any(np.diff(sequence_ptr) < 0):
-            raise ValueError("sequence_ptr must begin at 0 and never decrease")
+        check_sequence_ptr(sequence_ptr)
         if sequence_ptr[-1] != rows.n_tokens or rows.indptr[-1] != rows.indices.size:
             raise ValueError(f"sequences of {sequence_ptr[-1]} tokens, but attributes of {rows.n_tokens}")
         if rows.indices.size and (rows.indices.min() < 0 or rows.indices.max() >= len(vocabulary)):
@@ -69,31 +65,6 @@ class AttributeSequences(Sequence[list[dict[str, float]]]):
             encoder.add(sequence)
         return encoder.finish()
 
-    @property
-    def n_tokens(self) -> int:
-        """Number of tokens."""
-        return self.rows.n_tokens
-
-    @property
-    def shape(self) -> tuple[int]:
-        """The number of sequences, where scikit-learn looks for it."""
-        return (len(self),)
-
-    def __len__(self) -> int:
-        return self.sequence_ptr.size - 1
-
-    @overload
-    def __getitem__(self, key: int) -> list[dict[str, float]]: ...
-    @overload
-    def __getitem__(self, key: slice | NDArray[Any] | list[int] | tuple[Any, ...]) -> AttributeSequences: ...
-
-    def __getitem__(self, key: Any) -> list[dict[str, float]] | AttributeSequences:
-        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:  # how scikit-learn takes rows of arrays
-            key = key[0]
-        if isinstance(key, (int, np.integer)):
-            return self._sequence(range(len(self))[key])
-        return self.take(np.arange(len(self))[key])
-
     def _sequence(self, i: int) -> list[dict[str, float]]:
         tokens = range(self.sequence_ptr[i], self.sequence_ptr[i + 1])
         return [dict(self._attributes(t)) for t in tokens]
@@ -105,21 +76,11 @@ class AttributeSequences(Sequence[list[dict[str, float]]]):
 
     def take(self, rows: NDArray[Any] | Sequence[int]) -> AttributeSequences:
         """The sequences with these numbers, in this order; the vocabulary is shared."""
-        ptr, tokens = _take(self.sequence_ptr, np.asarray(rows, dtype=np.int64))
-        indptr, places = _take(self.rows.indptr, tokens)
-        values = None if self.rows.values is None else self.rows.values[places]
-        return AttributeSequences(ptr, TokenRows(indptr, self.rows.indices[places], values), self.vocabulary)
+        ptr, tokens = take_ranges(self.sequence_ptr, np.asarray(rows, dtype=np.int64))
+        return AttributeSequences(ptr, self.rows.take(tokens), self.vocabulary)
 
     def __repr__(self) -> str:
         return f"AttributeSequences({len(self)} sequences, {self.n_tokens} tokens, {len(self.vocabulary)} attributes)"
-
-
-def _take(ptr: NDArray[np.int64], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pointers of the chosen rows laid one after another, and the numbers of the items in them."""
-    lengths = np.diff(ptr)[rows]
-    new = np.zeros(rows.size + 1, dtype=np.int64)
-    np.cumsum(lengths, out=new[1:])
-    return new, np.arange(new[-1]) + np.repeat(ptr[rows] - new[:-1], lengths)
 
 
 class _Numbers(dict[str, int]):
@@ -308,7 +269,7 @@ class AttributeFeatures(TokenFeaturiser):
             raise LoglinearError("more than 2147483647 attributes; use hash_bits")
         numbers[new] = np.arange(n_known, n_known + new.size, dtype=np.int32)
         self._vocabulary = _joined(self._vocabulary, found, new)
-        return keep_known(TokenRows(rows.indptr, numbers[rows.indices], rows.values))
+        return TokenRows(rows.indptr, numbers[rows.indices], rows.values).keep_known()
 
     def transform(self, sequences: Any, n_threads: int = 1) -> TokenRows:
         """The known attributes of each token; others are left out."""
@@ -320,7 +281,7 @@ class AttributeFeatures(TokenFeaturiser):
             return self._hashed().rows(TokenRows(rows.indptr, numbers[rows.indices], rows.values))
         numbers = np.empty(len(found), dtype=np.int32)
         self.vocabulary.index().find(found.blob, found.offsets, numbers)
-        return keep_known(TokenRows(rows.indptr, numbers[rows.indices], rows.values))
+        return TokenRows(rows.indptr, numbers[rows.indices], rows.values).keep_known()
 
     def take(self, indices: NDArray[Any] | Sequence[int]) -> AttributeFeatures:
         """A featuriser that knows only the chosen attributes, renumbered in the order given."""

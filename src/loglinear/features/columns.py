@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from loglinear.features.sequences import EncodedSequences, check_sequence_ptr, take_ranges
 from loglinear.features.vocabulary import Vocabulary
 from loglinear.formats.conll import CodedColumn, ConllData
 
 Token = tuple[str, ...]
 
 
-class Columns(Sequence[list[Token]]):
-    """Token t of column c has the value ``vocabularies[c][ids[c][t]]``; sequence i is the tokens
-    [sequence_ptr[i], sequence_ptr[i + 1]).
+class Columns(EncodedSequences[list[Token]]):
+    """Columns of strings: token t of column c has the value ``vocabularies[c][ids[c][t]]``.
 
-    It is a sequence of sequences, each a list of tuples of strings made when asked for. Slices and arrays of numbers
-    give a ``Columns`` that shares the vocabularies, as the splitters of scikit-learn expect.
+    Its items, the sequences, are lists of tuples of strings.
     """
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(
         self, sequence_ptr: NDArray[np.int64], ids: Sequence[NDArray[np.int32]], vocabularies: Sequence[Vocabulary]
@@ -35,8 +32,7 @@ class Columns(Sequence[list[Token]]):
 
     def _check(self) -> None:
         ptr = self.sequence_ptr
-        if ptr.ndim != 1 or not ptr.size or ptr[0] != 0 or np.any(np.diff(ptr) < 0):
-            raise ValueError("sequence_ptr must begin at 0 and never decrease")
+        check_sequence_ptr(ptr)
         if len(self.ids) != len(self.vocabularies):
             raise ValueError(f"{len(self.ids)} columns, but {len(self.vocabularies)} vocabularies")
         for number, (ids, vocabulary) in enumerate(zip(self.ids, self.vocabularies)):
@@ -83,44 +79,9 @@ class Columns(Sequence[list[Token]]):
         return cls(ptr, [np.array(c, dtype=np.int32) for c in ids], [Vocabulary.from_strings(n) for n in numbers])
 
     @property
-    def n_tokens(self) -> int:
-        """Number of tokens."""
-        return int(self.sequence_ptr[-1])
-
-    @property
     def n_columns(self) -> int:
         """Number of columns."""
         return len(self.ids)
-
-    @property
-    def shape(self) -> tuple[int]:
-        """The number of sequences, where scikit-learn looks for it."""
-        return (len(self),)
-
-    def __len__(self) -> int:
-        return self.sequence_ptr.size - 1
-
-    @overload
-    def __getitem__(self, key: int) -> list[Token]: ...
-    @overload
-    def __getitem__(self, key: slice | NDArray[Any] | list[int] | tuple[Any, ...]) -> Columns: ...
-
-    def __getitem__(self, key: Any) -> list[Token] | Columns:
-        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:  # how scikit-learn takes rows of arrays
-            key = key[0]
-        if isinstance(key, (int, np.integer)):
-            return self._sequence(range(len(self))[key])
-        if isinstance(key, slice):
-            return self.take(np.arange(*key.indices(len(self))))
-        rows = np.asarray(key)
-        if rows.size == 0:
-            rows = rows.astype(np.int64)
-        if rows.ndim != 1 or rows.dtype.kind not in "iub" or (rows.dtype.kind == "b" and rows.size != len(self)):
-            raise TypeError("sequences are chosen by a number, a slice, numbers, or one boolean each")
-        rows = np.flatnonzero(rows) if rows.dtype.kind == "b" else rows.astype(np.int64)
-        if rows.size and (rows.min() < -len(self) or rows.max() >= len(self)):
-            raise IndexError(f"sequence numbers must be below {len(self)}")
-        return self.take(np.where(rows < 0, rows + len(self), rows))
 
     def _sequence(self, i: int) -> list[Token]:
         begin, end = self.sequence_ptr[i], self.sequence_ptr[i + 1]
@@ -133,11 +94,7 @@ class Columns(Sequence[list[Token]]):
 
     def take(self, rows: NDArray[Any] | Sequence[int]) -> Columns:
         """The sequences with these numbers, in this order; the vocabularies are shared."""
-        chosen = np.asarray(rows, dtype=np.int64)
-        lengths = np.diff(self.sequence_ptr)[chosen]
-        ptr = np.zeros(chosen.size + 1, dtype=np.int64)
-        np.cumsum(lengths, out=ptr[1:])
-        tokens = np.arange(ptr[-1]) + np.repeat(self.sequence_ptr[chosen] - ptr[:-1], lengths)
+        ptr, tokens = take_ranges(self.sequence_ptr, np.asarray(rows, dtype=np.int64))
         return Columns(ptr, [ids[tokens] for ids in self.ids], self.vocabularies)
 
     def without(self, column: int) -> Columns:

@@ -25,6 +25,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from loglinear.features.sequences import FlatLabels
+
 SCHEMES = ("bio", "iob1", "iobes", "bilou")
 
 _O, _B, _I, _E, _S = range(5)
@@ -33,19 +35,6 @@ _ALLOWED = {"bio": "OBI", "iob1": "OBI", "iobes": "OBIESLU", "bilou": "OBIESLU"}
 _WRITTEN = {"bio": "OBIIB", "iob1": "OBIIB", "iobes": "OBIES", "bilou": "OBILU"}  # letters of _O, _B, _I, _E, _S
 
 _Bools = NDArray[np.bool_]
-
-
-class FlatLabels(NamedTuple):
-    """Labels of many sequences as numbers; sequence i is the tokens [sequence_ptr[i], sequence_ptr[i + 1])."""
-
-    numbers: NDArray[np.int32]  # [n_tokens]
-    sequence_ptr: NDArray[np.int64]  # [n_sequences + 1]
-    names: list[str]  # [n_labels], sorted
-
-    def place(self, token: int) -> tuple[int, int]:
-        """The number of the sequence a token is in, and its number there."""
-        sequence = int(np.searchsorted(self.sequence_ptr, token, side="right")) - 1
-        return sequence, token - int(self.sequence_ptr[sequence])
 
 
 class LabelParts(NamedTuple):
@@ -64,8 +53,10 @@ class FlatSpans(NamedTuple):
     types: NDArray[np.int32]
 
 
-def flatten(sequences: Iterable[Sequence[str]], names: Iterable[str] | None = None) -> FlatLabels:
-    """Number the labels of all sequences: by ``names`` where given (which must hold them all), else by their own."""
+def flatten(sequences: Iterable[Sequence[str]]) -> FlatLabels:
+    """Return labels as numbers; the names are those of the labels that occur, sorted."""
+    if isinstance(sequences, FlatLabels):
+        return sequences.renumbered(list(sequences.counts()))
     sequences = list(sequences)
     for number, labels in enumerate(sequences):
         if isinstance(labels, str):
@@ -73,17 +64,14 @@ def flatten(sequences: Iterable[Sequence[str]], names: Iterable[str] | None = No
     ptr = np.zeros(len(sequences) + 1, dtype=np.int64)
     np.cumsum(np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences)), out=ptr[1:])
     flat = list(chain.from_iterable(sequences))
-    found = set(flat) if names is None else set(names)
+    found = set(flat)
     wrong = next((label for label in found if not isinstance(label, str)), None)
     if wrong is not None:
         raise TypeError(f"label {wrong!r} is {type(wrong).__name__}, not a string")
-    order = sorted(found)
-    number_of = {name: number for number, name in enumerate(order)}
-    try:
-        numbers = np.fromiter(map(number_of.__getitem__, flat), dtype=np.int32, count=len(flat))
-    except KeyError as error:
-        raise ValueError(f"label {error.args[0]!r} is none of the names given") from None
-    return FlatLabels(numbers, ptr, order)
+    names = sorted(found)
+    number_of = {name: number for number, name in enumerate(names)}
+    numbers = np.fromiter(map(number_of.__getitem__, flat), dtype=np.int32, count=len(flat))
+    return FlatLabels(numbers, ptr, names)
 
 
 def detect(labels: Iterable[str]) -> str | None:

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from loglinear import _core, threads
 from loglinear.errors import FormatError, IncompatibleError, LoglinearError, ModelFileError
 from loglinear.features.columns import Columns
+from loglinear.features.sequences import TokenRows
 from loglinear.features.template_sets import TEMPLATE_SETS
 from loglinear.features.template_syntax import Template, View, parse_templates
 from loglinear.features.token_featuriser import Buckets, TokenFeaturiser, check_counts, check_indices
-from loglinear.features.token_rows import TokenRows
 from loglinear.features.views import view_strings
 from loglinear.features.vocabulary import Vocabulary
 from loglinear.formats.text import Source, decode, read_bytes

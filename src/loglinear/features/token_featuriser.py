@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear.errors import ModelFileError
-from loglinear.features.token_rows import TokenRows
+from loglinear.features.sequences import TokenRows
 
 Self = TypeVar("Self", bound="TokenFeaturiser")
 
@@ -123,7 +123,7 @@ class Buckets:
         """Rows of buckets as rows of attributes."""
         if self.kept is None:
             return rows
-        return keep_known(TokenRows(rows.indptr, self._numbers(self.kept, rows.indices), rows.values))
+        return TokenRows(rows.indptr, self._numbers(self.kept, rows.indices), rows.values).keep_known()
 
     def _numbers(self, kept: NDArray[np.int32], buckets: NDArray[np.int32]) -> NDArray[np.int32]:
         """The attribute of each bucket, -1 where there is none."""
@@ -141,17 +141,6 @@ class Buckets:
         if kept.size and (kept.min() < 0 or kept.max() >= 1 << bits or np.unique(kept).size != kept.size):
             raise ModelFileError(f"featuriser {kind!r}: 'kept' must be distinct numbers below {1 << bits}")
         return cls(bits, kept)
-
-
-def keep_known(rows: TokenRows) -> TokenRows:
-    """Rows without the entries whose number is negative."""
-    known = rows.indices >= 0
-    if known.all():
-        return rows
-    totals = np.zeros(known.size + 1, dtype=np.int64)
-    np.cumsum(known, out=totals[1:])
-    values = None if rows.values is None else rows.values[known]
-    return TokenRows(totals[rows.indptr], rows.indices[known], values)
 
 
 def check_indices(indices: NDArray[Any] | Sequence[int], n: int) -> NDArray[np.int64]:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from loglinear.arrays import FloatArray
 from loglinear.data.chain_features import ChainFeatures
 from loglinear.data.sequence import SequenceData
-from loglinear.features.token_rows import TokenRows
+from loglinear.features.sequences import TokenRows
 from loglinear.hmm.counts import feature_counts
 from loglinear.hmm.model import HMM
 from loglinear.threads import pool

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from loglinear.errors import IncompatibleError
 from loglinear.features.columns import Columns
+from loglinear.features.sequences import TokenRows
 from loglinear.features.templates import TemplateFeatures
 from loglinear.features.token_featuriser import TokenFeaturiser
-from loglinear.features.token_rows import TokenRows
 from loglinear.features.vocabulary import Vocabulary
 from loglinear.hmm.expectations import ColumnView, Observations
 from loglinear.hmm.sampled import Attributes

@@ -19,7 +19,7 @@ from loglinear.arrays import FloatArray
 from loglinear.data.chain_base import ChainBase
 from loglinear.data.chain_features import ChainFeatures
 from loglinear.data.sequence import SequenceData
-from loglinear.features.token_rows import TokenRows
+from loglinear.features.sequences import TokenRows
 from loglinear.structure.tying import Tying
 from loglinear.threads import pool
 
@@ -100,13 +100,8 @@ class ChainLoss:
         features, _ = kept.take_attributes(used)
         number = np.full(self.data.n_attributes, -1, dtype=np.int32)
         number[used] = np.arange(used.size, dtype=np.int32)
-        rows = self.data.rows
-        indices = number[rows.indices]
-        known = indices >= 0
-        before = np.zeros(known.size + 1, dtype=np.int64)
-        np.cumsum(known, out=before[1:])
-        smaller = TokenRows(before[rows.indptr], indices[known], None if rows.values is None else rows.values[known])
-        d = self.data
+        d, rows = self.data, self.data.rows
+        smaller = TokenRows(rows.indptr, number[rows.indices], rows.values).keep_known()
         data = SequenceData(d.sequence_ptr, smaller, used.size, d.labels, d.n_labels, d.allowed)
         return self._with(data, features, self.base), np.flatnonzero(active)
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from loglinear.features.schemes import detect
+from loglinear.features.schemes import detect, flatten
 from loglinear.formats.text import plain_label
 from loglinear.metrics.accuracy import Scores, log_loss, score_labels
 from loglinear.metrics.span_f1 import SpanScores, span_scores
@@ -66,8 +64,6 @@ class TaggerEvaluation:
 
 def evaluate_tagger(model: Any, X: Any, labels: Any, constraint: Any = None) -> TaggerEvaluation:
     """Score a tagger; spans are counted where its labels and those given are of one scheme."""
-    counts = Counter(itertools.chain.from_iterable(labels))
-    known = set(model.classes_)
-    scheme = detect([*known, *counts])
-    scores = span_scores(labels, model.predict(X, constraint=constraint), scheme)
-    return TaggerEvaluation(scores, {label: n for label, n in sorted(counts.items()) if label not in known})
+    gold, known = flatten(labels), set(model.classes_)
+    scores = span_scores(gold, model.predict_flat(X, constraint=constraint), detect([*known, *gold.names]))
+    return TaggerEvaluation(scores, {label: n for label, n in gold.counts().items() if label not in known})

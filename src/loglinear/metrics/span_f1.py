@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from loglinear.features.schemes import FlatLabels, FlatSpans, detect, flat_spans, flatten, take_apart
+from loglinear.features.schemes import FlatSpans, detect, flat_spans, flatten, take_apart
+from loglinear.features.sequences import FlatLabels
 from loglinear.metrics.accuracy import Scores, score_labels
 
 
@@ -130,21 +131,18 @@ def _flatten_both(
     gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]
 ) -> tuple[FlatLabels, FlatLabels]:
     """Both sides with common label numbers; their lengths are compared first."""
-    gold, predicted = list(gold), list(predicted)
-    if len(gold) != len(predicted):
-        raise ValueError(f"{len(gold)} sequences of gold labels, but {len(predicted)} of predicted ones")
-    both = flatten(gold + predicted)
-    n, ptr = len(gold), both.sequence_ptr
-    lengths = np.diff(ptr)
-    unequal = np.flatnonzero(lengths[:n] != lengths[n:])
+    truth, guess = flatten(gold), flatten(predicted)
+    if len(truth) != len(guess):
+        raise ValueError(f"{len(truth)} sequences of gold labels, but {len(guess)} of predicted ones")
+    due, found = np.diff(truth.sequence_ptr), np.diff(guess.sequence_ptr)
+    unequal = np.flatnonzero(due != found)
     if unequal.size:
         i = int(unequal[0])
-        raise ValueError(f"sequence {i} has {lengths[i]} gold labels, but {lengths[n + i]} predicted ones")
-    middle = int(ptr[n])
-    if middle == 0:
+        raise ValueError(f"sequence {i} has {due[i]} gold labels, but {found[i]} predicted ones")
+    if truth.n_tokens == 0:
         raise ValueError("there are no tokens to score")
-    truth = FlatLabels(both.numbers[:middle], ptr[: n + 1], both.names)
-    return truth, FlatLabels(both.numbers[middle:], ptr[: n + 1], both.names)
+    names = sorted({*truth.names, *guess.names})
+    return truth.renumbered(names), guess.renumbered(names)
 
 
 def _whole_sequences(right: NDArray[np.bool_], ptr: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -1,9 +1,10 @@
-"""Labels of sequences to numbers and back."""
+"""Labels of sequences to numbers."""
 
 import numpy as np
 import pytest
 
-from loglinear.models.tagger.labels import allowed_scores, decode_labels, encode_labels
+from loglinear.features.sequences import FlatLabels
+from loglinear.models.tagger.labels import allowed_scores, encode_labels
 
 PTR = np.array([0, 2, 2, 3], dtype=np.int64)
 
@@ -15,7 +16,7 @@ def test_there_and_back():
     assert coded.numbers.tolist() == [1, 0, 2]
     assert coded.numbers.dtype == np.int32
     assert coded.allowed is None
-    assert decode_labels(coded.numbers, coded.classes, PTR) == y
+    assert FlatLabels(coded.numbers, PTR, coded.classes) == y
     assert encode_labels((tuple(labels) for labels in y), PTR).numbers.tolist() == [1, 0, 2]
     assert encode_labels([np.array(["b", "a"]), np.array([]), ["c"]], PTR).numbers.tolist() == [1, 0, 2]
     assert all(type(label) is str for label in encode_labels([np.array(["b", "a"]), [], ["c"]], PTR).classes)
@@ -27,6 +28,22 @@ def test_known_labels_keep_their_numbers():
     coded = encode_labels([["b", "a"], [], ["c"]], PTR, ["c", "z"])
     assert coded.classes == ["c", "z", "a", "b"]
     assert coded.numbers.tolist() == [3, 2, 0]
+
+
+def test_numbers_of_labels_stay_numbers():
+    flat = FlatLabels(np.array([2, 1, 0], dtype=np.int32), PTR, ["c", "a", "b", "never"])
+    for classes in ([], ["c", "z"]):
+        coded, expected = encode_labels(flat, PTR, classes), encode_labels(list(flat), PTR, classes)
+        assert coded.classes == expected.classes
+        np.testing.assert_array_equal(coded.numbers, expected.numbers)
+        assert coded.numbers.dtype == np.int32
+        assert coded.allowed is None
+    with pytest.raises(ValueError, match=r"label 'b' \(sequence 0, token 0\) was not seen"):
+        encode_labels(flat, PTR, ["a", "c"], grow=False)
+    with pytest.raises(ValueError, match="sequence 1 has 1 tokens but 0 labels"):
+        encode_labels(flat, np.array([0, 2, 3]))
+    with pytest.raises(ValueError, match="4 sequences but labels for 3"):
+        encode_labels(flat, np.array([0, 2, 2, 3, 3]))
 
 
 def test_unknown_and_partly_known_labels():

@@ -22,6 +22,7 @@ from loglinear.data.chain_features import ChainFeatures, chain_features, union, 
 from loglinear.data.sequence import SequenceData
 from loglinear.errors import InterruptedWarning
 from loglinear.features import schemes
+from loglinear.features.sequences import FlatLabels
 from loglinear.hmm.model import HMM
 from loglinear.models.estimator import restore_on_failure
 from loglinear.models.tagger import file as tagger_file
@@ -256,7 +257,7 @@ class Tagger(ChainPredictions, BaseEstimator):
         constraint_base(self.classes_, as_constraint(self.constraint))  # refused before training rather than after it
         self.scheme_ = schemes.detect(self.classes_)
         if self.scheme_ is not None and not np.any(numbers < 0):
-            corpus = schemes.FlatLabels(numbers, inputs.sequence_ptr, self.classes_)
+            corpus = FlatLabels(numbers, inputs.sequence_ptr, self.classes_)
             illegal = schemes.flat_illegal(corpus, self.scheme_)
             if illegal.size:
                 place = corpus.place(int(illegal[0]))

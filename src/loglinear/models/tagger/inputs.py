@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from loglinear.features.attributes import AttributeFeatures, AttributeSequences
 from loglinear.features.columns import Columns
+from loglinear.features.sequences import TokenRows
 from loglinear.features.templates import TemplateFeatures, load_templates
 from loglinear.features.token_featuriser import TokenFeaturiser
-from loglinear.features.token_rows import TokenRows
 from loglinear.hmm.oov import OovMap
 from loglinear.threads import pool
 

@@ -1,34 +1,81 @@
-"""Labels of sequences to numbers and back: known, unknown, or one of several."""
+"""Labels of sequences to numbers: known, unknown, or one of several."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from loglinear.features.sequences import FlatLabels
+
 
 class SequenceLabels(NamedTuple):
-    """Numbers of labels, -1 where unknown; ``allowed`` then says which may be, where any token says so."""
+    """Numbers of labels, -1 where unknown; ``allowed`` is None unless some token has a set of possible labels."""
 
     numbers: NDArray[np.int32]  # [n_tokens]
-    allowed: NDArray[np.uint8] | None  # [n_tokens, n_labels]
+    allowed: NDArray[np.uint8] | None  # [n_tokens, n_labels], 1 where a token may have the label
     classes: list[str]
+
+
+Choice = tuple[int, Collection[str]]  # number of a token, and the labels it may have
 
 
 def encode_labels(
     y: Iterable[Sequence[Any]], sequence_ptr: NDArray[np.int64], classes: Sequence[str] = (), *, grow: bool = True
 ) -> SequenceLabels:
-    """One entry per token: a label, None (unknown) or a collection of labels (one of these).
+    """Number the labels of all tokens. Labels that are numbers already (:class:`FlatLabels`) stay so.
 
-    New labels are added to ``classes`` in sorted order; without ``grow`` they are refused with their place.
+    Parameters
+    ----------
+    y : one entry per token: a label, None (unknown) or a collection of labels (one of these)
+    sequence_ptr : where the sequences of the tokens begin [n_sequences + 1]; ValueError names the first one that has
+        another number of labels than tokens
+    classes : labels that keep their numbers; labels that are not among them follow in sorted order
+    grow : whether there may be labels that are not in ``classes``; if not, ValueError names the first one
     """
     found: dict[str, int] = {label: k for k, label in enumerate(classes)}
     n_known = len(found)
+    numbers, choices = (_from_numbers if isinstance(y, FlatLabels) else _from_lists)(y, sequence_ptr, found)
+    if not grow and len(found) > n_known:
+        _refuse(list(found)[n_known], numbers, choices, n_known, sequence_ptr, list(classes))
+    names = list(found)
+    order = [*range(n_known), *sorted(range(n_known, len(names)), key=names.__getitem__)]
+    renumber = np.full(len(names) + 1, -1, dtype=np.int32)  # the last place is that of -1
+    renumber[order] = np.arange(len(names), dtype=np.int32)
+    allowed = None
+    if choices:
+        allowed = np.ones((numbers.size, len(names)), dtype=np.uint8)
+        for token, options in choices:
+            allowed[token] = 0
+            allowed[token, renumber[[found[label] for label in options]]] = 1
+    return SequenceLabels(renumber[numbers], allowed, [names[k] for k in order])
+
+
+def _from_numbers(
+    y: Any, sequence_ptr: NDArray[np.int64], found: dict[str, int]
+) -> tuple[NDArray[np.int32], list[Choice]]:
+    """Give the names of labels that occur a number in ``found``, and translate the numbers of the labels."""
+    lengths, n_labels = np.diff(sequence_ptr), np.diff(y.sequence_ptr)
+    n = min(lengths.size, n_labels.size)
+    for i in np.flatnonzero(lengths[:n] != n_labels[:n])[:1]:
+        raise _wrong_length(i, lengths[i], n_labels[i])
+    if lengths.size != n_labels.size:
+        raise ValueError(f"{lengths.size} sequences but labels for {n_labels.size}")
+    occurs = np.flatnonzero(np.bincount(y.numbers, minlength=len(y.names)))
+    table = np.full(len(y.names), -1, dtype=np.int32)
+    for k in occurs.tolist():
+        table[k] = found.setdefault(y.names[k], len(found))
+    return table[y.numbers], []
+
+
+def _from_lists(
+    y: Iterable[Sequence[Any]], sequence_ptr: NDArray[np.int64], found: dict[str, int]
+) -> tuple[NDArray[np.int32], list[Choice]]:
+    """Number labels by first occurrence after those in ``found``, -1 where None or a collection."""
     numbers: list[int] = []
-    choices: list[tuple[int, Collection[str]]] = []
+    choices: list[Choice] = []
     lengths = np.diff(sequence_ptr).tolist()
     n_sequences = 0
     for i, sequence in enumerate(y):
@@ -36,8 +83,7 @@ def encode_labels(
         if i >= len(lengths):
             continue
         if isinstance(sequence, str) or not hasattr(sequence, "__len__") or len(sequence) != lengths[i]:
-            size = len(sequence) if hasattr(sequence, "__len__") else "no"
-            raise ValueError(f"sequence {i} has {lengths[i]} tokens but {size} labels: one label per token is needed")
+            raise _wrong_length(i, lengths[i], len(sequence) if hasattr(sequence, "__len__") else "no")
         for label in sequence:
             if type(label) is str:
                 numbers.append(found.setdefault(label, len(found)))
@@ -53,20 +99,11 @@ def encode_labels(
     for _, options in choices:
         for label in options:
             found.setdefault(str(label), len(found))
-    if not grow and len(found) > n_known:
-        _refuse(list(found)[n_known], numbers, choices, n_known, sequence_ptr, list(classes))
-    names = list(found)
-    order = [*range(n_known), *sorted(range(n_known, len(names)), key=names.__getitem__)]
-    renumber = np.full(len(names) + 1, -1, dtype=np.int32)  # the last place is that of -1
-    renumber[order] = np.arange(len(names), dtype=np.int32)
-    coded = renumber[np.asarray(numbers, dtype=np.int64)] if numbers else np.empty(0, dtype=np.int32)
-    allowed = None
-    if choices:
-        allowed = np.ones((len(numbers), len(names)), dtype=np.uint8)
-        for token, options in choices:
-            allowed[token] = 0
-            allowed[token, renumber[[found[label] for label in options]]] = 1
-    return SequenceLabels(coded, allowed, [names[k] for k in order])
+    return np.array(numbers, dtype=np.int32), choices
+
+
+def _wrong_length(sequence: int, n_tokens: int, n_labels: Any) -> ValueError:
+    return ValueError(f"sequence {sequence} has {n_tokens} tokens but {n_labels} labels: one label per token is needed")
 
 
 def _choice(label: Any, sequence: int, token: int) -> Collection[str]:
@@ -80,15 +117,15 @@ def _choice(label: Any, sequence: int, token: int) -> Collection[str]:
 
 def _refuse(
     label: str,
-    numbers: list[int],
-    choices: list[tuple[int, Collection[str]]],
+    numbers: NDArray[np.int32],
+    choices: list[Choice],
     n_known: int,
     sequence_ptr: NDArray[np.int64],
     classes: list[str],
 ) -> None:
-    place = next((t for t, k in enumerate(numbers) if k >= n_known), None)
-    if place is None:
-        place = next(t for t, options in choices if label in options)
+    """Raise ValueError for a label that never occurred in training, with the place of its first occurrence."""
+    places = np.flatnonzero(numbers >= n_known)
+    place = int(places[0]) if places.size else next(t for t, options in choices if label in options)
     sequence = int(np.searchsorted(sequence_ptr, place, side="right")) - 1
     shown = ", ".join(classes[:20]) + (" ..." if len(classes) > 20 else "")
     raise ValueError(
@@ -97,18 +134,11 @@ def _refuse(
     )
 
 
-def decode_labels(
-    numbers: NDArray[np.int32], classes: Sequence[str], sequence_ptr: NDArray[np.int64]
-) -> list[list[str]]:
-    """Lists of labels, one per sequence."""
-    names = np.empty(len(classes), dtype=object)
-    names[:] = list(classes)
-    flat = names[numbers].tolist()
-    return [flat[a:b] for a, b in itertools.pairwise(sequence_ptr.tolist())]
-
-
 def allowed_scores(allowed: Iterable[Any], sequence_ptr: NDArray[np.int64], classes: Sequence[str]) -> NDArray[Any]:
-    """Scores [n_tokens, n_labels], 0 where a label is allowed and -infinity elsewhere; entries as in encode_labels."""
+    """Return scores [n_tokens, n_labels], 0 where a label is allowed and -infinity elsewhere.
+
+    ``allowed`` has the entries of ``y`` in :func:`encode_labels`.
+    """
     coded = encode_labels(allowed, sequence_ptr, classes, grow=False)
     scores = np.zeros((coded.numbers.size, len(classes)))
     known = np.flatnonzero(coded.numbers >= 0)

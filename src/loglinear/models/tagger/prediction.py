@@ -9,7 +9,8 @@ import numpy as np
 
 from loglinear.arrays import FloatArray
 from loglinear.features import schemes
-from loglinear.models.tagger.labels import decode_labels, encode_labels
+from loglinear.features.sequences import FlatLabels
+from loglinear.models.tagger.labels import encode_labels
 from loglinear.models.tagger.lattices import Lattices
 
 
@@ -30,12 +31,16 @@ class ChainPredictions:
 
         ``allowed`` fixes or limits labels: per sequence a list with, per token, None (free), a label, or a set.
         """
+        return list(self.predict_flat(X, constraint=constraint, allowed=allowed))
+
+    def predict_flat(self, X: Any, *, constraint: Any = None, allowed: Any = None) -> FlatLabels:
+        """Return the best labelling of every sequence as numbers, without a Python object per token."""
         lattices = self._lattices(X, constraint, allowed)
-        return decode_labels(lattices.best(), self.classes_, lattices.inputs.sequence_ptr)
+        return FlatLabels(lattices.best(), lattices.inputs.sequence_ptr, self.classes_)
 
     def predict_numbers(self, X: Any, *, constraint: Any = None) -> np.ndarray:
-        """The best labels of all tokens, one after another, as numbers in ``classes_``: the quickest form."""
-        return self._lattices(X, constraint).best()
+        """Return the best labels of all tokens, one after another, as numbers in ``classes_``: the quickest form."""
+        return self.predict_flat(X, constraint=constraint).numbers
 
     def predict_marginals(self, X: Any, **limits: Any) -> list[list[dict[str, float]]]:
         """For every token the probability of every label."""
@@ -87,14 +92,14 @@ class ChainPredictions:
             raise ValueError("n_samples and random_state must not be negative, and random_state below 2^64")
         lattices = self._lattices(X, **limits)
         ptr = lattices.inputs.sequence_ptr
-        drawn = [decode_labels(row, self.classes_, ptr) for row in lattices.sample(n_samples, random_state)]
+        drawn = [FlatLabels(row, ptr, self.classes_) for row in lattices.sample(n_samples, random_state)]
         return [list(samples) for samples in zip(*drawn)] if drawn else [[] for _ in range(ptr.size - 1)]
 
     def score(self, X: Any, y: Any) -> float:
         """F1 of spans where labels follow a scheme (BIO, IOBES), else the share of right labels."""
         from loglinear.metrics import span_scores
 
-        gold = [list(labels) for labels in y]
-        scheme = None if self.scheme_ is None else schemes.detect([*self.classes_, *itertools.chain(*gold)])
-        result = span_scores(gold, self.predict(X), scheme)
+        gold = schemes.flatten(y)
+        scheme = None if self.scheme_ is None else schemes.detect([*self.classes_, *gold.names])
+        result = span_scores(gold, self.predict_flat(X), scheme)
         return float(result.accuracy if result.f1 is None else result.f1)

@@ -6,19 +6,15 @@ with the label. A file too large to hold is read in blocks that end where a sequ
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
 
 from loglinear.errors import FormatError, IncompatibleError
 from loglinear.features.attributes import AttributeSequences
 from loglinear.features.columns import Columns
+from loglinear.features.sequences import FlatLabels
 from loglinear.features.template_sets import TEMPLATE_SETS
 from loglinear.formats import parse_conll, parse_crfsuite
 from loglinear.formats.conll import CodedColumn, ConllData
@@ -33,27 +29,18 @@ Tokens: TypeAlias = Columns | AttributeSequences
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
-    """Sequences, and a label per token where they were read.
+    """Sequences, and the labels of their tokens where the file has labels.
 
-    ``echo`` holds the columns of a conll file as they were read, the label included, and ``separator`` what was between
-    them, to write the file again with a column more.
+    ``echo`` holds the columns of a conll file as they were read, the label included, and ``separator`` the separator
+    between them, to write the file again with one more column.
     """
 
     X: Tokens
-    label_numbers: NDArray[np.int32] | None  # [n_tokens]
-    label_names: list[str]
+    labels: FlatLabels | None
     format: str
     source: str
     echo: list[CodedColumn] | None = None
     separator: str = " "
-
-    @cached_property
-    def labels(self) -> list[list[str]] | None:
-        """The labels of every sequence."""
-        if self.label_numbers is None:
-            return None
-        flat = [self.label_names[k] for k in self.label_numbers.tolist()]
-        return [flat[a:b] for a, b in itertools.pairwise(self.X.sequence_ptr.tolist())]
 
     def __len__(self) -> int:
         return len(self.X)
@@ -127,17 +114,17 @@ def parse_sequences(data: bytes, source: str, layout: Layout, separator: str | N
     )
     columns, place = Columns.from_conll(found), layout.label_column
     _check_columns(found, layout)
-    labels, names = None, []
+    labels = None
     if place is not None:
-        labels, names = columns.ids[place], list(columns.vocabularies[place])
+        labels = FlatLabels(columns.ids[place], columns.sequence_ptr, list(columns.vocabularies[place]))
         columns = columns.without(place)
-    return Sequences(columns, labels, names, "conll", source, found.columns, separator or _separator(data))
+    return Sequences(columns, labels, "conll", source, found.columns, separator or _separator(data))
 
 
 def _attributes(data: bytes, source: str, layout: Layout) -> Sequences:
     found = parse_crfsuite(data, source, n_threads=layout.n_threads)
-    labels = found.labels if layout.labelled else None
-    return Sequences(AttributeSequences.from_crfsuite(found), labels, found.label_names, "crfsuite", source)
+    labels = FlatLabels(found.labels, found.sequence_ptr, found.label_names) if layout.labelled else None
+    return Sequences(AttributeSequences.from_crfsuite(found), labels, "crfsuite", source)
 
 
 def _check_columns(found: ConllData, layout: Layout) -> None:
