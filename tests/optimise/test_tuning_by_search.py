@@ -6,6 +6,7 @@ import pytest
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.tuning_by_search import Budget, Setting, tune_path
 from loglinear.penalties import ElasticNet, SeparablePenalty
+from loglinear.status import Status
 
 RNG = np.random.default_rng(0)
 SCALE = np.exp(RNG.normal(0, 1, 60))
@@ -71,7 +72,7 @@ def test_bounds_are_kept():
 def test_trials_are_limited_and_a_callback_stops():
     few = tune_path(objective_at, validation, [Setting("l1", 4.0), Setting("l2", 4.0)], budget=Budget(trials=3))
     assert len(few.history) == 3
-    assert few.status == "3 trials made"
+    assert few.status == Status.MAX_TRIALS
     seen = []
     both = [Setting("l1", 4.0), Setting("l2", 4.0)]
     stopped = tuned(both, callback=lambda trial: seen.append(trial) or len(seen) == 2)

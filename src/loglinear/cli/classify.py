@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from loglinear.cli import choices, console
+from loglinear.status import Status
 
 app = typer.Typer(help="Train, evaluate and use maximum-entropy classifiers.", no_args_is_help=True)
 
@@ -104,7 +105,7 @@ def train(
         console.print_json(summary)
     else:
         _print_summary(summary)
-    if model.status_ == "interrupted":
+    if model.status_ == Status.INTERRUPTED:
         console.note(f"interrupted: the model trained so far ({model.n_iter_} steps) is saved in {output}")
         raise typer.Exit(console.INTERRUPTED)
 

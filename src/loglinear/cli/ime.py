@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from loglinear.cli import console
+from loglinear.status import Status
 
 app = typer.Typer(help="Input methods: convert what is typed to what is meant.", no_args_is_help=True)
 
@@ -210,7 +211,7 @@ def adapt(
             f"lexicon lacks, which no candidate has right (the first is sentence {done.coverage.first_uncovered:,}); "
             "give their text to ime build as --dictionary"
         )
-    if getattr(done.made, "status_", "") == "interrupted":
+    if getattr(done.made, "status_", "") == Status.INTERRUPTED:
         console.note(f"interrupted: the best point of the path so far is saved in {output}")
         raise typer.Exit(console.INTERRUPTED)
 

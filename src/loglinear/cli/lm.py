@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from loglinear.cli import choices, console
+from loglinear.status import Status
 
 app = typer.Typer(
     help="Train, evaluate, mix and compare n-gram language models: maximum entropy, Kneser-Ney and others.",
@@ -159,7 +160,7 @@ def train(
         console.print_facts(training_facts(summary))
         for table in training_tables(summary):
             console.print_table(table)
-    if model.status_ == "interrupted":
+    if model.status_ == Status.INTERRUPTED:
         console.note(f"interrupted: the model trained so far ({model.n_iter_} steps) is saved in {output}")
         raise typer.Exit(console.INTERRUPTED)
 

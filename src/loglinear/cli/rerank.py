@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from loglinear.cli import choices, console
+from loglinear.status import Status
 
 app = typer.Typer(
     help="Rerank n-best lists: boosting, BLasso, perceptron, maximum entropy on word n-grams.", no_args_is_help=True
@@ -149,7 +150,7 @@ def train(
         console.print_facts([*training_facts(summary), ("written to", output)])
         if dev is not None:
             print(verdict(model))
-    if model.status_ == "interrupted":
+    if model.status_ == Status.INTERRUPTED:
         console.note(f"interrupted: the best point so far ({model.chosen_}) is saved in {output}")
         raise typer.Exit(console.INTERRUPTED)
 

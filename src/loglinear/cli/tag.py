@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from loglinear.cli import choices, console
+from loglinear.status import Status
 
 app = typer.Typer(help="Train, evaluate and use taggers of sequences: CRF, MEMM, HMM and others.", no_args_is_help=True)
 
@@ -142,7 +143,7 @@ def train(
     model.fit(sequences.X, sequences.labels, **extra)
     with console.naming(output):
         model.save(output)
-    if checkpoint is not None and model.status_ not in ("interrupted", "max_iterations reached"):
+    if checkpoint is not None and model.status_ not in (Status.INTERRUPTED, Status.MAX_ITERATIONS):
         from pathlib import Path
 
         Path(checkpoint).unlink(missing_ok=True)
@@ -151,7 +152,7 @@ def train(
         console.print_json(summary)
     else:
         _print_summary(summary)
-    if model.status_ == "interrupted":
+    if model.status_ == Status.INTERRUPTED:
         console.note(f"interrupted: the model trained so far ({model.n_iter_} steps) is saved in {output}")
         raise typer.Exit(console.INTERRUPTED)
 

@@ -23,6 +23,7 @@ from loglinear.errors import IncompatibleError
 from loglinear.optimise.checkpoint import Checkpoint
 from loglinear.optimise.objective import Objective
 from loglinear.solvers.solver import Solver, State
+from loglinear.status import Status
 
 
 @dataclass
@@ -52,7 +53,7 @@ class Result:
     value: float
     violation: float
     converged: bool
-    status: str
+    status: Status
     n_iterations: int
     history: History
     solver: str
@@ -128,29 +129,29 @@ def minimise(
     paused = 0.0
     history.record(time.perf_counter() - start, state)
     best, best_value, best_violation = state.weights, state.value, state.violation
-    iteration, status = first, ""
+    iteration = first
     with CtrlC() as ctrl_c:
         while not (status := _reason(state, history, target, decrease_tolerance, iteration, max_iterations)):
             solver.step(objective, state)
             iteration += 1
             history.record(time.perf_counter() - start - paused, state)
             if not math.isfinite(state.value):
-                status = "diverged: the objective is no longer finite"
+                status = Status.DIVERGED
                 break
             if not solver.monotone and state.value <= best_value:
                 best, best_value, best_violation = state.weights.copy(), state.value, state.violation
             if ctrl_c.pressed:
-                status = "interrupted"
+                status = Status.INTERRUPTED
                 break
             mark = time.perf_counter()
             if checkpoint is not None and checkpoint.due():
                 weights, value = state.best() if solver.monotone else (best, best_value)
                 checkpoint.save(weights, value, iteration)
             if callback is not None and callback(iteration, state, history):
-                status = "stopped by the callback"
+                status = Status.STOPPED
                 break
             paused += time.perf_counter() - mark
-    if solver.monotone or status == "converged":
+    if solver.monotone or status is Status.CONVERGED:
         best, best_value = state.best()
         best_violation = state.violation
     if checkpoint is not None:
@@ -165,18 +166,18 @@ def minimise(
 
 def _reason(
     state: State, history: History, target: float, decrease_tolerance: float, iteration: int, max_iterations: int
-) -> str:
-    """Why to stop now; empty to go on."""
+) -> Status | None:
+    """Return why to stop now, or None to go on."""
     if state.violation <= target:
-        return "converged"
-    if state.finished:
+        return Status.CONVERGED
+    if state.finished is not None:
         return state.finished
     values = history.objective
     # A step that was refused says nothing: a trust region that begins too large refuses many.
     if decrease_tolerance and len(values) > 5 and math.isfinite(state.violation) and state.value < values[-2]:
         gain = values[-6] - state.value
         if gain <= decrease_tolerance * max(abs(state.value), 1e-300):
-            return "the objective hardly decreases any more"
+            return Status.SMALL_DECREASE
     if iteration >= max_iterations:
-        return "max_iterations reached"
-    return ""
+        return Status.MAX_ITERATIONS
+    return None

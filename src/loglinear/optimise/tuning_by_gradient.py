@@ -36,6 +36,7 @@ from loglinear.optimise.objective import Objective
 from loglinear.protocols import Curvature, Loss, Metric, Orthant, Penalty, Tunable
 from loglinear.solvers.conjugate_residuals import solve_active
 from loglinear.solvers.solver import Solver
+from loglinear.status import Status
 
 FINEST = 1e-4  # training is tightened by this factor at most
 LONGEST_STEP = math.log(8.0)
@@ -65,7 +66,7 @@ class Tuned:
     penalty: Any
     weights: FloatArray
     history: list[Trial]
-    status: str
+    status: Status
     result: Result  # of the training that gave the weights
 
     @property
@@ -173,7 +174,7 @@ class _Tuner:
         self.precision = 1.0  # what the tolerances of training are multiplied by
         self.adjoint = np.zeros(loss.n_weights)
         self.history: list[Trial] = []
-        self.status = ""
+        self.status: Status | None = None
         self.began = time.perf_counter()
         self.longest_round = 0.0
         self.idle = 0  # rounds in a row that gained next to nothing
@@ -191,18 +192,18 @@ class _Tuner:
                 self._differentiate(self.best)
             self._record(self.best, True)
             if not self.status and not np.any(self.best.slopes):
-                self.status = "no strength changes the validation loss: are all weights zero? Begin with smaller ones"
+                self.status = Status.NO_SLOPE
             model = None if self.status else _Model(self._curvature_guess(self.best), self.best.slopes)
             for _ in range(max_rounds):
                 if self.status or model is None:
                     break
                 self._round(model)
         except KeyboardInterrupt:
-            self.status = "interrupted"
+            self.status = Status.INTERRUPTED
             if not self.history:
                 self.callback = None
                 self._record(self.best, True)
-        status = self.status or "max_rounds reached"
+        status = self.status or Status.MAX_ROUNDS
         best = self.best
         return Tuned(best.objective.penalty, best.result.weights, self.history, status, best.result)
 
@@ -213,7 +214,7 @@ class _Tuner:
         hope = model.predicted_gain(step)
         enough = self.tolerance * abs(best.expected)
         if hope <= enough:
-            self.status = "converged: the strengths are as good as they get"
+            self.status = Status.NO_EXPECTED_GAIN
         if self.status or self._out_of_time():
             return
         mark = time.perf_counter()
@@ -234,9 +235,9 @@ class _Tuner:
         if not self.status:
             self.idle = self.idle + 1 if accepted and gain < enough else 0
             if self.idle == 2:
-                self.status = "converged: the last two rounds gained next to nothing"
+                self.status = Status.SMALL_GAINS
             elif model.radius < SHORTEST_STEP:
-                self.status = "converged: no step is short enough to gain"
+                self.status = Status.SHORTEST_STEP
 
     def _settle(self, point: _Point, allowed: float, max_iterations: int) -> _Point:
         """The point trained on until what training left moves the validation loss by no more than is allowed.
@@ -261,7 +262,7 @@ class _Tuner:
         if self.seconds is None:
             return False
         if time.perf_counter() - self.began + 0.7 * self.longest_round > self.seconds:
-            self.status = "out of time"
+            self.status = Status.OUT_OF_TIME
         return bool(self.status)
 
     def _record(self, point: _Point, accepted: bool) -> None:
@@ -283,7 +284,7 @@ class _Tuner:
         )
         self.history.append(trial)
         if self.callback is not None and self.callback(trial):
-            self.status = self.status or "stopped by the callback"
+            self.status = self.status or Status.STOPPED
 
     # ---- one trial ---------------------------------------------------------------------------------------------------
     def _train(self, rho: FloatArray, w0: FloatArray | None, max_iterations: int) -> _Point:
@@ -301,10 +302,10 @@ class _Tuner:
         )
         if not math.isfinite(result.value):
             raise ValueError(f"training diverged at strengths {strengths.tolist()}: begin with larger ones")
-        if result.status == "interrupted":
-            self.status = "interrupted"
-        elif result.status == "stopped by the callback":
-            self.status = "out of time"
+        if result.status == Status.INTERRUPTED:
+            self.status = Status.INTERRUPTED
+        elif result.status == Status.STOPPED:
+            self.status = Status.OUT_OF_TIME
         w, pull, rest = result.weights, np.empty_like(result.weights), np.empty_like(result.weights)
         objective.value_and_smooth_gradient(w, pull)
         cast(Orthant, objective.penalty).pseudo_gradient(w, pull, rest)

@@ -28,6 +28,7 @@ from loglinear.optimise.minimise import Result, minimise
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.tuning_by_gradient import Trial, Tuned, box_minimum
 from loglinear.solvers.solver import Solver
+from loglinear.status import Status
 
 LARGEST_RADIUS = 4.0  # in first steps
 KEPT = 3  # solved weights to start from, besides those of the best trial
@@ -129,7 +130,7 @@ class _Search:
         self.low, self.high = (low - middle) / self.steps, (high - middle) / self.steps
         self.history: list[Trial] = []
         self.solved: list[_Point] = []
-        self.status = ""
+        self.status: Status | None = None
         self.began = time.perf_counter()
         self.best: _Point
 
@@ -147,8 +148,8 @@ class _Search:
                 self._trial(self.best.place, tight, self.best.result.weights, budget.iterations, again=True)
                 self._descend(tight)
         except KeyboardInterrupt:
-            self.status = "interrupted"
-        status = self.status or "converged: the settings are as good as they get"
+            self.status = Status.INTERRUPTED
+        status = self.status or Status.BEST_SETTINGS
         best = self.best
         return Tuned(best.objective.penalty, best.result.weights, self.history, status, best.result)
 
@@ -181,7 +182,7 @@ class _Search:
 
     def _over(self) -> bool:
         if not self.status and len(self.history) >= self.budget.trials:
-            self.status = f"{self.budget.trials} trials made"
+            self.status = Status.MAX_TRIALS
         return bool(self.status)
 
     def _model(self, phase: _Phase) -> tuple[FloatArray, FloatArray]:
@@ -241,8 +242,8 @@ class _Search:
         if accepted:
             self.best = point
         self.solved = [*[p for p in self.solved if p is not self.best][-KEPT:], point]
-        if result.status == "interrupted":
-            self.status = "interrupted"
+        if result.status == Status.INTERRUPTED:
+            self.status = Status.INTERRUPTED
         self._record(point, values, accepted)
 
     def _nearest(self, place: FloatArray) -> FloatArray:
@@ -264,4 +265,4 @@ class _Search:
         )
         self.history.append(trial)
         if self.callback is not None and self.callback(trial):
-            self.status = self.status or "stopped by the callback"
+            self.status = self.status or Status.STOPPED

@@ -51,6 +51,7 @@ from loglinear.errors import IncompatibleError
 from loglinear.protocols import Curvature, Loss, Metric, Orthant, OwnMetric, Penalty, Split
 from loglinear.solvers.metric import curvature_unit
 from loglinear.solvers.solver import State
+from loglinear.status import Status
 
 if TYPE_CHECKING:
     from loglinear.optimise.objective import Objective
@@ -150,7 +151,7 @@ class Fista:
                     break
                 state.momentum, state.age = 0.0, 1.0  # uphill: from the last point, without momentum
         else:
-            state.finished = "no further decrease in floating point"
+            state.finished = Status.NO_DECREASE
             return
         state.quiet = change <= noise
         self._take(objective, state, value)

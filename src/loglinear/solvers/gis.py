@@ -19,6 +19,7 @@ from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.protocols import Expectations, Separable, Smooth
 from loglinear.solvers.solver import State
+from loglinear.status import Status
 
 if TYPE_CHECKING:
     from loglinear.optimise.objective import Objective
@@ -101,4 +102,4 @@ class Gis:
         self._look(objective, state)
         state.stalled = 0 if state.value < before else state.stalled + 1
         if state.stalled >= _PATIENCE:
-            state.finished = "no further decrease in floating point"
+            state.finished = Status.NO_DECREASE

@@ -18,6 +18,7 @@ from loglinear.solvers.line_search import Point, strong_wolfe
 from loglinear.solvers.memory import InverseHessian, Pair
 from loglinear.solvers.metric import find_unit
 from loglinear.solvers.solver import State
+from loglinear.status import Status
 
 if TYPE_CHECKING:
     from loglinear.optimise.objective import Objective
@@ -94,7 +95,7 @@ class Lbfgs:
             if memory.s:  # once more from steepest descent before giving up
                 memory.clear()
                 return
-            state.finished = "no further decrease in floating point"
+            state.finished = Status.NO_DECREASE
             return
         violation = objective.gradient_violation(state.trial_gradient)
         s, y = memory.buffer(), memory.buffer()

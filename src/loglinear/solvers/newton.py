@@ -16,6 +16,7 @@ from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.protocols import Curvature, Hessian, Smooth
 from loglinear.solvers.solver import State
+from loglinear.status import Status
 
 if TYPE_CHECKING:
     from loglinear.optimise.objective import Objective
@@ -69,7 +70,7 @@ class Newton:
             state.weights, state.gradient, state.value = trial, gradient, value
             state.violation = _core.max_abs(pool, gradient)
         if predicted <= noise * 1e-3 or state.radius < 1e-300 or length == 0.0:
-            state.finished = "no further decrease in floating point"
+            state.finished = Status.NO_DECREASE
 
     def _solve(
         self, objective: Objective, state: NewtonState, hessian: Hessian

@@ -26,6 +26,7 @@ from loglinear.protocols import Loss, Orthant
 from loglinear.solvers.memory import InverseHessian, Pair
 from loglinear.solvers.metric import find_unit
 from loglinear.solvers.solver import State
+from loglinear.status import Status
 
 if TYPE_CHECKING:
     from loglinear.optimise.objective import Objective
@@ -102,7 +103,7 @@ class Owlqn:
             if memory.s:
                 memory.clear()
                 return
-            state.finished = "no further decrease in floating point"
+            state.finished = Status.NO_DECREASE
             return
         self._take(objective, state, value)
 
@@ -124,7 +125,7 @@ class Owlqn:
         pool, unit = objective.pool, state.unit
         state.stalled = state.stalled + 1 if value >= state.value else 0
         if state.stalled == 5:
-            state.finished = "no further decrease in floating point"
+            state.finished = Status.NO_DECREASE
         s, y = state.memory.buffer(), state.memory.buffer()
         _core.scaled_difference(pool, state.trial, state.weights, unit, True, s)
         _core.scaled_difference(pool, state.pseudo, state.gradient, unit, False, y)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loglinear.arrays import FloatArray
+from loglinear.status import Status
 
 if TYPE_CHECKING:
     from loglinear.optimise.objective import Objective
@@ -20,7 +21,7 @@ class State:
     violation: float  # inf where the solver does not know it (coarse phases)
     evaluations: int = 0
     note: str = ""  # phase or remark, shown in the history
-    finished: str = ""  # a reason: the solver can do no better
+    finished: Status | None = None  # why the solver can do no better
 
     def best(self) -> tuple[FloatArray, float]:
         """(weights, objective) to end with; solvers that work in other coordinates for a while translate here."""

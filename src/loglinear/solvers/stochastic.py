@@ -20,6 +20,7 @@ from loglinear.arrays import FloatArray
 from loglinear.errors import IncompatibleError
 from loglinear.protocols import Curvature, Loss, Metric, Scaled, Stochastic
 from loglinear.solvers.solver import State
+from loglinear.status import Status
 
 if TYPE_CHECKING:
     from loglinear.optimise.objective import Objective
@@ -90,7 +91,7 @@ class StochasticProximal:
             state.rate *= 0.5
             state.note = "undone, step halved"
             if state.rate < 1e-12:
-                state.finished = "no further decrease in floating point"
+                state.finished = Status.NO_DECREASE
             return
         state.note = ""
         state.rate *= 1.1

@@ -18,6 +18,7 @@ from loglinear.data.candidates import CandidateLists
 from loglinear.optimise.minimise import CtrlC
 from loglinear.stagewise.base_scores import fit_base_weights
 from loglinear.stagewise.method import list_arrays
+from loglinear.status import Status
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +30,7 @@ class PerceptronPath:
     n_updates: list[int]  # of every pass
     train_errors: FloatArray  # [n_passes + 1] of the averaged weights
     dev_errors: FloatArray | None
-    stopped: str
+    stopped: Status
 
     @property
     def n_steps(self) -> int:
@@ -80,7 +81,7 @@ class AveragedPerceptron:
         rng = np.random.default_rng(self.random_state)
         weights, updates = [np.zeros(data.n_features)], []
         train, held_out = [_errors(data, base, weights[0])], [_errors(dev, base, weights[0])]
-        stopped = "max_iterations"
+        stopped = Status.MAX_STEPS
         with CtrlC() as ctrl_c:
             for epoch in range(1, self.max_iterations + 1):
                 updates.append(state.pass_over(rng.permutation(data.n_lists)))
@@ -91,11 +92,11 @@ class AveragedPerceptron:
                 if report is not None:
                     report(epoch)
                 if not updates[-1]:
-                    stopped = "no list needs an update"
+                    stopped = Status.NO_UPDATE
                 elif dev is not None and self.patience and epoch - int(np.argmin(held_out)) >= self.patience:
-                    stopped = "held-out errors fell no more"
+                    stopped = Status.PATIENCE
                 elif ctrl_c.pressed:
-                    stopped = "interrupted"
+                    stopped = Status.INTERRUPTED
                 else:
                     continue
                 break

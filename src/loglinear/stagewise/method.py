@@ -42,10 +42,11 @@ from loglinear.data.candidates import CandidateLists
 from loglinear.optimise.minimise import CtrlC
 from loglinear.stagewise.base_scores import base_margins, fit_base_weights
 from loglinear.stagewise.path import StagewisePath
+from loglinear.status import Status
 from loglinear.threads import pool
 
 _TOLD = 256  # steps between two reports of progress
-_ENDS = {"no descent": "no step lowers the loss", "patience": "held-out errors fell no more"}
+_ENDS = {"no descent": Status.NO_DESCENT, "patience": Status.PATIENCE}
 
 
 @dataclass(frozen=True)
@@ -126,11 +127,11 @@ class Stagewise:
             path = self._with_dev(path, dev)
         native = _Native(self, data, dev, base)
         record = _Record.after(path, native, dev is not None)
-        stopped = "max_iterations"
+        stopped = Status.MAX_STEPS
         with CtrlC() as ctrl_c:
             while record.n < self.max_iterations:
                 if ctrl_c.pressed:
-                    stopped = "interrupted"
+                    stopped = Status.INTERRUPTED
                     break
                 n, end = native.run(record, min(_TOLD, self.max_iterations - record.n), self.patience)
                 record.n += n
@@ -240,7 +241,7 @@ class _Record:
             setattr(self, name, _grown(getattr(self, name), size + 1))
 
     def path(
-        self, settings: dict[str, Any], lists: str, base: FloatArray, n_features: int, stopped: str, fresh_at: int
+        self, settings: dict[str, Any], lists: str, base: FloatArray, n_features: int, stopped: Status, fresh_at: int
     ) -> StagewisePath:
         n = self.n
         return StagewisePath(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from loglinear.arrays import FloatArray
 from loglinear.errors import IncompatibleError
+from loglinear.status import Status
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,7 @@ class StagewisePath:
     n_nonzeros: NDArray[np.int64]  # [n_steps + 1]
     alpha: FloatArray  # [n_steps + 1] of the lasso loss; NaN at point 0 and where the method has none
     dev_errors: FloatArray | None  # [n_steps + 1] of what the model chooses from held-out lists
-    stopped: str  # why it ended
+    stopped: Status  # why it ended
     fresh_at: int = 0  # the point at which sums were last made anew: where going on begins
 
     @property

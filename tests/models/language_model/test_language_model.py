@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV
 
 from loglinear import FormatError, IncompatibleError, LanguageModel, ModelFileError, load
 from loglinear.models.language_model.settings import ESTIMATORS
+from loglinear.status import Status
 
 DATA = os.environ.get("LOGLINEAR_DATA")
 WORDS = ["the", "a", "cat", "dog", "bird", "fox", "sees", "likes", "chases", "fears", "red", "big"]
@@ -117,6 +118,12 @@ def test_a_strength_that_zeroes_everything_warns():
     with pytest.warns(ConvergenceWarning, match="zeroed every weight"):
         model = fitted(strength=1e6)
     assert_sums_to_one(model)
+
+
+def test_training_cut_short_warns():
+    with pytest.warns(ConvergenceWarning, match="raise max_iterations"):
+        model = fitted(max_iterations=2)
+    assert (model.status_, model.converged_) == (Status.MAX_ITERATIONS, False)
 
 
 def test_strengths_are_tuned_on_validation_text():

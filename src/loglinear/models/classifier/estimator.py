@@ -29,6 +29,7 @@ from loglinear.models.classifier.training import LinearProblem
 from loglinear.models.push import Push
 from loglinear.optimise.checkpoint import Checkpoint
 from loglinear.optimise.training import Settings, Solution
+from loglinear.status import Status
 from loglinear.threads import pool
 
 Tuned: TypeAlias = tuple[float, float, float]  # strength, held-out loss, held-out accuracy
@@ -239,9 +240,9 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
             held_out = MulticlassData(self._encode(X_valid, fit=False), self._known_labels(y_valid), self.classes_.size)
             points = path.regularization_path(data, settings, held_out=held_out, **common)
             self.tuning_ = [(p.strength, *p.held_out()) for p in points]
-            if points[-1].result.status == "interrupted":
+            if points[-1].result.status == Status.INTERRUPTED:
                 best = min(points, key=lambda p: p.held_out()[0])
-                ended = replace(best.result, status="interrupted")
+                ended = replace(best.result, status=Status.INTERRUPTED)
                 return best.strength, replace(best.solution, result=ended)
         elif self.tune == "cv":
             self.tuning_ = self._cross_validate(data, settings)
@@ -282,7 +283,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
         return numbers.astype(np.int32)
 
     def _warn(self, data: MulticlassData, *, tuning: bool) -> None:
-        if self.status_ == "interrupted":
+        if self.status_ == Status.INTERRUPTED:
             message = f"training was interrupted after {self.n_iter_} steps; the best weights so far are kept"
             if tuning:
                 message = "training was interrupted while the strength was being chosen; the best one so far is kept"

@@ -14,6 +14,7 @@ from loglinear.losses.multinomial import MultinomialLoss
 from loglinear.models.classifier.training import LinearProblem
 from loglinear.optimise.minimise import Result
 from loglinear.optimise.training import Settings, Solution
+from loglinear.status import Status
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def regularization_path(
         if held_out is not None:
             loss, accuracy = score(held_out, solution.weights, intercept, settings.n_threads)
         points.append(PathPoint(float(strength), solution, loss, accuracy))
-        if solution.result.status == "interrupted":
+        if solution.result.status == Status.INTERRUPTED:
             break
         if loss is not None and patience is not None:
             waited = 0 if loss < best else waited + 1

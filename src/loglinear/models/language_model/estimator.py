@@ -50,6 +50,7 @@ from loglinear.models.language_model.tree_training import (
     train_tree,
     weights_over,
 )
+from loglinear.status import Status
 
 # What a fit leaves only under some settings.
 _LEARNT = (
@@ -211,7 +212,7 @@ class LanguageModel(BaseEstimator):
             self._record(fit)
         else:
             model = self._counted(cast(NgramTrie, ngrams))
-            self.status_, self.converged_, self.n_iter_ = "counted", True, 1
+            self.status_, self.converged_, self.n_iter_ = Status.COUNTED, True, 1
             self.n_weights_ = model.n_entries
             if isinstance(model, KneserNey):
                 self.discounts_ = [str(d) for d in model.discounts]
@@ -389,8 +390,8 @@ class LanguageModel(BaseEstimator):
             ]
         self.n_iter_, self.objective_ = max(result.n_iterations, 1), result.value
         self.violation_, self.converged_, self.status_ = result.violation, result.converged, result.status
-        if fit.tuned is not None and fit.tuned.status == "interrupted":
-            self.status_, self.converged_ = "interrupted", False
+        if fit.tuned is not None and fit.tuned.status == Status.INTERRUPTED:
+            self.status_, self.converged_ = Status.INTERRUPTED, False
 
     def _take(self, model: BackoffModel) -> None:
         self.queries_ = NgramQueries.from_backoff(model, n_threads=self.n_threads)
@@ -398,9 +399,9 @@ class LanguageModel(BaseEstimator):
         self.order_, self.n_ngrams_ = model.order, np.diff(model.entry_start).tolist()
 
     def _warn(self) -> None:
-        if self.status_ == "interrupted":
+        if self.status_ == Status.INTERRUPTED:
             warnings.warn("training was interrupted; the best model so far is kept", InterruptedWarning, stacklevel=4)
-        elif self.status_ == "maximum number of iterations":
+        elif self.status_ == Status.MAX_ITERATIONS:
             warnings.warn(
                 f"training stopped before the optimum ({self.status_}): raise max_iterations",
                 ConvergenceWarning,
@@ -493,7 +494,7 @@ class LanguageModel(BaseEstimator):
     def from_backoff(cls, model: BackoffModel, *, n_threads: int | None = None) -> LanguageModel:
         """A model made elsewhere: read, mixed or merged."""
         made = cls(order=model.order, estimator="imported", n_threads=n_threads)
-        made.status_, made.converged_, made.n_iter_ = "imported", True, 1
+        made.status_, made.converged_, made.n_iter_ = Status.IMPORTED, True, 1
         made.n_weights_ = model.n_entries
         made._take(model)
         return made

@@ -18,6 +18,7 @@ from loglinear.models.language_model.tree_training import model_of_packed
 from loglinear.optimise.minimise import CtrlC, History
 from loglinear.optimise.progress import TrainingProgress
 from loglinear.solvers.solver import State
+from loglinear.status import Status
 
 # Attributes that more text makes stale; they are made anew when they are asked for.
 MADE_ANEW = ("queries_", "order_", "n_ngrams_", "n_weights_", "collapsed_")
@@ -71,7 +72,7 @@ def learn(model: Any, sentences: Sentences) -> None:
 
         model.online_loss_ = online.learn(sentences, callback=between)
     model.n_tokens_, model.n_iter_, model.fit_seconds_ = online.n_tokens, online.n_steps, time.perf_counter() - began
-    model.status_, model.converged_ = "interrupted" if ctrl_c.pressed else "online", False
+    model.status_, model.converged_ = Status.INTERRUPTED if ctrl_c.pressed else Status.ONLINE, False
     if ctrl_c.pressed:
         warnings.warn("learning was interrupted; the text after that was not learnt", InterruptedWarning, stacklevel=3)
 

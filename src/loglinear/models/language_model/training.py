@@ -30,6 +30,7 @@ from loglinear.optimise.training import Settings, Solution, train
 from loglinear.optimise.tuning_by_gradient import Tuned, tune_strengths
 from loglinear.penalties import ByClass
 from loglinear.protocols import Smooth
+from loglinear.status import Status
 
 PENALTIES = ("elastic_net", "l1", "l2", "none")
 MOST_GROWTH = 200 * math.log(10)  # of the depth weights, as a logarithm; squares of strengths are still numbers
@@ -200,7 +201,7 @@ def train_maxent(
             **(tuning_options or {}),
         )
         by_class, start = tuned.penalty, tuned.weights
-        if tuned.status == "interrupted":
+        if tuned.status == Status.INTERRUPTED:
             settings = replace(settings, max_iterations=0)
     solution = train(Objective(loss, by_class, settings.n_threads), settings, start)
     weights = solution.weights

@@ -53,6 +53,7 @@ from loglinear.optimise.training import Settings, Solution, train
 from loglinear.optimise.tuning_by_gradient import Trial, Tuned
 from loglinear.optimise.tuning_by_search import Budget, Setting, tune_path
 from loglinear.penalties import L2, Blocks, SeparablePenalty, TreeL2, TreeLinf
+from loglinear.status import Status
 from loglinear.structure.tree import Tree
 
 TREES = ("tree-l2", "tree-linf")
@@ -346,7 +347,7 @@ def train_tree(
             callback=callback,
         )
         penalty, start = penalty.with_values(choice.best.strengths), choice.weights
-        if choice.status == "interrupted":
+        if choice.status == Status.INTERRUPTED:
             settings = replace(settings, max_iterations=0)
     solution = train(weights.objective(penalty), settings, start)
     return _fit(weights, solution, choice, _by_order(penalty, weights.order), penalty)

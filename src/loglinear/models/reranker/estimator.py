@@ -35,8 +35,9 @@ from loglinear.models.push import Push
 from loglinear.models.reranker import file as reranker_file
 from loglinear.models.reranker.explain import CandidateExplanation, ListExplanation, base_name
 from loglinear.models.reranker.inputs import base_names, check_comparable, ranked_places, read_lists
-from loglinear.models.reranker.methods import BATCH, INTERRUPTED, METHODS, Task, strengths_of
+from loglinear.models.reranker.methods import BATCH, METHODS, Task, strengths_of
 from loglinear.models.reranker.path import RerankerPath
+from loglinear.status import Status
 from loglinear.threads import pool
 
 
@@ -209,7 +210,7 @@ class Reranker(BaseEstimator):
             self.dev_baseline_errors_ = float(baseline_errors(dev, self._baseline()).sum())
 
     def _warn(self) -> None:
-        if self.status_ == INTERRUPTED:
+        if self.status_ == Status.INTERRUPTED:
             message = "training was interrupted; the best point of the path so far is kept"
             warnings.warn(message, InterruptedWarning, stacklevel=4)
             return

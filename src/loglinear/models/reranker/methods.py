@@ -30,9 +30,9 @@ from loglinear.optimise.training import Settings, Solution, train
 from loglinear.protocols import Curvature, Smooth
 from loglinear.registry import Registry
 from loglinear.stagewise import AveragedPerceptron, Stagewise, StagewisePath, fit_base_weights
+from loglinear.status import Status
 
 _OF_LISTS = ("none", "l1", "l2", "elastic_net")
-INTERRUPTED = "interrupted"
 _SMALL = 1e-3  # what a base score of no use adds to the margin of a usual pair
 
 
@@ -125,7 +125,7 @@ def _strengths(task: Task, losses: Sequence[ListLoss]) -> RerankerPath:
         for loss in losses[1:]:
             found.append(_solve(loss, strength, s, found[-1].weights))
         solutions.append(found[-1])
-        if INTERRUPTED in (solution.result.status for solution in found):
+        if Status.INTERRUPTED in (solution.result.status for solution in found):
             break
     points += [solution.weights for solution in solutions]
     tried = np.concatenate([[np.inf], strengths[: len(solutions)]])

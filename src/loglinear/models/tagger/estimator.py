@@ -35,6 +35,7 @@ from loglinear.models.tagger.prediction import ChainPredictions
 from loglinear.models.tagger.training import BASES, ESTIMATORS, TaggerProblem, chain_of, fit_base, hmm_base
 from loglinear.optimise.checkpoint import Checkpoint
 from loglinear.optimise.training import Settings, Solution
+from loglinear.status import Status
 
 
 class Tagger(ChainPredictions, BaseEstimator):
@@ -210,7 +211,7 @@ class Tagger(ChainPredictions, BaseEstimator):
         if self.estimator == "hmm":
             self._learn(features, np.zeros(features.n_weights))
             self.n_iter_, self.objective_, self.violation_ = 1, float("nan"), 0.0
-            self.converged_, self.status_ = True, "counted"
+            self.converged_, self.status_ = True, Status.COUNTED
             self.solver_, self.solver_reason_ = "none", "an HMM is counted"
         else:
             problem = TaggerProblem(
@@ -304,21 +305,21 @@ class Tagger(ChainPredictions, BaseEstimator):
             if best is None or score > best[0]:
                 best = score, float(strength), solution
             start = solution.weights
-            if solution.result.status == "interrupted" or len(self.tuning_) - self._best_place() > 3:
+            if solution.result.status == Status.INTERRUPTED or len(self.tuning_) - self._best_place() > 3:
                 break
         assert best is not None
         self.strength_ = best[1]
-        ended = "interrupted" if solution.result.status == "interrupted" else best[2].result.status
+        ended = Status.INTERRUPTED if solution.result.status == Status.INTERRUPTED else best[2].result.status
         return replace(best[2], result=replace(best[2].result, status=ended))
 
     def _best_place(self) -> int:
         return 1 + max(range(len(self.tuning_)), key=lambda i: self.tuning_[i][1])
 
     def _warn(self) -> None:
-        if self.status_ == "interrupted":
+        if self.status_ == Status.INTERRUPTED:
             message = f"training was interrupted after {self.n_iter_} steps; the best weights so far are kept"
             warnings.warn(message, InterruptedWarning, stacklevel=4)
-        elif self.status_ == "max_iterations reached":
+        elif self.status_ == Status.MAX_ITERATIONS:
             warnings.warn(
                 f"training stopped at max_iterations={self.max_iterations}, before the optimum (violation "
                 f"{self.violation_:.3g})",
