@@ -23,8 +23,8 @@ from loglinear.data.ngram import NgramTrie, build_trie
 from loglinear.data.ngram_classes import ngram_classes
 from loglinear.data.sentences import Sentences
 from loglinear.data.suffix_tree import build_suffix_tree
-from loglinear.models.language_model.training import NgramPenalty
-from loglinear.models.language_model.tree_training import OnSuffixTree, OnTrie, TreePenalty
+from loglinear.models.language_model.penalty import NgramPenalty, TreePenalty
+from loglinear.models.language_model.tree_training import OnSuffixTree, OnTrie
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.training import Settings, train
 from loglinear.protocols import Smooth
@@ -124,7 +124,7 @@ class Text:
         solution = train(objective, settings, (weights.start if start is None else start).copy())
         w, n_words = solution.weights, self.piece.vocabulary.n_words
         return self._judged(
-            weights.model(w),
+            weights.model(w).backoff,
             began,
             w.size - n_words,
             int(np.count_nonzero(w[n_words:])),
