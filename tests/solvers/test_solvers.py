@@ -119,13 +119,6 @@ def test_unknown_solver_and_option():
         solvers.make("lbfgs", memery=3)
 
 
-def test_auto_says_what_it_takes():
-    assert solvers.choose(problem("dense3", "l2")[0])[0] == "newton"
-    name, reason = solvers.choose(problem("dense3", "l1")[0])
-    assert name == "owlqn"
-    assert "corners" in reason
-
-
 def test_stochastic_is_reproducible():
     objective, _ = problem("text2", "l1")
     seeded = [solvers.StochasticProximal(random_state=seed) for seed in (1, 1, 2)]

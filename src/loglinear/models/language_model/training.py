@@ -27,7 +27,6 @@ from loglinear.models.language_model.penalty import NgramPenalty, TreePenalty
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.training import Settings, Solution, train
 from loglinear.optimise.tuning_by_gradient import Tuned, tune_strengths
-from loglinear.protocols import Smooth
 from loglinear.status import Status
 
 
@@ -114,9 +113,6 @@ def train_maxent(
             start = centred(loglinear_weights(counted, n_threads=settings.n_threads), trie.n_words)
         del counted
     loss = NgramMaxentLoss(trie, offset=offset, n_threads=settings.n_threads)
-    if settings.solver == "auto":  # counts span orders of magnitude: steps are measured by the curvature
-        name = "lbfgs" if isinstance(by_class, Smooth) else "owlqn"
-        settings = replace(settings, solver=name, solver_options={"metric": "curvature", **settings.solver_options})
     tuned = None
     if validation is not None:
         tuned = tune_strengths(

@@ -219,8 +219,6 @@ def _blocks(
 # ---- training -------------------------------------------------------------------------------------------------------
 def train_collapsed(weights: OnSuffixTree, penalty: NgramPenalty, settings: Settings) -> MaxentFit:
     """Train the collapsed tree under a penalty of each n-gram by itself."""
-    if settings.solver == "auto":
-        settings = replace(settings, solver="fista")
     solution = train(weights.objective(penalty), settings, weights.start)
     strengths = [(n, *penalty.of_order(n)) for n in range(1, weights.order + 1)]
     rows = [{"ngrams": f"{n}-grams", "order": n, "l1": l1, "l2": l2} for n, l1, l2 in strengths]
@@ -236,8 +234,6 @@ def train_tree(
     tuned: tuple[str, ...] = ("strength", "depth_growth", "l2"),
 ) -> MaxentFit:
     """Train; with ``validation`` sentences, choose the settings named in ``tuned`` first (an l2 of zero stays so)."""
-    if settings.solver == "auto":
-        settings = replace(settings, solver="fista")
     start, choice = weights.start, None
     if validation is not None:
         choice = tune_path(
