@@ -79,6 +79,7 @@ def train(
 
     from loglinear.models import MaxentClassifier
     from loglinear.models.classifier.files import match, read_examples
+    from loglinear.optimise.checkpoint import discard
 
     examples = read_examples(data, format, encoding, n_threads=threads)
     model = MaxentClassifier(
@@ -96,10 +97,7 @@ def train(
     model.fit(examples.X, examples.labels, **held_out)
     with console.naming(output):
         model.save(output)
-    if checkpoint is not None and model.converged_:
-        from pathlib import Path
-
-        Path(checkpoint).unlink(missing_ok=True)
+    discard(checkpoint, model.status_)
     summary = _summary(model, examples, output)
     if json:
         console.print_json(summary)

@@ -60,8 +60,8 @@ RULES = (
     ),
     Rule(
         "fista",
-        AS_ASKED,  # weights of collapsed n-grams: groups of trees, or single weights that stand for many
-        lambda o: _of(o, CollapsedNgramLoss),
+        AS_ASKED,  # n-grams of a collapsed tree, or under the penalty of a tree: its steps are measured by the curvature
+        lambda o: _of(o, CollapsedNgramLoss) or (_of(o, NgramMaxentLoss) and not _orthant(o)),
     ),
     # Counts of n-grams span orders of magnitude: steps are measured by the curvature.
     Rule("lbfgs", AS_ASKED, lambda o: _of(o, NgramMaxentLoss) and _smooth(o), _CURVATURE),

@@ -27,7 +27,7 @@ from loglinear.models.classifier.inputs import featurise, featuriser_for, matrix
 from loglinear.models.classifier.online import OnlineLearner
 from loglinear.models.classifier.training import LinearProblem
 from loglinear.models.push import Push
-from loglinear.optimise.checkpoint import Checkpoint
+from loglinear.optimise.checkpoint import open_checkpoint
 from loglinear.optimise.training import Settings, Solution
 from loglinear.status import Status
 from loglinear.threads import pool
@@ -216,11 +216,8 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):
 
     def _train(self, data: MulticlassData, settings: Settings, before: Any) -> Solution:
         """Solve at ``strength_``, from a checkpoint or from the weights ``before`` where there are any that fit."""
-        checkpoint = None
-        if self.checkpoint is not None:
-            size = f"{data.n_examples}x{data.n_features} data {data.fingerprint()}"
-            named = f"classifier {settings.penalty} {self.strength_!r} {size} {settings.solver}"
-            checkpoint = Checkpoint(self.checkpoint, problem=named)
+        named = ("classifier", settings.penalty, self.strength_, f"{data.n_examples}x{data.n_features}")
+        checkpoint = open_checkpoint(self.checkpoint, data, *named, settings.solver)
         w0, rows = None, data.rows
         if before is not None and np.array_equal(before[0], self.classes_) and before[1].size == self._n_weights(rows):
             w0 = before[1]
