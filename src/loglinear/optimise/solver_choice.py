@@ -60,7 +60,7 @@ RULES = (
     ),
     Rule(
         "fista",
-        AS_ASKED,  # n-grams of a collapsed tree, or under the penalty of a tree: its steps are measured by the curvature
+        AS_ASKED,  # n-grams of a collapsed tree or under a penalty of trees: FISTA measures steps by curvature
         lambda o: _of(o, CollapsedNgramLoss) or (_of(o, NgramMaxentLoss) and not _orthant(o)),
     ),
     # Counts of n-grams span orders of magnitude: steps are measured by the curvature.
