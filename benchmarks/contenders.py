@@ -85,8 +85,7 @@ FITS_PENALTY = {
 def objective(problem: Problem, coef: np.ndarray, intercept: np.ndarray) -> float:
     """The objective of any contender's weights, by one yardstick."""
     from loglinear import penalties
-    from loglinear.data.matrix import DenseRows, SparseRows
-    from loglinear.data.multiclass import MulticlassData
+    from loglinear.data import DenseRows, MulticlassData, SparseRows
     from loglinear.losses import MultinomialLoss
 
     classes, y = np.unique(problem.y, return_inverse=True)

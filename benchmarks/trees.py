@@ -167,7 +167,7 @@ def train(text: str, order: int, penalty: str, steps: int, gap: float) -> dict:
     the lowest that these steps reach.
     """
     from benchmarks.contenders import megabytes
-    from loglinear.models.language_model.tree_training import DEFAULTS
+    from loglinear.models.language_model.penalty import DEFAULTS
     from loglinear.optimise.training import Settings
     from loglinear.optimise.training import train as minimise
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -23,11 +23,10 @@ from loglinear.data.ngram import NgramTrie, build_trie
 from loglinear.data.ngram_classes import ngram_classes
 from loglinear.data.sentences import Sentences
 from loglinear.data.suffix_tree import build_suffix_tree
-from loglinear.models.language_model.training import NgramPenalty
-from loglinear.models.language_model.tree_training import OnSuffixTree, OnTrie, TreePenalty
+from loglinear.models.language_model.penalty import NgramPenalty, TreePenalty
+from loglinear.models.language_model.tree_training import OnSuffixTree, OnTrie
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.training import Settings, train
-from loglinear.protocols import Smooth
 
 Json = dict[str, Any]
 END, UNKNOWN = 0, 1  # numbers of words
@@ -117,14 +116,10 @@ class Text:
             return self._judged(model, began, n, n, n, 1)
         weights: OnTrie | OnSuffixTree = self.on_suffix_tree if kind.penalty == "tree-linf" else self.on_trie
         objective = self._objective(kind, values)
-        settings = self.settings
-        if not kind.penalty.startswith("tree"):  # counts span orders of magnitude: steps are measured by the curvature
-            solver = "lbfgs" if isinstance(objective.penalty, Smooth) else "owlqn"
-            settings = replace(settings, solver=solver, solver_options={"metric": "curvature"})
-        solution = train(objective, settings, (weights.start if start is None else start).copy())
+        solution = train(objective, self.settings, (weights.start if start is None else start).copy())
         w, n_words = solution.weights, self.piece.vocabulary.n_words
         return self._judged(
-            weights.model(w),
+            weights.model(w).backoff,
             began,
             w.size - n_words,
             int(np.count_nonzero(w[n_words:])),

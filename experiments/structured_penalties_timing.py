@@ -21,7 +21,8 @@ from structured_penalties_parts import Experiment, with_iterations
 from structured_penalties_task import KINDS, Text
 
 from loglinear.arrays import FloatArray
-from loglinear.models.language_model.tree_training import OnSuffixTree, OnTrie, TreePenalty
+from loglinear.models.language_model.penalty import TreePenalty
+from loglinear.models.language_model.tree_training import OnSuffixTree, OnTrie
 from loglinear.optimise.training import train
 from loglinear.penalties import L1, L2, TreeL2, TreeLinf
 

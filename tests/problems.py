@@ -8,8 +8,7 @@ import inspect
 import numpy as np
 import scipy.sparse as sp
 
-from loglinear.data.matrix import DenseRows, SparseRows
-from loglinear.data.multiclass import MulticlassData
+from loglinear.data import DenseRows, MulticlassData, SparseRows
 
 MODULES = ("argparse", "collections", "datetime", "email.message", "logging", "pathlib", "socket", "threading")
 

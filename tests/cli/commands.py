@@ -30,3 +30,13 @@ def run(*args: object, stdin: bytes | None = None, **environment: str) -> subpro
         check=False,
     )
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def refusal(done: Result | subprocess.CompletedProcess[str]) -> str:
+    """Return the one line of an error; only warnings may stand before it, and nothing on stdout."""
+    assert (done.exit_code if isinstance(done, Result) else done.returncode) == 2, done.stderr
+    assert done.stdout == ""
+    *warnings, error = done.stderr.strip().splitlines()
+    assert error.startswith("error: "), done.stderr
+    assert all(line.startswith("warning: ") for line in warnings), done.stderr
+    return error

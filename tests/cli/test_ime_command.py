@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from children import python, stopped
-from commands import invoke, run
+from commands import invoke, refusal, run
 
 from loglinear import InputMethod, Reranker
 from loglinear.formats.candidate_list import with_scores
@@ -27,13 +27,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["words"] == 6
     return root
-
-
-def refusal(done) -> str:
-    assert done.exit_code == 2, done.stderr
-    lines = done.stderr.strip().splitlines()
-    assert lines[-1].startswith("error: "), done.stderr
-    return lines[-1]
 
 
 def test_build_says_what_it_made(place: Path, tmp_path: Path) -> None:

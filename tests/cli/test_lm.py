@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import COMMAND, invoke, run
+from commands import COMMAND, invoke, refusal, run
 
 import loglinear
 from loglinear import LanguageModel
@@ -45,15 +45,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert done.exit_code == 0, done.stderr
         (root / f"{name}.json").write_text(done.stdout)
     return root
-
-
-def sentence(done) -> str:
-    """The one line of an error."""
-    assert done.exit_code == 2, done.stderr
-    assert done.stdout == ""
-    lines = done.stderr.strip().splitlines()
-    assert lines[-1].startswith("error: "), done.stderr
-    return lines[-1]
 
 
 def figures(done) -> dict:
@@ -220,7 +211,7 @@ def test_a_threshold_keeps_lines_as_they_are(place: Path) -> None:
     middle = float(np.median(perplexities)) + 1e-4
     kept = invoke("lm", "score", place / "kn.ll", place / "test.txt", "--threshold", middle).stdout
     assert kept == "".join(line for line, p in zip(lines, perplexities) if p <= middle)
-    assert "must be above 0" in sentence(invoke("lm", "score", place / "kn.ll", place / "test.txt", "--threshold", 0))
+    assert "must be above 0" in refusal(invoke("lm", "score", place / "kn.ll", place / "test.txt", "--threshold", 0))
     odd = b"the  dog\t.\r\nzebra zebra zebra\n a cat ."
     assert run("lm", "score", place / "kn.ll", "--threshold", "90", stdin=odd).stdout == "the  dog\t.\r\n a cat ."
 
@@ -251,7 +242,7 @@ def test_arpa_there_and_back(place: Path, tmp_path: Path, name: str) -> None:
 def test_a_damaged_arpa_names_its_line(tmp_path: Path) -> None:
     arpa = tmp_path / "bad.arpa"
     arpa.write_text("\\data\\\nngram 1=2\n\n\\1-grams:\n-0.3\t</s>\nx\ta\n\n\\end\\\n")
-    assert "bad.arpa:6: " in sentence(invoke("lm", "import", arpa, "-o", tmp_path / "m.ll"))
+    assert "bad.arpa:6: " in refusal(invoke("lm", "import", arpa, "-o", tmp_path / "m.ll"))
     assert not (tmp_path / "m.ll").exists()
 
 
@@ -284,7 +275,7 @@ def test_mixing_different_vocabularies(place: Path, tmp_path: Path) -> None:
     text.write_text("a zebra sees the dog .\nthe zebra .\n")
     assert invoke("lm", "train", text, "-o", other, "--order", 2, "--estimator", "witten-bell").exit_code == 0
     args = ("lm", "mix", place / "kn.ll", other, "--tune", place / "test.txt", "-o", merged)
-    assert "words are only in model 2 (such as 'zebra')" in (told := sentence(invoke(*args)))
+    assert "words are only in model 2 (such as 'zebra')" in (told := refusal(invoke(*args)))
     assert "--union" in told
     found = figures(invoke(*args, "--union", "--json"))
     assert min(found["weights"]) > 0
@@ -301,7 +292,7 @@ def test_mixing_different_vocabularies(place: Path, tmp_path: Path) -> None:
     ],
 )
 def test_weights_that_make_no_mixture(place: Path, args: tuple[str, ...], message: str) -> None:
-    assert message in sentence(invoke("lm", "mix", place / "kn.ll", place / "maxent.ll", *args))
+    assert message in refusal(invoke("lm", "mix", place / "kn.ll", place / "maxent.ll", *args))
 
 
 # ---- words to come --------------------------------------------------------------------------------------------------
@@ -370,7 +361,7 @@ def test_refusals_of_training(tmp_path: Path, text: bytes, args: tuple[str, ...]
     empty.write_text("")
     paths = {"WORDS": words, "EMPTY": empty, "TEXT": corpus}
     done = invoke("lm", "train", corpus, "-o", model, "--order", 2, *(paths.get(a, a) for a in args))
-    assert message in sentence(done)
+    assert message in refusal(done)
     assert not model.exists()
 
 
@@ -391,18 +382,18 @@ def test_a_closed_vocabulary_names_the_unknown_word(place: Path, tmp_path: Path)
     args = ("--unknown", "error", "--order", 2, "--estimator", "witten-bell")
     assert invoke("lm", "train", place / "train.txt", "-o", model, *args).exit_code == 0
     test = place / "test.txt"
-    assert "test.txt:51: the word 'zebra'" in sentence(invoke("lm", "eval", model, test))
+    assert "test.txt:51: the word 'zebra'" in refusal(invoke("lm", "eval", model, test))
     done = invoke("lm", "score", model, test)
     assert done.exit_code == 2
     assert "test.txt:51: the word 'zebra'" in done.stderr
-    assert "'zebra' of sentence 51" in sentence(invoke("lm", "compare", model, model, test))
-    assert "'zebra'" in sentence(invoke("lm", "next", model, "zebra"))
+    assert "'zebra' of sentence 51" in refusal(invoke("lm", "compare", model, model, test))
+    assert "'zebra'" in refusal(invoke("lm", "next", model, "zebra"))
 
 
 def test_models_of_other_kinds_are_refused(folder: Path, tmp_path: Path) -> None:
-    assert "not a language model" in sentence(invoke("lm", "eval", folder / "text.ll", folder / "train.tsv"))
-    assert "no such file" in sentence(invoke("lm", "eval", tmp_path / "none.ll", folder / "train.tsv"))
-    assert "there is no folder" in sentence(invoke("lm", "export", folder / "text.ll", tmp_path / "no" / "m.arpa"))
+    assert "not a language model" in refusal(invoke("lm", "eval", folder / "text.ll", folder / "train.tsv"))
+    assert "no such file" in refusal(invoke("lm", "eval", tmp_path / "none.ll", folder / "train.tsv"))
+    assert "there is no folder" in refusal(invoke("lm", "export", folder / "text.ll", tmp_path / "no" / "m.arpa"))
 
 
 def test_inspection(place: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from candidate_problems import random_lists
-from commands import COMMAND, invoke, run
+from commands import COMMAND, invoke, refusal, run
 
 from loglinear import LanguageModel, MaxentClassifier, Reranker
 from loglinear.formats.nbest import Candidate, CandidateList, read_nbest, write_nbest
@@ -33,13 +33,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert summary["dev_errors"] <= summary["dev_errors_no_change"] == summary["dev_errors_baseline"]
     assert summary["lists"] == 150
     return root
-
-
-def refusal(done) -> str:
-    assert done.exit_code == 2, done.stderr
-    lines = done.stderr.strip().splitlines()
-    assert lines[-1].startswith("error: "), done.stderr
-    return lines[-1]
 
 
 def same_as(place: Path, **settings) -> Reranker:

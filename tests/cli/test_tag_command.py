@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 from children import stopped
-from commands import COMMAND, invoke, run
+from commands import COMMAND, invoke, refusal, run
 
 import loglinear
 from loglinear import Tagger
-from loglinear.formats.conll import read_conll
-from loglinear.metrics.span_f1 import span_scores
+from loglinear.formats import read_conll
+from loglinear.metrics import span_scores
 from loglinear.models.tagger.files import read_constraint, tag_file, tag_text
 from loglinear.models.tagger.reading import Layout, blocks, layout_for, read_sequences
 
@@ -64,16 +64,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def sentence(done) -> str:
-    """The one line of an error."""
-    assert done.exit_code == 2, done.stderr
-    assert done.stdout == ""
-    lines = done.stderr.strip().splitlines()
-    assert lines[-1].startswith("error: "), done.stderr
-    assert all(line.startswith("warning: ") for line in lines[:-1])
-    return lines[-1]
-
-
 # ---- training -------------------------------------------------------------------------------------------------------
 def test_summary(place: Path) -> None:
     summary = json.loads((place / "training.json").read_text())
@@ -115,14 +105,14 @@ def test_tuning_and_continuing(place: Path, tmp_path: Path) -> None:
     assert "B-NEW" in model.classes_
     assert (model.penalty, model.strength, model.tune) == ("l1", 0.5, None)
     again = invoke("tag", "train", more, "--from", first, "-o", second, "--templates", "chunking")
-    assert "its templates is" in sentence(again)
+    assert "its templates is" in refusal(again)
 
 
 def test_held_out_sequences_are_looked_at_before_training(place: Path, tmp_path: Path) -> None:
     dev, model = tmp_path / "dev.conll", tmp_path / "m.ll"
     dev.write_text("the B-NP\n")
     args = ("tag", "train", place / "train.conll", "-o", model, "--templates", place / "templates", "--dev", dev)
-    assert "dev.conll:1: found 2 columns" in sentence(invoke(*args))
+    assert "dev.conll:1: found 2 columns" in refusal(invoke(*args))
     dev.write_text("the D OTHER\n")  # of no scheme: it must not cost the model
     done = invoke(*args, "--json")
     assert done.exit_code == 0, done.stderr
@@ -250,10 +240,10 @@ def test_constraints(place: Path, tmp_path: Path) -> None:
         assert invoke("tag", "predict", model, new, "--constrain", name).exit_code == 0
     forbidden.write_text("B-NP\n")
     done = invoke("tag", "predict", model, new, "--constrain", forbidden)
-    assert f"{forbidden}:1: expected two labels" in sentence(done)
+    assert f"{forbidden}:1: expected two labels" in refusal(done)
     forbidden.write_text("B-NP I-XX\n")
-    assert "no label 'I-XX' in the model" in sentence(invoke("tag", "predict", model, new, "--constrain", forbidden))
-    assert "no scheme of labels" in sentence(invoke("tag", "predict", model, new, "--constrain", "bi0"))
+    assert "no label 'I-XX' in the model" in refusal(invoke("tag", "predict", model, new, "--constrain", forbidden))
+    assert "no scheme of labels" in refusal(invoke("tag", "predict", model, new, "--constrain", "bi0"))
     assert read_constraint(None) is None
 
 
@@ -261,7 +251,7 @@ def test_contradictory_constraints_name_the_token(place: Path, tmp_path: Path) -
     forbidden = tmp_path / "forbidden"
     classes = loglinear.load(place / "columns.ll").classes_
     forbidden.write_text("".join(f"{a} {b}\n" for a in classes for b in classes))
-    message = sentence(invoke("tag", "predict", place / "columns.ll", place / "new.conll", "--constrain", forbidden))
+    message = refusal(invoke("tag", "predict", place / "columns.ll", place / "new.conll", "--constrain", forbidden))
     assert "sequence 0" in message
     assert "token" in message
 
@@ -316,7 +306,7 @@ def test_bad_columns(name: str, tmp_path: Path, place: Path) -> None:
     data, message = BAD[name]
     model = tmp_path / "m.ll"
     done = invoke("tag", "train", "-", "-o", model, "--templates", place / "templates", stdin=data)
-    assert message in sentence(done)
+    assert message in refusal(done)
     assert not model.exists()
 
 
@@ -346,15 +336,15 @@ def test_bad_settings(place: Path, tmp_path: Path, args: tuple[str, ...], messag
     done = invoke(
         "tag", "train", place / "train.conll", "-o", tmp_path / "m.ll", *(broken if a == "BROKEN" else a for a in args)
     )
-    assert message in sentence(done)
+    assert message in refusal(done)
     assert not (tmp_path / "m.ll").exists()
 
 
 def test_a_value_that_is_not_finite(tmp_path: Path) -> None:
     data = "O\ta:1\nB\ta:nan\n"
     done = invoke("tag", "train", "-", "-o", tmp_path / "m.ll", "--format", "crfsuite", stdin=data)
-    assert "<stdin>:2: " in sentence(done)
-    assert "--format crfsuite" in sentence(invoke("tag", "train", "-", "-o", tmp_path / "m.ll", stdin=data))
+    assert "<stdin>:2: " in refusal(done)
+    assert "--format crfsuite" in refusal(invoke("tag", "train", "-", "-o", tmp_path / "m.ll", stdin=data))
 
 
 def test_illegal_labels_are_told_once_and_training_goes_on(place: Path, tmp_path: Path) -> None:
@@ -377,20 +367,20 @@ def test_one_label_only(place: Path, tmp_path: Path) -> None:
 
 def test_columns_that_are_not_the_model_s(place: Path) -> None:
     model = place / "columns.ll"
-    message = sentence(invoke("tag", "predict", model, place / "test.conll"))
+    message = refusal(invoke("tag", "predict", model, place / "test.conll"))
     assert "test.conll:1: found 3 columns, but there should be 2, as in training" in message
     assert "--labelled" in message
-    assert "is the label missing?" in sentence(invoke("tag", "eval", model, place / "new.conll"))
-    assert "but there should be 2" in sentence(invoke("tag", "predict", model, stdin="a\nb\n"))
+    assert "is the label missing?" in refusal(invoke("tag", "eval", model, place / "new.conll"))
+    assert "but there should be 2" in refusal(invoke("tag", "predict", model, stdin="a\nb\n"))
 
 
 def test_models_of_another_kind(folder: Path, place: Path) -> None:
     done = invoke("tag", "predict", folder / "text.ll", stdin="a b\n")
-    assert "a classifier, not a tagger" in sentence(done)
+    assert "a classifier, not a tagger" in refusal(done)
     done = invoke("classify", "predict", place / "columns.ll", stdin="a\n")
-    assert "a tagger, not a classifier; loglinear classify train makes one" in sentence(done)
+    assert "a tagger, not a classifier; loglinear classify train makes one" in refusal(done)
     done = invoke("tag", "predict", place / "columns.ll", "--format", "crfsuite", stdin="a b\n")
-    assert "the model was trained on conll" in sentence(done)
+    assert "the model was trained on conll" in refusal(done)
 
 
 def test_a_reader_that_has_enough_ends_it_quietly(place: Path) -> None:

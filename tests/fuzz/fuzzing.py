@@ -1,15 +1,16 @@
-"""Mutation of valid inputs, and the loop of the fuzz drivers: seeded, for as long as asked."""
+"""Mutation of valid inputs, and the loop of the fuzz drivers: seeded, for a number of cases or of minutes."""
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 
 def mutate(rng: random.Random, corpus: Sequence[bytes], tokens: Sequence[bytes]) -> bytes:
-    """One of the inputs with a few faults."""
+    """Return one of the inputs with a few faults."""
     data = bytearray(rng.choice(corpus))
     for _ in range(rng.randrange(1, 6)):
         at = rng.randrange(len(data) + 1)
@@ -32,24 +33,25 @@ def mutate(rng: random.Random, corpus: Sequence[bytes], tokens: Sequence[bytes])
     return bytes(data)
 
 
-def run(check: Callable[[random.Random], None], seconds: float, seed: int) -> int:
-    """Call ``check`` with a generator of its own each time; a failure names the seed that repeats it."""
-    end = time.monotonic() + seconds
+def run(check: Callable[[random.Random], None], cases: Iterable[int], seed: int) -> int:
+    """Call ``check`` with a random generator of its own for each case; a failure names the case that repeats it."""
     n = 0
-    while time.monotonic() < end:
-        try:
-            check(random.Random(f"{seed}.{n}"))
-        except BaseException:
-            print(f"case {n} of seed {seed} failed")
-            raise
+    for case in cases:
         n += 1
+        try:
+            check(random.Random(f"{seed}.{case}"))
+        except BaseException:
+            print(f"case {case} of seed {seed} failed")
+            raise
     return n
 
 
 def main(check: Callable[[random.Random], None]) -> None:
-    """``--minutes M --seed S``."""
+    """Check random cases for ``--minutes M`` with ``--seed S``."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    print(f"{run(check, 60 * arguments.minutes, arguments.seed)} cases, no fault")
+    end = time.monotonic() + 60 * arguments.minutes
+    cases = itertools.takewhile(lambda _: time.monotonic() < end, itertools.count())
+    print(f"{run(check, cases, arguments.seed)} cases, no fault")

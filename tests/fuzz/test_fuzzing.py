@@ -1,4 +1,4 @@
-"""The fuzz drivers run, for a second."""
+"""The fuzz drivers pass their first cases."""
 
 import sys
 from pathlib import Path
@@ -17,7 +17,5 @@ DRIVERS = [fuzz_arpa, fuzz_conll, fuzz_model, fuzz_nbest, fuzz_templates]
 
 
 @pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.__name__)
-def test_a_second_of_fuzzing(driver):
-    if driver is fuzz_model:
-        fuzz_model.corpus()  # models are trained before the clock starts
-    assert run(driver.check, 1.0, seed=1) > 10
+def test_the_first_cases(driver):
+    run(driver.check, range(60), seed=1)

@@ -7,8 +7,7 @@ import pytest
 from sklearn import metrics as theirs
 
 from loglinear import MaxentClassifier
-from loglinear.metrics.accuracy import accuracy, log_loss, score_labels
-from loglinear.metrics.evaluation import evaluate
+from loglinear.metrics import accuracy, evaluate, log_loss, score_labels
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 12])

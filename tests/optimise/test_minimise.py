@@ -14,9 +14,10 @@ from problems import sparse_data
 from loglinear import penalties, solvers
 from loglinear.errors import ModelFileError
 from loglinear.losses import MultinomialLoss
-from loglinear.optimise.checkpoint import Checkpoint
+from loglinear.optimise.checkpoint import Checkpoint, discard
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective
+from loglinear.status import Status
 
 
 @pytest.fixture
@@ -113,6 +114,29 @@ def test_checkpoint_resumes_and_refuses_another_problem(objective, tmp_path):
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(ModelFileError, match="not a checkpoint"):
         minimise(objective, solvers.Lbfgs(), checkpoint=Checkpoint(path))
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_a_checkpoint_stays_where_training_can_go_on(status, tmp_path):
+    path = tmp_path / "c"
+    path.write_text("")
+    discard(path, status)
+    assert path.exists() == (status in (Status.INTERRUPTED, Status.MAX_ITERATIONS))
+    discard(None, status)
+
+
+def test_the_gradient_at_zero_is_computed_once_per_loss(objective):
+    class Counted:
+        n_weights, n_evaluations = objective.n_weights, 0
+
+        def value_and_gradient(self, w, out):
+            self.n_evaluations += 1
+            return objective.loss.value_and_gradient(w, out)
+
+    loss = Counted()
+    scales = {Objective(loss, penalties.L2(strength)).gradient_scale() for strength in (1.0, 2.0, 3.0)}
+    assert scales == {objective.gradient_scale()}
+    assert loss.n_evaluations == 1
 
 
 SCRIPT = textwrap.dedent("""

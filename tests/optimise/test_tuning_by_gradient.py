@@ -5,12 +5,12 @@ import pytest
 from problems import dense_data, text_matrix
 
 from loglinear import penalties, solvers
-from loglinear.data.matrix import SparseRows
-from loglinear.data.multiclass import MulticlassData
+from loglinear.data import MulticlassData, SparseRows
 from loglinear.errors import IncompatibleError
 from loglinear.losses import MultinomialLoss
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective
+from loglinear.optimise.solver_choice import choose_solver
 from loglinear.optimise.tuning_by_gradient import Budget, tune_strengths
 
 TIGHT = Budget(tolerance=1e-11, gain=0.0, first_iterations=20_000, residual=1e-11, products=2000)
@@ -46,7 +46,7 @@ PENALTIES = {
 
 def validation_at(losses, penalty, start):
     objective = Objective(losses[0], penalty)
-    solver = solvers.make("newton", forcing=1e-4) if solvers.choose(objective)[0] == "newton" else solvers.Owlqn(20)
+    solver = solvers.make("newton", forcing=1e-4) if choose_solver(objective)[0].name == "newton" else solvers.Owlqn(20)
     result = minimise(objective, solver, start, tolerance=1e-11, max_iterations=20_000)
     return losses[1].value_and_gradient(result.weights, np.empty(losses[0].n_weights))
 

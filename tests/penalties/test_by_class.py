@@ -9,6 +9,7 @@ from loglinear.errors import IncompatibleError
 from loglinear.losses import MultinomialLoss
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective
+from loglinear.optimise.solver_choice import choose_solver
 from loglinear.penalties import ByClass
 from loglinear.protocols import Metric, Orthant, Separable, Smooth, Tunable
 from loglinear.structure.tying import Tying
@@ -143,8 +144,8 @@ def test_solvers_reach_the_same_optimum(solver, make_data):
 
 def test_auto_solver_knows_classes():
     loss = MultinomialLoss(sparse_data(8))
-    assert solvers.choose(Objective(loss, by_class(loss.n_weights)))[0] == "working_set"
-    assert solvers.choose(Objective(loss, by_class(loss.n_weights, l1=0.0, nonnegative=False)))[0] == "newton"
+    assert choose_solver(Objective(loss, by_class(loss.n_weights)))[0].name == "working_set"
+    assert choose_solver(Objective(loss, by_class(loss.n_weights, l1=0.0, nonnegative=False)))[0].name == "newton"
 
 
 @pytest.mark.parametrize(

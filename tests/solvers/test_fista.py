@@ -187,7 +187,7 @@ def test_own_metric_without_curvature():
 def test_infeasible_start_is_projected():
     objective = ngram_problem(TreeL2, 0.1)
     start = np.full(objective.n_weights, -1.0)
-    state = solvers.Fista().init(objective, start)
+    result = minimise(objective, solvers.Fista(), start, max_iterations=0)
     n = objective.loss.trie.n_words
-    assert np.all(state.weights[n:] == 0)
-    np.testing.assert_allclose(state.weights[:n], -1.0)
+    assert np.all(result.weights[n:] == 0)
+    np.testing.assert_allclose(result.weights[:n], -1.0)

@@ -6,8 +6,7 @@ import scipy.sparse as sp
 from problems import dense_data, sparse_data, text_matrix
 
 from loglinear import penalties, solvers
-from loglinear.data.matrix import SparseRows
-from loglinear.data.multiclass import MulticlassData
+from loglinear.data import MulticlassData, SparseRows
 from loglinear.errors import IncompatibleError
 from loglinear.losses import MultinomialLoss
 from loglinear.optimise.minimise import minimise
@@ -118,13 +117,6 @@ def test_unknown_solver_and_option():
         solvers.make("newtn")
     with pytest.raises(IncompatibleError, match="solver 'lbfgs' has no option memery; it has memory, metric, single"):
         solvers.make("lbfgs", memery=3)
-
-
-def test_auto_says_what_it_takes():
-    assert solvers.choose(problem("dense3", "l2")[0])[0] == "newton"
-    name, reason = solvers.choose(problem("dense3", "l1")[0])
-    assert name == "owlqn"
-    assert "corners" in reason
 
 
 def test_stochastic_is_reproducible():

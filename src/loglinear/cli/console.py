@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 if TYPE_CHECKING:
-    from loglinear.report.html import Section
-    from loglinear.report.tables import Table
+    from loglinear.report import Section, Table
 
 ERROR, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 _Command = TypeVar("_Command", bound=Callable[..., None])

@@ -341,9 +341,7 @@ def next_word(
     json: Json = False,
 ) -> None:
     """The most probable next words, with their probabilities."""
-    from loglinear.models.language_model.files import next_words
-
-    found = next_words(_load(model, None), " ".join(context or []), k)
+    found = _load(model, None).top(" ".join(context or []), k)
     if json:
         console.print_json([{"word": word, "probability": p} for word, p in found])
         return

@@ -130,6 +130,7 @@ def train(
 
     from loglinear.models.tagger.files import make_tagger, training_format
     from loglinear.models.tagger.reading import read_sequences
+    from loglinear.optimise.checkpoint import discard
 
     model = make_tagger(continued, settings)
     format = training_format(model, data, format)
@@ -143,10 +144,7 @@ def train(
     model.fit(sequences.X, sequences.labels, **extra)
     with console.naming(output):
         model.save(output)
-    if checkpoint is not None and model.status_ not in (Status.INTERRUPTED, Status.MAX_ITERATIONS):
-        from pathlib import Path
-
-        Path(checkpoint).unlink(missing_ok=True)
+    discard(checkpoint, model.status_)
     summary = _summary(model, sequences, output)
     if json:
         console.print_json(summary)
@@ -226,7 +224,7 @@ def evaluate(
 ) -> None:
     """Score a tagger on labelled sequences: accuracy, and spans as conlleval counts them."""
     from loglinear.formats.text import name_of, read_bytes
-    from loglinear.metrics.evaluation import evaluate_tagger
+    from loglinear.metrics import evaluate_tagger
     from loglinear.models.tagger.reading import parse_sequences
 
     tagger, layout, constraint = _load(model, format, encoding, label_column, comments, threads, constrain)

@@ -100,6 +100,17 @@ class SuffixTree:
         """Entries of the trie S of the same order."""
         return int(self.entry_multiplicity.sum(dtype=np.int64))
 
+    def ngrams_by_order(self) -> list[int]:
+        """Return how many n-grams of each order the tree stands for."""
+        sizes = np.diff(self.trie.context_entry)
+        change = np.zeros(self.order + 1, np.int64)
+        # The contexts of a class have the lengths above that of its parent's longest, up to its own longest.
+        np.add.at(change, self.context_length[self.context_parent][1:] + 1, sizes[1:])
+        np.subtract.at(change, self.context_length[1:] + 1, sizes[1:])
+        counts = np.cumsum(change[:-1])
+        counts[0] = sizes[0]
+        return counts.tolist()
+
     def n_parameters(self, x: FloatArray) -> int:
         """Constant-value non-branching paths whose value is not zero (Nelakanti et al., 2013, definition 3).
 

@@ -35,18 +35,19 @@ class NgramMaxentLoss:
         self.offset = offset
         self._native = native_maxent(trie)
 
-    def _weights(self, w: FloatArray) -> FloatArray:
+    def total_weights(self, w: FloatArray) -> FloatArray:
+        """Return the weights with those of the base model added."""
         return w if self.offset is None else w + self.offset
 
     # Loss
     def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
         """Down the trie for the probabilities, up for the expectations; gradient = expected - observed count."""
-        return self._native.value_and_gradient(pool(self.n_threads), self._weights(w), out)
+        return self._native.value_and_gradient(pool(self.n_threads), self.total_weights(w), out)
 
     # Curvature
     def hessian(self, w: FloatArray) -> NgramHessian:
         """Second derivatives at ``w``."""
-        return NgramHessian(self._native, np.array(self._weights(w)), self.n_threads)
+        return NgramHessian(self._native, np.array(self.total_weights(w)), self.n_threads)
 
     # Scaled
     def curvature_estimate(self, out: FloatArray) -> None:
@@ -57,7 +58,7 @@ class NgramMaxentLoss:
     def log_probabilities(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(log p(w | h) of each entry, log Z(h) / Z(parent h) of each context)."""
         log_p, log_r = np.empty(self.trie.n_entries), np.empty(self.trie.n_contexts)
-        self._native.log_probabilities(pool(self.n_threads), self._weights(w), log_p, log_r)
+        self._native.log_probabilities(pool(self.n_threads), self.total_weights(w), log_p, log_r)
         return log_p, log_r
 
     def on(self, sentences: Sentences) -> NgramMaxentLoss:
@@ -87,7 +88,7 @@ class NgramMaxentLoss:
     # SplitExpectations
     def expectations_by_total(self, w: FloatArray, out: FloatArray) -> float:
         """By the order of the longest entry of the event."""
-        w, threads = self._weights(w), pool(self.n_threads)
+        w, threads = self.total_weights(w), pool(self.n_threads)
         log_p, log_r = np.empty(self.trie.n_entries), np.empty(self.trie.n_contexts)
         self._native.log_probabilities(threads, w, log_p, log_r)
         self._histories.expectations_by_total(threads, log_p, log_r, out)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,12 +34,11 @@ class Evaluation:
         }
 
 
-def evaluate(model: Any, X: Any, labels: Sequence[Any]) -> Evaluation:
+def evaluate(model: Any, X: Any, labels: list[str]) -> Evaluation:
     """Score a classifier; labels are compared as text, so a model trained on the numbers 0 and 1 knows "0" and "1"."""
     classes = [_text(label) for label in model.classes_.tolist()]
     logs = model.predict_log_proba(X)
-    different, numbers = np.unique(np.asarray(labels), return_inverse=True)
-    truth = np.asarray([_text(label) for label in different.tolist()])[numbers]
+    truth = np.asarray([_text(label) for label in labels])
     predicted = np.asarray(classes)[logs.argmax(axis=1)]
     known = np.isin(truth, classes)
     unseen, counts = np.unique(truth[~known], return_counts=True)

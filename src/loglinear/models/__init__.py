@@ -35,13 +35,13 @@ KINDS: Registry[Kind] = Registry(
     "kind of model",
     {
         "maxent-classifier": Kind(
-            "a classifier", "classifier.predictor:ClassifierPredictor", "classifier.estimator:MaxentClassifier",
+            "a classifier", "classifier.estimator:MaxentClassifier", "classifier.estimator:MaxentClassifier",
             "classify train",
         ),
         "tagger": Kind("a tagger", "tagger.estimator:Tagger", "tagger.estimator:Tagger", "tag train"),
         "language-model": Kind(
-            "a language model", "language_model.estimator:LanguageModel", "language_model.estimator:LanguageModel",
-            "lm train",
+            "a language model", "language_model.predictor:LanguageModelPredictor",
+            "language_model.estimator:LanguageModel", "lm train",
         ),
         "input-method": Kind(
             "an input method", "input_method.estimator:InputMethod", "input_method.estimator:InputMethod", "ime build"

@@ -1,5 +1,9 @@
 """Checkpoints of training: weights on disk, so that a killed run goes on where it was.
 
+The policy is the same for all models. A checkpoint names the problem that is being trained (``open_checkpoint``), so
+that weights of another one are refused rather than resumed. ``minimise`` saves it every 30 seconds and when it ends.
+The command that trained deletes it when the model itself is saved, unless training can go on (``discard``).
+
 A checkpoint is a safetensors file written to a temporary name and renamed, so there is always a whole one. It holds
 the weights, not the memory of the solver: the objective is convex, so the resumed run ends at the same optimum.
 """
@@ -10,18 +14,23 @@ import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
 from loglinear.arrays import FloatArray
 from loglinear.errors import ModelFileError
 from loglinear.formats.text import atomic_write
+from loglinear.status import Status
 
 
 @dataclass
 class Checkpoint:
-    """Save to ``path`` at most every ``every`` seconds. ``problem`` names what is being trained; a file of another
-    problem is refused rather than resumed.
+    """A file of weights.
+
+    path : where the weights are saved
+    every : least number of seconds between two saves while training runs
+    problem : name of what is being trained; a file with another name is refused
     """
 
     path: str | os.PathLike[str]
@@ -30,7 +39,7 @@ class Checkpoint:
     _last: float = field(default_factory=time.monotonic)
 
     def load(self, n_weights: int) -> tuple[FloatArray, int] | None:
-        """(weights, iteration), or None where there is no checkpoint yet."""
+        """Return (weights, iteration), or None where there is no checkpoint yet."""
         from safetensors import SafetensorError, safe_open
 
         path = Path(self.path)
@@ -53,7 +62,7 @@ class Checkpoint:
         return weights, iteration
 
     def due(self) -> bool:
-        """Whether the last save is long enough ago."""
+        """Return whether the last save is long enough ago."""
         return time.monotonic() - self._last >= self.every
 
     def save(self, weights: FloatArray, value: float, iteration: int) -> None:
@@ -65,6 +74,21 @@ class Checkpoint:
             file.write(save({"weights": weights}, metadata=metadata))
         self._last = time.monotonic()
 
-    def remove(self) -> None:
-        """Delete the file, when the model itself is safe."""
-        Path(self.path).unlink(missing_ok=True)
+class Fingerprinted(Protocol):
+    """Training data that can be told from other data."""
+
+    def fingerprint(self) -> str:
+        """Return a hash of the content."""
+
+
+def open_checkpoint(path: str | os.PathLike[str] | None, data: Fingerprinted, *settings: object) -> Checkpoint | None:
+    """Return the checkpoint of a problem, named by its settings and its data, or None where there is no path."""
+    if path is None:
+        return None
+    return Checkpoint(path, problem=" ".join([*map(str, settings), "data", data.fingerprint()]))
+
+
+def discard(path: str | os.PathLike[str] | None, status: str) -> None:
+    """Delete a checkpoint whose model is saved, unless training can go on: interrupted, or at max_iterations."""
+    if path is not None and status not in (Status.INTERRUPTED, Status.MAX_ITERATIONS):
+        Path(path).unlink(missing_ok=True)

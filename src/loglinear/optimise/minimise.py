@@ -125,6 +125,7 @@ def minimise(
 
     target = tolerance * objective.gradient_scale()
     history = History()
+    objective.make_feasible(w0)
     state = solver.init(objective, w0)
     paused = 0.0
     history.record(time.perf_counter() - start, state)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +14,13 @@ from numpy.typing import NDArray
 from loglinear import _core
 from loglinear._core import ThreadPool
 from loglinear.arrays import FloatArray
-from loglinear.protocols import Loss, Orthant, Penalty, Restrict, Separable, Smooth, Tied
+from loglinear.protocols import Loss, Metric, Orthant, OwnMetric, Penalty, Restrict, Separable, Smooth, Split, Tied
 from loglinear.structure.tying import Tying
 from loglinear.threads import pool
+
+_TINY_STEP = 1e-100  # too short to move a feasible weight
+# One evaluation serves all objectives of a loss: those of a path of strengths, or of the trials of a tuning.
+_GRADIENT_SCALES: WeakKeyDictionary[Loss, float] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,20 @@ class Objective:
         """Distance from optimality: the largest entry of the least subgradient."""
         return self.penalty.violation(w, loss_gradient)
 
+    def make_feasible(self, w: FloatArray) -> None:
+        """Project ``w`` onto the weights that the penalty allows, in place, by a prox of next to no step."""
+        penalty = self.penalty
+        if isinstance(penalty, Smooth):  # it allows all weights
+            return
+        if isinstance(penalty, Split):
+            penalty = penalty.rest
+        if isinstance(penalty, Metric) and isinstance(penalty, OwnMetric):
+            step = np.ones_like(w)
+            penalty.own_metric(step)
+            penalty.prox(w.copy(), np.divide(_TINY_STEP, step, out=step), w)
+        else:
+            penalty.prox(w.copy(), _TINY_STEP, w)
+
     # Inner products of weight vectors. Solvers use these, so that an objective may keep its vectors in other
     # coordinates (optimise/representer.py) and still be walked by the same solver in the same steps.
     def dot(self, a: FloatArray, b: FloatArray) -> float:
@@ -70,9 +90,14 @@ class Objective:
 
     def gradient_scale(self) -> float:
         """max |gradient of the loss at 0|: tolerances are relative to it, so they do not depend on units."""
-        gradient = np.empty(self.n_weights)
-        self.loss.value_and_gradient(np.zeros(self.n_weights), gradient)
-        return _core.max_abs(self.pool, gradient) or 1.0
+        with suppress(KeyError, TypeError):  # not yet known, or the loss is no key
+            return _GRADIENT_SCALES[self.loss]
+        gradient = np.empty(self.loss.n_weights)
+        self.loss.value_and_gradient(np.zeros(self.loss.n_weights), gradient)
+        scale = _core.max_abs(self.pool, gradient) or 1.0
+        with suppress(TypeError):
+            _GRADIENT_SCALES[self.loss] = scale
+        return scale
 
     def tied(self, tying: Tying) -> Objective:
         """The same objective on shared weights."""

@@ -101,10 +101,6 @@ class RepresenterObjective(Objective):
         """Largest entry of the gradient over W and b, as of the last evaluation."""
         return self._violation
 
-    def gradient_scale(self) -> float:
-        """As on W."""
-        return Objective(self.loss, self.penalty, self.n_threads).gradient_scale()
-
     def weights(self, v: FloatArray) -> FloatArray:
         """[W | b], feature by feature: what the plain objective would have found."""
         loss = self.loss

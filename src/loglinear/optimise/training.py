@@ -9,14 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from loglinear import solvers
 from loglinear.arrays import FloatArray
 from loglinear.optimise.checkpoint import Checkpoint
 from loglinear.optimise.minimise import Callback, Result, minimise
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.progress import TrainingProgress, both
-from loglinear.optimise.representer import RepresenterObjective
-from loglinear.solvers.solver import Solver
+from loglinear.optimise.solver_choice import choose_solver
 
 
 @dataclass(frozen=True)
@@ -49,19 +47,6 @@ class Solution:
     coordinates: FloatArray  # the solver's own vector
 
 
-def choose_solver(objective: Objective, settings: Settings) -> tuple[Solver, str]:
-    """(solver, why)."""
-    name, reason, options = settings.solver, "as asked", dict(settings.solver_options)
-    if isinstance(objective, RepresenterObjective):
-        name, reason = "lbfgs", "ridge with far fewer examples than features: L-BFGS in example coordinates"
-        options.setdefault("memory", 10)
-    elif name == "auto":
-        name, reason = solvers.choose(objective)
-    if name == "stochastic" and settings.random_state is not None:
-        options.setdefault("random_state", settings.random_state)
-    return solvers.make(name, **options), reason
-
-
 def train(
     objective: Objective,
     settings: Settings,
@@ -71,7 +56,9 @@ def train(
     checkpoint: Checkpoint | None = None,
 ) -> Solution:
     """Minimise an objective as the settings say, with a progress bar on a terminal."""
-    solver, reason = choose_solver(objective, settings)
+    solver, reason = choose_solver(
+        objective, settings.solver, settings.solver_options, random_state=settings.random_state
+    )
     with TrainingProgress(settings.verbose, settings.max_iterations) as progress:
         result = minimise(
             objective,

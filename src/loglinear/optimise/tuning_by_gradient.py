@@ -28,11 +28,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from loglinear import solvers
 from loglinear.arrays import FloatArray
 from loglinear.errors import IncompatibleError
 from loglinear.optimise.minimise import Result, minimise
 from loglinear.optimise.objective import Objective
+from loglinear.optimise.solver_choice import choose_solver
 from loglinear.protocols import Curvature, Loss, Metric, Orthant, Penalty, Tunable
 from loglinear.solvers.conjugate_residuals import solve_active
 from loglinear.solvers.solver import Solver
@@ -293,7 +293,7 @@ class _Tuner:
         objective = Objective(self.loss, self.penalty.with_strengths(strengths), self.n_threads)
         result = minimise(
             objective,
-            self._solver(objective),
+            choose_solver(objective, self.solver, self.solver_options)[0],
             w0,
             tolerance=self.budget.tolerance * self.precision,
             decrease_tolerance=self.budget.gain * self.precision,
@@ -314,12 +314,6 @@ class _Tuner:
             raise ValueError("the validation loss is not finite: it gives no probability to a validation example")
         expected = validation - objective.dot(self.adjoint, rest)
         return _Point(rho, objective, result, validation, expected, pull, rest)
-
-    def _solver(self, objective: Objective) -> Solver:
-        if not isinstance(self.solver, str):
-            return self.solver
-        name = solvers.choose(objective)[0] if self.solver == "auto" else self.solver
-        return solvers.make(name, **self.solver_options)
 
     def _differentiate(self, point: _Point) -> None:
         """Fill in the slopes, and correct the value by what training left."""

@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from loglinear import solvers
 from loglinear.arrays import FloatArray
 from loglinear.optimise.minimise import Result, minimise
 from loglinear.optimise.objective import Objective
+from loglinear.optimise.solver_choice import choose_solver
 from loglinear.optimise.tuning_by_gradient import Trial, Tuned, box_minimum
 from loglinear.solvers.solver import Solver
 from loglinear.status import Status
@@ -221,10 +221,9 @@ class _Search:
         values = self.start.copy()
         values[self.free] *= np.exp(place * self.steps)
         objective = self.objective_at(values)
-        name = solvers.choose(objective)[0] if self.solver == "auto" else self.solver
         result = minimise(
             objective,
-            solvers.make(name, **self.solver_options) if isinstance(name, str) else name,
+            choose_solver(objective, self.solver, self.solver_options)[0],
             w0 if w0 is not None or not self.solved else self._nearest(place),
             tolerance=phase.tolerance,
             decrease_tolerance=phase.gain,

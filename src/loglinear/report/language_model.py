@@ -8,7 +8,7 @@ from typing import Any
 from loglinear.data.sentences import UnknownWords
 from loglinear.metrics.comparison import Comparison, Part
 from loglinear.metrics.perplexity import TextScore
-from loglinear.models import LanguageModel
+from loglinear.models.language_model.predictor import LanguageModelPredictor
 from loglinear.report.html import Section
 from loglinear.report.tables import Table, plain_line
 
@@ -19,7 +19,7 @@ _CHOSEN = ("strengths", "strength", "depth_growth", "l2", "n_parameters", "disco
 
 
 # ---- a model --------------------------------------------------------------------------------------------------------
-def model_facts(model: LanguageModel) -> dict[str, Any]:
+def model_facts(model: LanguageModelPredictor) -> dict[str, Any]:
     """What a model holds, as plain values."""
     facts = {
         "order": model.order_,
@@ -38,12 +38,12 @@ def model_facts(model: LanguageModel) -> dict[str, Any]:
     return facts | _learnt(model, _CHOSEN)
 
 
-def _learnt(model: LanguageModel, names: Sequence[str]) -> dict[str, Any]:
+def _learnt(model: LanguageModelPredictor, names: Sequence[str]) -> dict[str, Any]:
     return {name: getattr(model, name + "_") for name in names if hasattr(model, name + "_")}
 
 
 def model_sections(
-    model: LanguageModel, top: int = 10, tuning: Sequence[dict[str, Any]] | None = None
+    model: LanguageModelPredictor, top: int = 10, tuning: Sequence[dict[str, Any]] | None = None
 ) -> list[Section]:
     """The same for people, with what tuning tried and the words that most probably begin a sentence."""
     facts = model_facts(model)
@@ -61,7 +61,7 @@ def model_sections(
 
 
 # ---- training -------------------------------------------------------------------------------------------------------
-def training_summary(model: LanguageModel, path: str) -> dict[str, Any]:
+def training_summary(model: LanguageModelPredictor, path: str) -> dict[str, Any]:
     """What was trained, as plain values."""
     summary = {
         "model": path,

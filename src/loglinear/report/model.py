@@ -10,8 +10,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from loglinear.errors import ModelFileError
-from loglinear.models import KINDS, InputMethod, LanguageModel, Reranker, Tagger, archive
+from loglinear.models import KINDS, InputMethod, Reranker, Tagger, archive
 from loglinear.models.language_model.file import KIND as LANGUAGE_MODEL
+from loglinear.models.language_model.predictor import LanguageModelPredictor
 from loglinear.models.tagger.file import KIND as TAGGER
 from loglinear.report import input_method, reranker
 from loglinear.report.html import Section
@@ -123,7 +124,7 @@ def describe_model(path: str | os.PathLike[str], top: int = 10) -> ModelDescript
         model = KINDS[found.kind].load_class(trainable=False).from_archive(found, path)
         if isinstance(model, Tagger):
             facts, more = tagger_facts(model, top), tagger_sections(model, top)
-        elif isinstance(model, LanguageModel):
+        elif isinstance(model, LanguageModelPredictor):
             facts, more = model_facts(model), model_sections(model, top, found.summary.get("tuning"))
         elif isinstance(model, InputMethod):
             facts, more = input_method.model_facts(model), input_method.model_sections(model, top)

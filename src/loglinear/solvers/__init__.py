@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from loglinear.errors import IncompatibleError
-from loglinear.protocols import Curvature, Orthant, Restrict, Smooth
 from loglinear.registry import Registry
 from loglinear.solvers.clustered import Clustered
 from loglinear.solvers.fista import Fista
@@ -21,9 +18,6 @@ from loglinear.solvers.owlqn import Owlqn
 from loglinear.solvers.solver import Solver
 from loglinear.solvers.stochastic import StochasticProximal
 from loglinear.solvers.working_set import WorkingSet
-
-if TYPE_CHECKING:
-    from loglinear.optimise.objective import Objective
 
 SOLVERS: Registry[Callable[..., Solver]] = Registry(
     "solver",
@@ -53,20 +47,6 @@ def make(name: str, **options: Any) -> Solver:
     return factory(**options)
 
 
-def choose(objective: Objective) -> tuple[str, str]:
-    """(name, reason) of the solver that ``solver="auto"`` takes for this objective."""
-    if isinstance(objective.penalty, Smooth):
-        if isinstance(objective.loss, Curvature):
-            return "newton", "smooth penalty and the loss has second derivatives"
-        return "lbfgs", "smooth penalty"
-    if isinstance(objective.penalty, Orthant):
-        sparse = bool(np.any(np.asarray(getattr(objective.penalty, "l1", 0.0)) > 0.0))  # of any class of weights
-        if sparse and isinstance(objective.loss, Restrict) and objective.n_weights > 5000:
-            return "working_set", "l1 zeroes most of many weights"
-        return "owlqn", "the penalty has corners but is smooth within orthants"
-    return "fista", "the penalty has only a proximal map"
-
-
 __all__ = [
     "SOLVERS",
     "Clustered",
@@ -78,6 +58,5 @@ __all__ = [
     "Owlqn",
     "StochasticProximal",
     "WorkingSet",
-    "choose",
     "make",
 ]

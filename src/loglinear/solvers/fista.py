@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from loglinear.optimise.objective import Objective
 
 _NOISE = 1e-13  # of the objective: smaller differences say nothing
-_TINY = 1e-100  # a step that moves only the weights that must not be where they are
 
 
 def _vector() -> FloatArray:
@@ -97,12 +96,11 @@ class Fista:
     monotone: ClassVar[bool] = True
 
     def init(self, objective: Objective, w0: FloatArray) -> FistaState:
-        """A feasible start, the metric and the first evaluation."""
+        """Return the state at ``w0`` after the first evaluation, with the metric of all steps."""
         if self.metric not in ("none", "curvature"):
             raise IncompatibleError(f"metric must be 'none' or 'curvature', not {self.metric!r}")
         if self.certify_every < 1:
             raise ValueError(f"certify_every must be at least 1, not {self.certify_every}")
-        _make_feasible(objective.penalty, w0)
         state = FistaState(w0, 0.0, math.inf, gradient=np.empty_like(w0))
         state.metric, state.lipschitz = self._metric(objective, w0)
         smooth = _evaluate(objective, state, w0, state.gradient)
@@ -215,15 +213,3 @@ def _evaluate(objective: Objective, state: FistaState, w: FloatArray, gradient: 
     if isinstance(objective.penalty, Split):
         value += objective.penalty.add_smooth_gradient(w, gradient)
     return value
-
-
-def _make_feasible(penalty: Penalty, w: FloatArray) -> None:
-    """Project onto the weights that the penalty allows, in place: a prox of next to no step."""
-    if isinstance(penalty, Split):
-        penalty = penalty.rest
-    if not (isinstance(penalty, Metric) and isinstance(penalty, OwnMetric)):
-        penalty.prox(w.copy(), _TINY, w)
-        return
-    step = np.ones_like(w)
-    penalty.own_metric(step)
-    penalty.prox(w.copy(), np.divide(_TINY, step, out=step), w)

@@ -62,8 +62,6 @@ class Owlqn:
     def init(self, objective: Objective, w0: FloatArray) -> OwlqnState:
         """First evaluation."""
         penalty = cast(Orthant, objective.penalty)
-        if np.any(getattr(objective.penalty, "nonnegative", False)):
-            objective.penalty.prox(w0.copy(), 1e-300, w0)  # a feasible start
         gradient, pseudo = np.empty_like(w0), np.empty_like(w0)
         value = objective.value_and_smooth_gradient(w0, gradient)
         penalty.pseudo_gradient(w0, gradient, pseudo)

@@ -48,7 +48,7 @@ class Solver(Protocol):
         """Whether the last weights are the best; where they need not be, ``minimise`` keeps the best itself."""
 
     def init(self, objective: Objective, w0: FloatArray) -> Any:
-        """The state at ``w0``, which the solver may overwrite."""
+        """Return the state at ``w0``, feasible weights that the solver may overwrite."""
 
     def step(self, objective: Objective, state: Any) -> None:
         """Change the state for the better, once."""

@@ -52,7 +52,6 @@ class StochasticProximal:
 
     def init(self, objective: Objective, w0: FloatArray) -> StochasticState:
         """Parts, metric, first evaluation."""
-        objective.penalty.prox(w0.copy(), 1e-300, w0)
         rng = np.random.default_rng(self.random_state)
         parts = cast(Stochastic, objective.loss).partition(self.n_parts, rng)
         gradient, metric = np.empty_like(w0), np.empty_like(w0)

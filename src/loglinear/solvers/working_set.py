@@ -53,7 +53,6 @@ class WorkingSet:
 
     def init(self, objective: Objective, w0: FloatArray) -> WorkingSetState:
         """Gradient over all weights."""
-        objective.penalty.prox(w0.copy(), 1e-300, w0)
         state = WorkingSetState(w0, 0.0, 0.0, pseudo=np.empty_like(w0), size=self.first_size)
         self._look_at_all(objective, state)
         return state

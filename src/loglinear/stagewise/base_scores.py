@@ -16,8 +16,8 @@ from loglinear.data.matrix import SparseRows
 from loglinear.losses.candidate_lists import ExponentialMarginLoss
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective
+from loglinear.optimise.solver_choice import choose_solver
 from loglinear.penalties import NoPenalty
-from loglinear.solvers.newton import Newton
 
 
 def fit_base_weights(data: CandidateLists, *, by_errors: bool = False, n_threads: int | None = None) -> FloatArray:
@@ -29,7 +29,8 @@ def fit_base_weights(data: CandidateLists, *, by_errors: bool = False, n_threads
     none = SparseRows(np.zeros(data.n_pairs + 1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0), 0)
     alone = replace(data, rows=none, base=data.base / scale)
     loss = ExponentialMarginLoss(alone, by_errors=by_errors, n_threads=n_threads)
-    result = minimise(Objective(loss, NoPenalty()), Newton(), tolerance=1e-10, max_iterations=100)
+    objective = Objective(loss, NoPenalty())
+    result = minimise(objective, choose_solver(objective)[0], tolerance=1e-10, max_iterations=100)
     return result.weights / scale
 
 

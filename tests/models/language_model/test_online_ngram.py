@@ -14,8 +14,8 @@ from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.losses.collapsed_ngram import CollapsedNgramLoss
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
 from loglinear.models.language_model.online import OnlineNgrams, _batches
-from loglinear.models.language_model.training import NgramPenalty
-from loglinear.models.language_model.tree_training import OnSuffixTree, OnTrie, TreePenalty
+from loglinear.models.language_model.penalty import NgramPenalty, TreePenalty
+from loglinear.models.language_model.tree_training import OnSuffixTree, OnTrie
 from loglinear.threads import pool
 
 ARRAYS = ("context_word", "context_child", "context_entry", "context_count")

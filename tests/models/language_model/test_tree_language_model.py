@@ -15,8 +15,9 @@ from loglinear import LanguageModel, ModelFileError, load
 from loglinear.data.corpus import read_corpus
 from loglinear.data.suffix_tree import build_suffix_tree
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
+from loglinear.models.language_model.penalty import TREES, TreePenalty
 from loglinear.models.language_model.training import n_paths
-from loglinear.models.language_model.tree_training import TREES, TreePenalty, forest, train_tree, weights_over
+from loglinear.models.language_model.tree_training import forest, train_tree, weights_over
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.training import Settings, train
 from loglinear.penalties import L2, Blocks, TreeLinf

@@ -11,10 +11,7 @@ from typing import Any
 import numpy as np
 
 from loglinear.data.matrix import DenseRows, Rows, SparseRows
-from loglinear.features.dicts import DictFeatures
-from loglinear.features.featuriser import Featuriser
-from loglinear.features.tokens import TokenFeatures
-from loglinear.features.words import WordNgrams
+from loglinear.features import DictFeatures, Featuriser, TokenFeatures, WordNgrams
 from loglinear.threads import pool
 
 

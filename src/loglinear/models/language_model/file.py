@@ -18,7 +18,7 @@ from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.formats.text import read_head
 from loglinear.models import archive as files
 from loglinear.models.archive import Archive, as_json, check_n_threads, require, restore_summary, training_summary
-from loglinear.models.language_model.tree_training import model_of_packed
+from loglinear.models.language_model.backoff_form import model_of_packed
 
 KIND = "language-model"
 _MORE = (
@@ -43,7 +43,7 @@ def save(model: Any, path: Any) -> None:
 def to_archive(model: Any) -> Archive:
     """What the file of a model holds."""
     words = model.vocabulary_.words
-    parameters = as_json({k: v for k, v in model.get_params(deep=False).items() if k not in ("base", "vocabulary")})
+    parameters = as_json({k: v for k, v in model.parameters().items() if k not in ("base", "vocabulary")})
     collapsed = getattr(model, "collapsed_", None)
     if collapsed is not None:
         arrays = {f"tree.{name}": array for name, array in collapsed.items()}

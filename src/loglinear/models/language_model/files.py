@@ -1,7 +1,6 @@
-"""Texts through language models: sentence scores as lines, mixtures, comparisons, words to come.
+"""Language models at work on texts and files: scores line by line, mixtures, comparisons, generated sentences.
 
-The scores of a file of words take the short way: its lines are split, looked up and scored natively, and no word ever
-becomes a Python object.
+The lines of a file of words are split, looked up and scored natively; no word becomes a Python object.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,11 +19,14 @@ from loglinear.data.corpus import iter_corpus, read_corpus
 from loglinear.data.sentences import Sentences, UnknownWords
 from loglinear.errors import FormatError, IncompatibleError
 from loglinear.features.word_vocabulary import WordVocabulary
-from loglinear.formats.running_text import TextSource, Units, join_units, split_units
+from loglinear.formats.running_text import TextSource, Units, join_units
 from loglinear.formats.text import Source, name_of, read_line_blocks
 from loglinear.metrics.comparison import Comparison, PairedScores, compare_scores
 from loglinear.metrics.perplexity import TextScore, perplexity
-from loglinear.models import LanguageModel
+from loglinear.models.language_model.predictor import LanguageModelPredictor
+
+if TYPE_CHECKING:
+    from loglinear.models.language_model.estimator import LanguageModel
 
 BLOCK = 1 << 22  # bytes of text scored at a time
 _MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
@@ -43,7 +45,12 @@ _OF = {"prune": ("kneser-ney", "kneser-ney-single"), "k": ("add-k",)} | dict.fro
 
 
 def make_language_model(settings: dict[str, Any], *, tuned: bool = False) -> LanguageModel:
-    """A model to train; a setting that its estimator would ignore is refused. ``tuned``: there is text to tune on."""
+    """Return a model to train; raise ValueError for a setting that its estimator would ignore.
+
+    ``tuned`` says that there is held-out text to choose the strengths on.
+    """
+    from loglinear.models.language_model.estimator import LanguageModel
+
     if tuned:
         if settings.get("strength", "auto") != "auto":
             raise ValueError("the strengths are either given or chosen on held-out text (--tune), not both")
@@ -58,25 +65,11 @@ def make_language_model(settings: dict[str, Any], *, tuned: bool = False) -> Lan
     return model
 
 
-def load_language_model(path: Source, n_threads: int | None = None) -> LanguageModel:
-    """The language model of a model file or an ARPA file; other kinds are refused."""
-    model = LanguageModel.load(path)
+def load_language_model(path: Source, n_threads: int | None = None) -> LanguageModelPredictor:
+    """Load a language model for use, from a model file or an ARPA file."""
+    model = LanguageModelPredictor.load(path)
     model.n_threads = model.queries_.n_threads = n_threads
     return model
-
-
-def _units(model: LanguageModel) -> Units:
-    return cast(Units, model.units)  # checked when the model was trained
-
-
-def _reading(model: LanguageModel) -> dict[str, Any]:
-    """How text for a model is read."""
-    return {
-        "units": model.units,
-        "reserved": model.reserved,
-        "encoding": model.encoding,
-        "n_threads": model.n_threads,
-    }
 
 
 # ---- text ---------------------------------------------------------------------------------------------------------
@@ -90,19 +83,19 @@ class Text:
     vocabulary: WordVocabulary
 
     @classmethod
-    def read(cls, source: TextSource, like: LanguageModel) -> Text:
+    def read(cls, source: TextSource, like: LanguageModelPredictor) -> Text:
         """Read text in the units of a model."""
-        sentences, words = read_corpus(source, **_reading(like))
+        sentences, words = read_corpus(source, **like.reading_options)
         name = name_of(source) if isinstance(source, (str, os.PathLike)) else "the text"
-        return cls(name, _units(like), sentences, words)
+        return cls(name, like.units, sentences, words)
 
-    def numbers_in(self, model: LanguageModel) -> np.ndarray:
+    def numbers_in(self, model: LanguageModelPredictor) -> np.ndarray:
         """The number of every distinct word in the vocabulary of the model, -1 where it is not there."""
         if model.units != self.units:
             raise IncompatibleError(f"{self.name} was read as {self.units}, and a model is one of {model.units}")
         return _numbers_in(model.vocabulary_, self.vocabulary)
 
-    def numbered_for(self, model: LanguageModel) -> Sentences:
+    def numbered_for(self, model: LanguageModelPredictor) -> Sentences:
         """The sentences as the model numbers words; ones unknown to a closed vocabulary are refused."""
         numbers, words = self.numbers_in(model), self.sentences.words
         if not model.vocabulary_.is_open:
@@ -136,15 +129,15 @@ def _numbers_in(known: WordVocabulary, words: WordVocabulary) -> np.ndarray:
     return numbers
 
 
-def evaluate_text(model: LanguageModel, source: TextSource) -> tuple[TextScore, UnknownWords | None]:
-    """What the model says of a text, and which words of it are unknown."""
-    sentences, _ = read_corpus(source, vocabulary=model.vocabulary_, **_reading(model))
+def evaluate_text(model: LanguageModelPredictor, source: TextSource) -> tuple[TextScore, UnknownWords | None]:
+    """Return the score of a text, and which of its words are unknown to the model."""
+    sentences = model.read(source)
     return model.evaluate(sentences), sentences.unknown
 
 
 # ---- sentence by sentence -------------------------------------------------------------------------------------------
 def score_file(
-    model: LanguageModel, source: Source, *, threshold: float | None = None, block: int = BLOCK
+    model: LanguageModelPredictor, source: Source, *, threshold: float | None = None, block: int = BLOCK
 ) -> Iterator[bytes]:
     """For every line of a file: log10 of its probability, its tokens (the end included) and its perplexity.
 
@@ -159,7 +152,7 @@ def score_file(
         yield _score_lines(scores, each) if threshold is None else _chosen_lines(text, each <= threshold)
 
 
-def _scored_blocks(model: LanguageModel, source: Source, block: int) -> Iterator[tuple[bytes, SentenceScores]]:
+def _scored_blocks(model: LanguageModelPredictor, source: Source, block: int) -> Iterator[tuple[bytes, SentenceScores]]:
     plain = model.units == "words" and model.reserved == "error" and model.encoding.lower() in ("utf-8", "utf8")
     if plain and model.vocabulary_.is_open:
         for number, text in enumerate(read_line_blocks(source, block)):
@@ -167,7 +160,7 @@ def _scored_blocks(model: LanguageModel, source: Source, block: int) -> Iterator
             if text:
                 yield text, model.queries_.score_lines(text)
         return
-    for piece in iter_corpus(source, model.vocabulary_, block, **_reading(model)):
+    for piece in iter_corpus(source, model.vocabulary_, block, **model.reading_options):
         yield piece.text, model.queries_.score_sentences(piece.sentences)
 
 
@@ -185,14 +178,9 @@ def _chosen_lines(text: bytes, chosen: np.ndarray) -> bytes:
     return data[np.repeat(chosen, np.diff(ends, prepend=0))].tobytes()
 
 
-# ---- the next word --------------------------------------------------------------------------------------------------
-def next_words(model: LanguageModel, context: str = "", k: int = 10) -> list[tuple[str, float]]:
-    """The k most probable units after a context, with their probabilities."""
-    return model.queries_.top(split_units(context, _units(model)), k)
-
-
+# ---- generated sentences ---------------------------------------------------------------------------------------------
 def generate(
-    model: LanguageModel,
+    model: LanguageModelPredictor,
     n: int = 1,
     *,
     temperature: float = 1.0,
@@ -202,11 +190,11 @@ def generate(
     random_state: int | None = None,
 ) -> list[str]:
     """Sentences drawn from the model, each beginning with the context."""
-    begin = split_units(context, _units(model))
+    begin = model.split(context)
     drawn = model.queries_.sample(
         n, max_length=max_length, random_state=random_state, temperature=temperature, context=begin, unknown=unknown
     )
-    return [join_units([*begin, *(text.split(" ") if text else [])], _units(model)) for text in drawn]
+    return [join_units([*begin, *(text.split(" ") if text else [])], model.units) for text in drawn]
 
 
 # ---- mixing -------------------------------------------------------------------------------------------------------
@@ -217,7 +205,7 @@ class Mixture:
     ``union``: the models may know different words; one that a model lacks and another has is impossible there.
     """
 
-    models: Sequence[LanguageModel]
+    models: Sequence[LanguageModelPredictor]
     weights: tuple[float, ...]
     union: bool = False
 
@@ -230,16 +218,17 @@ class Mixture:
 
     def merged(self) -> LanguageModel:
         """One model over the n-grams of all: exact at these, renormalised elsewhere."""
+        from loglinear.models.language_model.estimator import LanguageModel
+
         first = self.models[0]
         parts = [m.queries_.to_backoff() for m in self.models]
         words = "same" if all(p.vocabulary == parts[0].vocabulary for p in parts) else "union"
         model = merge(parts, self.weights, vocabulary=words, n_threads=first.n_threads)
-        made = LanguageModel.from_backoff(model, n_threads=first.n_threads)
-        return made.set_params(units=first.units, reserved=first.reserved, encoding=first.encoding)
+        return LanguageModel.from_backoff(model, **first.reading_options)
 
 
 def mix(
-    models: Sequence[LanguageModel],
+    models: Sequence[LanguageModelPredictor],
     *,
     weights: Sequence[float] | None = None,
     tune: Text | None = None,
@@ -258,7 +247,7 @@ def mix(
     return Mixture(models, _checked_weights(weights, len(models)), union)
 
 
-def _check_same_words(models: Sequence[LanguageModel]) -> None:
+def _check_same_words(models: Sequence[LanguageModelPredictor]) -> None:
     first = models[0].vocabulary_
     for number, model in enumerate(models[1:], 2):
         other = model.vocabulary_
@@ -288,7 +277,7 @@ def _checked_weights(weights: Sequence[float], n: int) -> tuple[float, ...]:
     return tuple((values / values.sum()).tolist())
 
 
-def _token_log_probabilities(models: Sequence[LanguageModel], text: Text, union: bool) -> FloatArray:
+def _token_log_probabilities(models: Sequence[LanguageModelPredictor], text: Text, union: bool) -> FloatArray:
     """[n_models, n_tokens + n_sentences]"""
     found = np.stack([m.queries_.token_log_probabilities(text.numbered_for(m)) for m in models])
     if union:
@@ -300,8 +289,8 @@ def _token_log_probabilities(models: Sequence[LanguageModel], text: Text, union:
 
 # ---- comparing ----------------------------------------------------------------------------------------------------
 def compare(
-    first: LanguageModel,
-    second: LanguageModel,
+    first: LanguageModelPredictor,
+    second: LanguageModelPredictor,
     source: TextSource,
     *,
     n_samples: int = 1000,

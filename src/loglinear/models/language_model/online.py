@@ -31,14 +31,13 @@ from numpy.typing import NDArray
 from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.backoff.model import BackoffModel
-from loglinear.backoff.pruning import without_entries
 from loglinear.data.ngram import NgramTrie
 from loglinear.data.sentences import Sentences
 from loglinear.data.suffix_tree import SuffixTree
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
-from loglinear.models.language_model.training import NgramPenalty, backoff_of
-from loglinear.models.language_model.tree_training import DEFAULTS, TreePenalty, model_of_packed
+from loglinear.models.language_model.backoff_form import backoff_of, model_of_packed
+from loglinear.models.language_model.penalty import DEFAULTS, NgramPenalty, TreePenalty
 from loglinear.threads import pool
 
 BATCH_TOKENS = 400  # of the paper
@@ -238,10 +237,7 @@ class OnlineNgrams:
         if packed is not None:
             return model_of_packed(packed, vocabulary, n_threads=self.n_threads)
         tree, w = self._with_unknown(vocabulary)
-        model = backoff_of(NgramMaxentLoss(tree.trie, n_threads=self.n_threads), vocabulary, w)
-        keep = w != 0
-        keep[: self.n_words] = True
-        return without_entries(model, keep.view(np.uint8), n_threads=self.n_threads)
+        return backoff_of(NgramMaxentLoss(tree.trie, n_threads=self.n_threads), vocabulary, w)
 
     def pack(self, vocabulary: WordVocabulary) -> dict[str, NDArray[Any]] | None:
         """What a file of the model holds where n-grams collapse; None where they do not."""

@@ -1,160 +1,230 @@
-"""What the words of LanguageModel mean, and which of them do not go together: each refusal says what to do instead."""
+"""The training settings of LanguageModel: their defaults, and which of them go together.
+
+Every error says which settings conflict and what to use instead.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from loglinear.data.ngram_classes import SCHEMES
-from loglinear.models.language_model.training import PENALTIES, NgramPenalty
-from loglinear.models.language_model.tree_training import ALONE, DEFAULTS, TREES, TreePenalty
-from loglinear.optimise.training import Settings
+from loglinear.models.language_model.penalty import (
+    DEFAULTS,
+    PENALTIES,
+    TREES,
+    WITHOUT_RIDGE,
+    NgramPenalty,
+    TreePenalty,
+)
+from loglinear.optimise import training
 
 ESTIMATORS = ("maxent", "kneser-ney", "kneser-ney-single", "witten-bell", "add-k")
 # Of orders 2, 3, 4, and 5 and above: good on newswire and on balanced English.
 STRENGTH = (0.35, 0.6, 0.75, 0.8)
 L1_RATIO = (0.55, 0.6, 0.65, 0.75)
-COLLAPSING = "tree-linf"
+COLLAPSING = "tree-linf"  # the penalty that is always trained on the collapsed tree
 
 
-def is_tree(model: Any) -> bool:
-    """Whether the model's penalty is one of trees."""
-    return model.estimator == "maxent" and _name(model) in TREES
+@dataclass(frozen=True)
+class Settings:
+    """The parameters of a LanguageModel that decide how it is trained; LanguageModel documents each."""
 
+    order: int | None
+    estimator: str
+    penalty: str
+    strength: float | Sequence[float] | str | None
+    depth_growth: float | None
+    l2: float | None
+    strength_classes: str
+    l1_ratio: float | Sequence[float]
+    unigram_strength: float
+    nonnegative: bool
+    min_count: int | Sequence[int]
+    prune_entropy: float | None
+    base: Any
+    memory: int | str | None
+    solver: str
+    solver_options: dict[str, Any] | None
+    tolerance: float
+    decrease_tolerance: float
+    max_iterations: int
+    n_threads: int | None
+    random_state: int | None
+    verbose: str | int
 
-def collapses(model: Any) -> bool:
-    """Whether the model is trained on the collapsed tree."""
-    if model.estimator != "maxent" or _name(model) in ("tree-l2", "none"):
-        return False
-    return _name(model) == COLLAPSING or model.order is None
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any]) -> Settings:
+        """Take the settings from all parameters of an estimator (``get_params``)."""
+        return cls(**{field.name: parameters[field.name] for field in fields(cls)})
 
+    # ---- what they mean ---------------------------------------------------------------------------------------------
+    @property
+    def penalty_name(self) -> str:
+        """The name of the penalty, spelt as in PENALTIES and TREES: tree_l2 is tree-l2, elastic-net is elastic_net."""
+        name = str(self.penalty)
+        return name.replace("_", "-") if name.startswith("tree") else name.replace("-", "_")
 
-def _name(model: Any) -> str:
-    """tree_l2 is tree-l2, and elastic-net elastic_net."""
-    name = str(model.penalty)
-    return name.replace("_", "-") if name.startswith("tree") else name.replace("-", "_")
+    @property
+    def is_tree(self) -> bool:
+        """Whether the penalty is a tree norm."""
+        return self.estimator == "maxent" and self.penalty_name in TREES
 
+    @property
+    def collapses(self) -> bool:
+        """Whether the model is trained on the collapsed tree."""
+        if self.estimator != "maxent" or self.penalty_name in ("tree-l2", "none"):
+            return False
+        return self.penalty_name == COLLAPSING or self.order is None
 
-def check(model: Any) -> None:
-    """Refuse what cannot be, before any text is read."""
-    if model.estimator not in ESTIMATORS:
-        raise ValueError(f"unknown estimator {model.estimator!r}; known: {', '.join(ESTIMATORS)}")
-    if model.strength_classes not in SCHEMES:
-        raise ValueError(f"strength_classes must be one of {', '.join(SCHEMES)}, not {model.strength_classes!r}")
-    if isinstance(model.strength, str) and model.strength != "auto":
-        raise ValueError(f"strength must be numbers, one or one per order, or 'auto', not {model.strength!r}")
-    if model.estimator == "maxent":
-        penalty_of(model)
-        _check_tree(model)
-        _check_collapsing(model)
-    else:
-        _check_counted(model)
-    if model.order is None and not collapses(model):
-        raise ValueError(
-            "order=None, histories as long as the text has them, goes with estimator='maxent' and penalties whose "
-            f"weights collapse, {COLLAPSING}, elastic_net, l1 and l2: give an order, or one of those"
-        )
+    @property
+    def min_counts(self) -> list[int]:
+        """The least counts of n-grams, as a list."""
+        return np.atleast_1d(np.asarray(self.min_count)).tolist()
 
+    @property
+    def tuned_names(self) -> tuple[str, ...]:
+        """What strength="auto" chooses under a tree penalty: the strength, and what was not given."""
+        return ("strength", *(name for name in ("depth_growth", "l2") if getattr(self, name) is None))
 
-def _check_counted(model: Any) -> None:
-    if model.base is not None or model.strength == "auto":
-        raise ValueError(f"base and strength='auto' are of estimator='maxent', not of {model.estimator!r}")
-    if model.penalty in TREES or model.depth_growth is not None or model.l2 is not None:
-        raise ValueError(
-            f"tree penalties, depth_growth and l2 are of estimator='maxent', not of {model.estimator!r}: leave them "
-            "out, or the estimator"
-        )
-
-
-def _check_tree(model: Any) -> None:
-    name = _name(model)
-    if name not in TREES:
-        if model.l2 is not None:
-            raise ValueError(f"l2 is the ridge beside a tree penalty; of {name} use penalty='elastic_net' and l1_ratio")
-        return
-    if model.base is not None:
-        raise ValueError(
-            f"base with penalty={name!r}: the n-grams of a base model are no groups of the text's; adapt with "
-            "penalty='elastic_net'"
-        )
-    if model.strength_classes != "order":
-        raise ValueError(f"strength_classes={model.strength_classes!r} with penalty={name!r}, which has one strength")
-
-
-def _check_collapsing(model: Any) -> None:
-    """What the tree of the whole text has no place for."""
-    if not collapses(model):
-        return
-    which = f"penalty={COLLAPSING!r}" if _name(model) == COLLAPSING else "order=None"
-    if max(np.atleast_1d(np.asarray(model.min_count)).tolist()) > 1:
-        raise ValueError(
-            f"min_count with {which}: its collapsed tree holds the n-grams of the whole text; leave min_count "
-            "at 1 (the penalty leaves out what is not worth its price), or use penalty='tree-l2' and an order"
-        )
-    if model.memory is not None:
-        raise ValueError(
-            f"memory with {which}: its collapsed tree is built in memory; leave it out, or use "
-            "penalty='tree-l2' and an order, whose n-grams can be counted on disk"
-        )
-    if _name(model) != COLLAPSING and (model.strength == "auto" or model.base is not None):
-        raise ValueError(
-            f"strength='auto' and base with order=None and penalty={_name(model)!r}: give an order, or "
-            f"penalty={COLLAPSING!r}, which is tuned at any"
-        )
-
-
-def penalty_of(model: Any) -> NgramPenalty | TreePenalty:
-    """The penalty that the settings name, with defaults where they are None; "auto" begins at the defaults."""
-    name, given = _name(model), None if model.strength == "auto" else model.strength
-    if name not in (*PENALTIES, *TREES):
-        raise ValueError(f"unknown penalty {model.penalty!r}; known: {', '.join((*PENALTIES, *TREES))}")
-    if name in TREES:
-        usual = (ALONE if model.l2 == 0 else DEFAULTS)[name]
-        return TreePenalty(
+    def make_penalty(self) -> NgramPenalty | TreePenalty:
+        """Return the penalty, with defaults for None; "auto" begins at the defaults."""
+        name, given = self.penalty_name, None if self.strength == "auto" else self.strength
+        if name not in (*PENALTIES, *TREES):
+            raise ValueError(f"unknown penalty {self.penalty!r}; known: {', '.join((*PENALTIES, *TREES))}")
+        if name in TREES:
+            usual = (WITHOUT_RIDGE if self.l2 == 0 else DEFAULTS)[name]
+            return TreePenalty(
+                name,
+                usual.strength if given is None else _one_number(name, given),
+                usual.depth_growth if self.depth_growth is None else self.depth_growth,
+                usual.l2 if self.l2 is None else self.l2,
+                self.unigram_strength,
+                self.nonnegative,
+            )
+        return NgramPenalty(
             name,
-            usual.strength if given is None else _one_number(name, given),
-            usual.depth_growth if model.depth_growth is None else model.depth_growth,
-            usual.l2 if model.l2 is None else model.l2,
-            model.unigram_strength,
-            model.nonnegative,
+            _numbers(STRENGTH if given is None else given),
+            _numbers(self.l1_ratio),
+            self.unigram_strength,
+            self.nonnegative,
+            1.0 if self.depth_growth is None else self.depth_growth,
         )
-    strength: Any = STRENGTH if given is None else given
-    return NgramPenalty(
-        name,
-        tuple(np.atleast_1d(np.asarray(strength, dtype=np.float64)).tolist()),
-        tuple(np.atleast_1d(np.asarray(model.l1_ratio, dtype=np.float64)).tolist()),
-        model.unigram_strength,
-        model.nonnegative,
-        1.0 if model.depth_growth is None else model.depth_growth,
-    )
+
+    def for_solver(self) -> training.Settings:
+        """Return the settings of the minimiser."""
+        return training.Settings(
+            penalty=self.penalty,
+            solver=self.solver,
+            solver_options=dict(self.solver_options or {}),
+            tolerance=self.tolerance,
+            decrease_tolerance=self.decrease_tolerance,
+            max_iterations=self.max_iterations,
+            n_threads=self.n_threads,
+            random_state=self.random_state,
+            verbose=self.verbose,
+        )
+
+    # ---- which of them go together ----------------------------------------------------------------------------------
+    def check(self) -> None:
+        """Raise ValueError for unknown or conflicting settings, before any text is read."""
+        if self.estimator not in ESTIMATORS:
+            raise ValueError(f"unknown estimator {self.estimator!r}; known: {', '.join(ESTIMATORS)}")
+        if self.strength_classes not in SCHEMES:
+            raise ValueError(f"strength_classes must be one of {', '.join(SCHEMES)}, not {self.strength_classes!r}")
+        if isinstance(self.strength, str) and self.strength != "auto":
+            raise ValueError(f"strength must be numbers, one or one per order, or 'auto', not {self.strength!r}")
+        if self.estimator == "maxent":
+            self.make_penalty()
+            self._check_tree()
+            self._check_collapsing()
+        else:
+            self._check_counted()
+        if self.order is None and not self.collapses:
+            raise ValueError(
+                "order=None, histories as long as the text has them, needs estimator='maxent' and a penalty whose "
+                f"weights collapse, {COLLAPSING}, elastic_net, l1 or l2: give an order, or one of those"
+            )
+
+    def check_stream(self) -> None:
+        """Raise ValueError for settings that ``partial_fit`` cannot use."""
+        self.check()
+        if self.estimator != "maxent":
+            raise ValueError(f"partial_fit trains estimator='maxent', not {self.estimator!r}: use fit")
+        if self.base is not None or self.strength == "auto" or self.prune_entropy is not None:
+            raise ValueError(
+                "base, strength='auto' and prune_entropy are settings of fit: partial_fit sees no text twice"
+            )
+        if max(self.min_counts) > 1:
+            raise ValueError(
+                "min_count is a setting of fit: in a stream every n-gram is rare at first, and the penalty leaves "
+                "out those that stay rare"
+            )
+
+    def _check_counted(self) -> None:
+        if self.base is not None or self.strength == "auto":
+            raise ValueError(f"base and strength='auto' are settings of estimator='maxent', not of {self.estimator!r}")
+        if self.penalty_name in TREES or self.depth_growth is not None or self.l2 is not None:
+            raise ValueError(
+                f"tree penalties, depth_growth and l2 are settings of estimator='maxent', not of {self.estimator!r}: "
+                "leave them out, or the estimator"
+            )
+
+    def _check_tree(self) -> None:
+        name = self.penalty_name
+        if name not in TREES:
+            if self.l2 is not None:
+                raise ValueError(
+                    f"l2 is the ridge beside a tree penalty; instead of {name} use penalty='elastic_net' and l1_ratio"
+                )
+            return
+        if self.base is not None:
+            raise ValueError(
+                f"base cannot be combined with penalty={name!r}, whose groups are n-grams of the text alone; adapt "
+                "with penalty='elastic_net'"
+            )
+        if self.strength_classes != "order":
+            raise ValueError(
+                f"strength_classes={self.strength_classes!r} cannot be combined with penalty={name!r}, which has one "
+                "strength"
+            )
+
+    def _check_collapsing(self) -> None:
+        """Raise ValueError for settings that need the trie of all n-grams."""
+        if not self.collapses:
+            return
+        name = self.penalty_name
+        which = f"penalty={COLLAPSING!r}" if name == COLLAPSING else "order=None"
+        if max(self.min_counts) > 1:
+            raise ValueError(
+                f"min_count cannot be combined with {which}, whose collapsed tree holds the n-grams of the whole text; "
+                "leave min_count at 1 (the penalty leaves out n-grams that do not help), or use penalty='tree-l2' and "
+                "an order"
+            )
+        if self.memory is not None:
+            raise ValueError(
+                f"memory cannot be combined with {which}, whose collapsed tree is built in memory; leave it out, or "
+                "use penalty='tree-l2' and an order, whose n-grams can be counted on disk"
+            )
+        if name != COLLAPSING and (self.strength == "auto" or self.base is not None):
+            raise ValueError(
+                f"strength='auto' and base cannot be combined with order=None and penalty={name!r}: give an order, or "
+                f"penalty={COLLAPSING!r}, which can be tuned at any order"
+            )
+
+
+def _numbers(given: Any) -> tuple[float, ...]:
+    return tuple(np.atleast_1d(np.asarray(given, dtype=np.float64)).tolist())
 
 
 def _one_number(name: str, strength: Any) -> float:
-    values = np.asarray(strength, dtype=np.float64).ravel()
-    if values.size != 1:
+    values = _numbers(strength)
+    if len(values) != 1:
         raise ValueError(
-            f"{values.size} strengths for penalty={name!r}, which has one; depth_growth says how it changes with the "
+            f"{len(values)} strengths for penalty={name!r}, which has one; depth_growth says how it changes with the "
             "order"
         )
-    return float(values[0])
-
-
-def tuned_names(model: Any) -> tuple[str, ...]:
-    """What strength="auto" chooses under a tree penalty: the strength, and what was not given."""
-    return ("strength", *(name for name in ("depth_growth", "l2") if getattr(model, name) is None))
-
-
-def settings_of(model: Any) -> Settings:
-    """The words that every model shares."""
-    return Settings(
-        penalty=model.penalty,
-        solver=model.solver,
-        solver_options=dict(model.solver_options or {}),
-        tolerance=model.tolerance,
-        decrease_tolerance=model.decrease_tolerance,
-        max_iterations=model.max_iterations,
-        n_threads=model.n_threads,
-        random_state=model.random_state,
-        verbose=model.verbose,
-    )
+    return values[0]

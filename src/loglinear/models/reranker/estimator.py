@@ -30,7 +30,7 @@ from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.formats.nbest import CandidateList
 from loglinear.metrics.error_rate import RerankingScores, baseline_errors, reranking_scores
 from loglinear.models.estimator import restore_on_failure
-from loglinear.models.language_model.estimator import LanguageModel
+from loglinear.models.language_model.predictor import LanguageModelPredictor
 from loglinear.models.push import Push
 from loglinear.models.reranker import file as reranker_file
 from loglinear.models.reranker.explain import CandidateExplanation, ListExplanation, base_name
@@ -144,7 +144,9 @@ class Reranker(BaseEstimator):
         )  # fmt: skip
 
     @restore_on_failure
-    def fit(self, X: Any, y: Any = None, *, dev: Any = None, base_model: LanguageModel | None = None) -> Reranker:
+    def fit(
+        self, X: Any, y: Any = None, *, dev: Any = None, base_model: LanguageModelPredictor | None = None
+    ) -> Reranker:
         """Learn from lists with references or errors: lists, or the path of a file, or several.
 
         ``dev`` are lists held out, on which the point of the path is chosen; no change, point 0, is one of them.
@@ -183,7 +185,7 @@ class Reranker(BaseEstimator):
         )
 
     def _held_out(
-        self, dev: Any, base_model: LanguageModel | None, features: CandidateFeatures, names: Sequence[str]
+        self, dev: Any, base_model: LanguageModelPredictor | None, features: CandidateFeatures, names: Sequence[str]
     ) -> CandidateLists:
         if isinstance(dev, CandidateLists):
             return dev
@@ -248,7 +250,7 @@ class Reranker(BaseEstimator):
         self._weights = np.concatenate([self.weights_[:n_base], self.weights_[n_base:][kept]])
 
     # ---- use --------------------------------------------------------------------------------------------------------
-    def candidate_scores(self, X: Any, *, base_model: LanguageModel | None = None) -> list[FloatArray]:
+    def candidate_scores(self, X: Any, *, base_model: LanguageModelPredictor | None = None) -> list[FloatArray]:
         """Score of every candidate of every list, in the order given."""
         check_is_fitted(self, "weights_")
         lists = read_lists(X, base_model)
@@ -266,7 +268,7 @@ class Reranker(BaseEstimator):
         return scores + base_scores(lists, self.base_names_, missing) @ self._weights[:n_base], ptr
 
     def rerank(
-        self, X: Any, *, with_scores: bool = False, base_model: LanguageModel | None = None
+        self, X: Any, *, with_scores: bool = False, base_model: LanguageModelPredictor | None = None
     ) -> list[CandidateList]:
         """The lists, candidates sorted by score, equal ones in the order given; the score is "reranker" if asked."""
         check_is_fitted(self, "weights_")
@@ -283,13 +285,13 @@ class Reranker(BaseEstimator):
             ranked.append(replace(one, candidates=candidates))
         return ranked
 
-    def predict(self, X: Any, *, base_model: LanguageModel | None = None) -> list[str]:
+    def predict(self, X: Any, *, base_model: LanguageModelPredictor | None = None) -> list[str]:
         """The best text of every list; empty for an empty list."""
         ranked = self.rerank(X, base_model=base_model)
         return [one.candidates[0].text if one.candidates else "" for one in ranked]
 
     def evaluate(
-        self, X: Any, *, base_model: LanguageModel | None = None, n_samples: int = 1000, random_state: int = 0
+        self, X: Any, *, base_model: LanguageModelPredictor | None = None, n_samples: int = 1000, random_state: int = 0
     ) -> RerankingScores:
         """Error rate of what is chosen, beside the baseline and the oracle, with intervals and significance.
 
@@ -322,7 +324,7 @@ class Reranker(BaseEstimator):
         return dict(zip(self.base_names_, self.weights_[: len(self.base_names_)].tolist()))
 
     def explain(
-        self, one: CandidateList, *, against: str = "chosen", base_model: LanguageModel | None = None
+        self, one: CandidateList, *, against: str = "chosen", base_model: LanguageModelPredictor | None = None
     ) -> ListExplanation:
         """What each base score and feature adds to the candidates of a list.
 

@@ -11,7 +11,8 @@ from loglinear.errors import FormatError
 from loglinear.formats.nbest import CandidateList, json_line, read_nbest
 from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
 from loglinear.metrics.error_rate import RerankingScores
-from loglinear.models import LanguageModel, Reranker, load
+from loglinear.models import Reranker, load
+from loglinear.models.language_model.predictor import LanguageModelPredictor
 from loglinear.models.reranker.inputs import LANGUAGE_MODEL, base_names, with_language_model
 
 
@@ -27,7 +28,7 @@ class ListFiles:
         format: str | None = None,
         references: Source | None = None,
         costs: Mapping[str, Source] | None = None,
-        language_model: LanguageModel | None = None,
+        language_model: LanguageModelPredictor | None = None,
         encoding: str = "utf-8",
     ) -> None:
         self.format, self.references, self.costs, self.encoding = format, references, costs, encoding

@@ -9,17 +9,16 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from loglinear.data.candidates import RANK, CandidateLists
 from loglinear.errors import IncompatibleError
 from loglinear.formats.nbest import CandidateList, read_nbest
-from loglinear.models.language_model.estimator import LanguageModel
+from loglinear.models.language_model.predictor import LanguageModelPredictor
 
 LANGUAGE_MODEL = "lm"  # the base score that a language model gives
 
 
-def read_lists(X: Any, base_model: LanguageModel | None = None) -> list[CandidateList]:
+def read_lists(X: Any, base_model: LanguageModelPredictor | None = None) -> list[CandidateList]:
     """Lists, or those of a file or of several; with a language model, scored by it."""
     if isinstance(X, (str, os.PathLike)):
         lists = read_nbest(X)
@@ -37,11 +36,11 @@ def read_lists(X: Any, base_model: LanguageModel | None = None) -> list[Candidat
     return lists if base_model is None else with_language_model(lists, base_model)
 
 
-def with_language_model(lists: list[CandidateList], model: LanguageModel) -> list[CandidateList]:
+def with_language_model(lists: list[CandidateList], model: LanguageModelPredictor) -> list[CandidateList]:
     """The lists with the log-probability of each candidate as its score "lm", where it has none."""
-    if not isinstance(model, LanguageModel):
+    if not isinstance(model, LanguageModelPredictor):
         raise TypeError(f"base_model must be a LanguageModel, not {type(model).__name__}")
-    check_is_fitted(model, "queries_")
+    model.check_fitted()
     if model.units != "words":
         raise IncompatibleError(
             f"base_model is a model of {model.units}, but candidates are words; train one with units='words', or put "

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from loglinear import penalties, solvers
+from loglinear import penalties
 from loglinear.arrays import FloatArray
 from loglinear.data.candidates import CandidateLists
 from loglinear.errors import IncompatibleError
@@ -26,8 +26,8 @@ from loglinear.models.reranker.path import ListedWeights, RerankerPath, best_poi
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.progress import Counting
+from loglinear.optimise.solver_choice import choose_solver
 from loglinear.optimise.training import Settings, Solution, train
-from loglinear.protocols import Curvature, Smooth
 from loglinear.registry import Registry
 from loglinear.stagewise import AveragedPerceptron, Stagewise, StagewisePath, fit_base_weights
 from loglinear.status import Status
@@ -57,7 +57,7 @@ def fit_base(loss: ListLoss) -> FloatArray:
     else:
         alone, _ = loss.restrict(np.zeros(n_base + n_features, dtype=bool))
         objective = Objective(alone, penalties.make("none", n_threads=loss.n_threads), loss.n_threads)
-        found = minimise(objective, solvers.make("newton"), tolerance=1e-6).weights
+        found = minimise(objective, choose_solver(objective)[0], tolerance=1e-6).weights
     if n_base == 1 and found[0] <= 0:
         warnings.warn(
             f"the base score {loss.data.base_names[0]!r} is of no use: higher ones do not go with fewer errors. It "
@@ -140,12 +140,8 @@ def _solve(loss: ListLoss, strength: float, settings: Any, start: FloatArray) ->
         settings.penalty, [0.0, strength], l1_ratio=settings.l1_ratio, classes=classes, n_threads=settings.n_threads
     )
     options: dict[str, Any] = {} if settings.max_iterations is None else {"max_iterations": settings.max_iterations}
-    solver = settings.solver
-    if solver == "auto" and isinstance(loss, Curvature) and not isinstance(penalty, Smooth):
-        # base scores bend the loss far more than features do: 39 iterations, where 566 of a working set are needed
-        solver, options["solver_options"] = "owlqn", {"metric": "curvature"}
     asked = Settings(
-        solver=solver, tolerance=settings.tolerance, n_threads=settings.n_threads,
+        solver=settings.solver, tolerance=settings.tolerance, n_threads=settings.n_threads,
         random_state=settings.random_state, verbose=settings.verbose, **options,
     )  # fmt: skip
     return train(Objective(loss, penalty, settings.n_threads), asked, start)

@@ -33,7 +33,7 @@ from loglinear.models.tagger.labels import allowed_scores, encode_labels
 from loglinear.models.tagger.lattices import Lattices
 from loglinear.models.tagger.prediction import ChainPredictions
 from loglinear.models.tagger.training import BASES, ESTIMATORS, TaggerProblem, chain_of, fit_base, hmm_base
-from loglinear.optimise.checkpoint import Checkpoint
+from loglinear.optimise.checkpoint import open_checkpoint
 from loglinear.optimise.training import Settings, Solution
 from loglinear.status import Status
 
@@ -286,11 +286,8 @@ class Tagger(ChainPredictions, BaseEstimator):
 
     def _solve(self, problem: TaggerProblem, start: FloatArray | None, X_dev: Any, y_dev: Any) -> Solution:
         if self.tune is None:
-            checkpoint = None
-            if self.checkpoint is not None:
-                named = f"tagger {self.estimator} {self.penalty} {self.strength!r} order {self.order}"
-                named += f" data {problem.data.fingerprint()}"
-                checkpoint = Checkpoint(self.checkpoint, problem=named)
+            named = ("tagger", self.estimator, self.penalty, self.strength, "order", self.order)
+            checkpoint = open_checkpoint(self.checkpoint, problem.data, *named)
             return problem.solve(self.strength_, start=start, checkpoint=checkpoint)
         if X_dev is None or y_dev is None:
             raise ValueError("tune needs X_dev and y_dev in fit: the sequences to choose the strength by")

@@ -97,7 +97,7 @@ class ChainPredictions:
 
     def score(self, X: Any, y: Any) -> float:
         """F1 of spans where labels follow a scheme (BIO, IOBES), else the share of right labels."""
-        from loglinear.metrics.span_f1 import span_scores
+        from loglinear.metrics import span_scores
 
         gold = schemes.flatten(y)
         scheme = None if self.scheme_ is None else schemes.detect([*self.classes_, *gold.names])

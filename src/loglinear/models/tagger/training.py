@@ -27,7 +27,6 @@ from loglinear.optimise.checkpoint import Checkpoint
 from loglinear.optimise.minimise import Callback
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.training import Settings, Solution, train
-from loglinear.protocols import Smooth
 from loglinear.threads import pool
 
 ESTIMATORS = ("crf", "memm", "pseudolikelihood", "m-estimation", "hmm")
@@ -128,14 +127,7 @@ class TaggerProblem:
     ) -> Solution:
         """Train, from ``start`` or zero."""
         strength = self.settings.strength if strength is None else strength
-        objective, settings = self.objective(strength), self.settings
-        name, options = settings.solver, dict(settings.solver_options)
-        if name == "auto" and isinstance(objective.penalty, Smooth):
-            name = "lbfgs"  # evaluations are cheap beside the many that a Newton step of a chain or M-estimate takes
-        if name == "lbfgs" and objective.n_weights < 2_000_000:
-            options.setdefault("memory", 7)  # more would cost more in vectors than it saves in evaluations
-        settings = replace(settings, solver=name, solver_options=options)
-        return train(objective, settings, start, callback=callback, checkpoint=checkpoint)
+        return train(self.objective(strength), self.settings, start, callback=callback, checkpoint=checkpoint)
 
     def m_estimate(self, strength: float = 1.0) -> FloatArray:
         """Weights for a CRF to start from (Smith, Vail and Lafferty, section 6).

@@ -1,0 +1,155 @@
+"""LanguageModelPredictor: a trained n-gram language model in use. It needs numpy and the extension only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loglinear.arrays import FloatArray
+from loglinear.backoff.arpa import read_arpa, write_arpa
+from loglinear.backoff.model import BackoffModel
+from loglinear.backoff.queries import NgramQueries
+from loglinear.data.corpus import read_corpus
+from loglinear.data.sentences import Sentences
+from loglinear.features.word_vocabulary import WordVocabulary
+from loglinear.formats.running_text import Units, join_units, split_units
+from loglinear.metrics.perplexity import TextScore
+from loglinear.models.archive import Archive
+from loglinear.models.language_model import file
+from loglinear.models.predictor import Predictor
+from loglinear.status import Status
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class LanguageModelPredictor(Predictor):
+    """A trained n-gram language model: it scores text, names the most probable next words and draws sentences.
+
+    Text is a path (plain, gzip, xz, or "-"), a list of paths, an iterable of sentences (strings or lists of words), or
+    ``Sentences`` in the numbers of the model's vocabulary.
+    """
+
+    kind = file.KIND
+    # Settings that the use of a model depends on; LanguageModel documents them.
+    estimator: str = "imported"
+    units: Units = "words"
+    reserved: str = "error"
+    encoding: str = "utf-8"
+    random_state: int | None = None
+    penalty: str
+    # What training leaves.
+    queries_: NgramQueries
+    vocabulary_: WordVocabulary
+    order_: int
+    n_ngrams_: list[int]
+    n_weights_: int
+    status_: str
+    converged_: bool
+    n_iter_: int
+    n_tokens_: int
+    counts_: list[int]
+    fit_seconds_: float
+
+    # ---- text -------------------------------------------------------------------------------------------------------
+    @property
+    def reading_options(self) -> dict[str, Any]:
+        """How text for the model is read, as ``read_corpus`` takes it."""
+        names = ("units", "reserved", "encoding", "n_threads")
+        return {name: getattr(self, name) for name in names}
+
+    def read(self, X: Any) -> Sentences:
+        """Read text in the numbers of the model's vocabulary; what is read already is returned as it is."""
+        if isinstance(X, Sentences):
+            return X
+        sentences, _ = read_corpus(X, vocabulary=self.vocabulary_, **self.reading_options)
+        return sentences
+
+    def evaluate(self, X: Any) -> TextScore:
+        """Return the log-probability and perplexity of a text, its unknown words, and n-grams found by order."""
+        self.check_fitted()
+        sentences = self.read(X)
+        scores = self.queries_.score_sentences(sentences)
+        return TextScore(
+            sentences.n_sentences,
+            sentences.n_tokens,
+            int(scores.n_unknown.sum()),
+            float(scores.log_probability.sum()),
+            float(scores.unknown_log_probability.sum()),
+            scores.hits.tolist(),
+        )
+
+    def perplexity(self, X: Any) -> float:
+        """Return exp(- log-probability per token); the ends of sentences and unknown words are tokens."""
+        return self.evaluate(X).perplexity
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean log-probability per token (greater is better, as scikit-learn expects)."""
+        text = self.evaluate(X)
+        return text.log_probability / text.n_tokens
+
+    # ---- the next word ----------------------------------------------------------------------------------------------
+    def next_distribution(self, context: str | Sequence[str] = "") -> FloatArray:
+        """Return the probability of every word of the vocabulary after the words that begin a sentence: [V]."""
+        self.check_fitted()
+        return self.queries_.next_distribution(self.split(context))
+
+    def top(self, context: str | Sequence[str] = "", k: int = 10) -> list[tuple[str, float]]:
+        """Return the k most probable next words with their probabilities, best first."""
+        self.check_fitted()
+        return self.queries_.top(self.split(context), k)
+
+    def sample(self, n: int = 1, *, max_length: int = 100, temperature: float = 1.0, context: Any = ()) -> list[str]:
+        """Draw n sentences that continue ``context``, of at most ``max_length`` words; see ``NgramQueries.sample``."""
+        self.check_fitted()
+        options: dict[str, Any] = {"max_length": max_length, "temperature": temperature}
+        drawn = self.queries_.sample(n, random_state=self.random_state, context=self.split(context), **options)
+        return drawn if self.units == "words" else [join_units(text.split(" "), self.units) for text in drawn]
+
+    def split(self, context: str | Sequence[str]) -> Sequence[str]:
+        """Return the units (words, characters or bytes) of a text; a list of them is returned as it is."""
+        return split_units(context, self.units) if isinstance(context, str) else context
+
+    # ---- files ------------------------------------------------------------------------------------------------------
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one file, atomically."""
+        self.check_fitted()
+        file.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model file, whose arrays are memory-mapped, or an ARPA file."""
+        return cls.from_arpa(path) if file.looks_like_arpa(path) else super().load(path)
+
+    @classmethod
+    def from_archive(cls, archive: Archive, source: Any) -> Self:
+        """Make the model of an opened file; ``source`` is the name of the file in messages."""
+        return file.load(cls, archive, source)
+
+    def to_arpa(self, path: str | os.PathLike[str], *, full_precision: bool = False) -> None:
+        """Write the model as an ARPA file, which represents maximum-entropy models exactly too."""
+        self.check_fitted()
+        write_arpa(self.queries_.to_backoff(), path, full_precision, n_threads=self.n_threads)
+
+    @classmethod
+    def from_arpa(cls, path: str | os.PathLike[str], *, n_threads: int | None = None) -> Self:
+        """Read an ARPA file."""
+        return cls.from_backoff(read_arpa(path, n_threads=n_threads), n_threads=n_threads)
+
+    @classmethod
+    def from_backoff(cls, model: BackoffModel, **settings: Any) -> Self:
+        """Make a model of n-grams that were estimated elsewhere: read, mixed or merged."""
+        made = cls(order=model.order, estimator="imported", **settings)
+        made.status_, made.converged_, made.n_iter_ = Status.IMPORTED, True, 1
+        made.n_weights_ = model.n_entries
+        made.take(model)
+        return made
+
+    def take(self, model: BackoffModel) -> None:
+        """Answer with the n-grams of this model from now on."""
+        self.queries_ = NgramQueries.from_backoff(model, n_threads=self.n_threads)
+        self.vocabulary_ = model.vocabulary
+        self.order_, self.n_ngrams_ = model.order, np.diff(model.entry_start).tolist()
