@@ -8,7 +8,7 @@ refuses a loss or penalty that lacks one by name. The objective is always
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -16,20 +16,6 @@ from numpy.typing import NDArray
 
 from loglinear.arrays import FloatArray
 from loglinear.structure.tying import Tying
-
-
-@runtime_checkable
-class Dataset(Protocol):
-    """Encoded examples as flat, read-only arrays."""
-
-    @property
-    def n_examples(self) -> int: ...  # noqa: D102
-    def take(self, rows: NDArray[np.intp]) -> Dataset:
-        """The examples with these numbers, in this order."""
-    def shard(self, rank: int, size: int) -> Dataset:
-        """Part ``rank`` of ``size`` contiguous parts."""
-    def batches(self, size: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
-        """Numbers of the examples, shuffled, in pieces of ``size``."""
 
 
 # ---- losses ---------------------------------------------------------------------------------------------------------
@@ -75,24 +61,6 @@ class Stochastic(Protocol):
 
     def partition(self, n_parts: int, rng: np.random.Generator) -> Sequence[Loss]:
         """The parts."""
-
-
-@runtime_checkable
-class Coordinate(Protocol):
-    """Power of a loss: the effect of changing one weight, at the cost of the examples that weight touches."""
-
-    def line(self, w: FloatArray) -> CoordinateState:
-        """Start from ``w``."""
-
-
-class CoordinateState(Protocol):
-    """Weights under change, one at a time."""
-
-    def change(self, j: int, delta: float) -> float:
-        """Loss after w[j] += delta, minus loss now; nothing is changed."""
-
-    def move(self, j: int, delta: float) -> None:
-        """Do w[j] += delta."""
 
 
 @runtime_checkable
@@ -237,8 +205,6 @@ class Tunable(Protocol):
 
     @property
     def strengths(self) -> FloatArray: ...  # noqa: D102
-    @property
-    def strength_names(self) -> Sequence[str]: ...  # noqa: D102
     def with_strengths(self, strengths: FloatArray) -> Penalty:
         """The same penalty with other strengths; one that was zero must stay so."""
 

@@ -110,23 +110,6 @@ def test_probabilities_are_of_the_candidates_beside_the_reference():
         np.testing.assert_allclose(q[s], np.exp(-m[s]) / (1 + np.exp(-m[s]).sum()), rtol=1e-12)
 
 
-# ---- powers ---------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", LOSSES)
-def test_one_weight_at_a_time(name):
-    data = random_data(25)
-    loss = LOSSES[name](data)
-    rng = np.random.default_rng(0)
-    w = rng.normal(size=loss.n_weights) * 0.3
-    line, g = loss.line(w), np.empty(w.size)
-    for j, delta in zip([0, 1, *rng.integers(0, w.size, size=40).tolist()], itertools.cycle([0.5, -0.25, 2.0, 0.0])):
-        moved = line.w.copy()
-        moved[j] += delta
-        expected = loss.value_and_gradient(moved, g) - loss.value_and_gradient(line.w, g)
-        assert line.change(j, delta) == pytest.approx(expected, rel=1e-8, abs=1e-9)
-        line.move(j, delta)
-    np.testing.assert_allclose(line.margins, data.margins(line.w), atol=1e-10)
-
-
 @pytest.mark.parametrize("name", LOSSES)
 def test_parts_add_up_and_restrictions_agree(name):
     data = random_data(25)

@@ -160,31 +160,6 @@ def test_merging_identical_features_is_an_isometry():
     assert np.linalg.norm(tying.up(u)) == pytest.approx(np.linalg.norm(u))
 
 
-@pytest.mark.parametrize("kind", ["sparse", "dense"])
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_coordinate_changes(kind, n_classes):
-    data = sparse_data(n_classes, weights=True) if kind == "sparse" else dense_data(n_classes=n_classes)
-    loss = MultinomialLoss(data)
-    rng = np.random.default_rng(0)
-    w, g = rng.normal(size=loss.n_weights) * 0.1, np.empty(loss.n_weights)
-    line = loss.line(w)
-    for j in [0, 5, loss.n_weights - 1, *rng.integers(0, loss.n_weights, size=10)]:
-        before = loss.value_and_gradient(w, g)
-        w[j] += 0.37
-        expected = loss.value_and_gradient(w, g) - before
-        assert line.change(int(j), 0.37) == pytest.approx(expected, abs=1e-9)
-        line.move(int(j), 0.37)
-
-
-def test_dataset_pieces():
-    data = sparse_data(3)
-    parts = [data.shard(rank, 3) for rank in range(3)]
-    assert sum(p.n_examples for p in parts) == data.n_examples
-    np.testing.assert_array_equal(np.concatenate([p.labels for p in parts]), data.labels)
-    rows = np.concatenate(list(data.batches(7, np.random.default_rng(0))))
-    np.testing.assert_array_equal(np.sort(rows), np.arange(data.n_examples))
-
-
 class TestRefusals:
     def make(self, indptr=(0, 1, 2), indices=(0, 1), values=(1.0, 1.0), n_columns=2):
         return SparseRows(np.array(indptr), np.array(indices), np.array(values), n_columns)

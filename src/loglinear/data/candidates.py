@@ -12,7 +12,7 @@ features. Weights of base scores come first. Features of candidates are ``featur
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -188,7 +188,7 @@ class CandidateLists:
                 "with the features fitted on these: encode_lists(lists, features, fit=False)"
             )
 
-    # ---- Dataset ----
+    # ---- parts ----
     def take(self, lists: NDArray[np.intp]) -> CandidateLists:
         """The lists with these numbers, in this order."""
         sizes = np.diff(self.list_ptr)[lists]
@@ -199,17 +199,6 @@ class CandidateLists:
             self.reference[lists], self.reference_errors[lists], self.length[lists], self.base_names, self.space,
             self.n_threads,
         )  # fmt: skip
-
-    def shard(self, rank: int, size: int) -> CandidateLists:
-        """Part ``rank`` of ``size`` contiguous parts."""
-        n = self.n_lists
-        return self.take(np.arange(n * rank // size, n * (rank + 1) // size))
-
-    def batches(self, size: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
-        """Shuffled numbers of lists in pieces of ``size``."""
-        order = rng.permutation(self.n_lists)
-        for start in range(0, order.size, size):
-            yield order[start : start + size]
 
     def fingerprint(self) -> str:
         """A short hash: two sets with one hash are the same."""

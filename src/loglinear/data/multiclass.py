@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,17 +63,6 @@ class MulticlassData:
         """The examples with these numbers."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         return MulticlassData(self.rows.take(rows), self.labels[rows], self.n_classes, weight)
-
-    def shard(self, rank: int, size: int) -> MulticlassData:
-        """Part ``rank`` of ``size`` contiguous parts."""
-        n = self.n_examples
-        return self.take(np.arange(n * rank // size, n * (rank + 1) // size))
-
-    def batches(self, size: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
-        """Shuffled example numbers in pieces of ``size``."""
-        order = rng.permutation(self.n_examples)
-        for start in range(0, order.size, size):
-            yield order[start : start + size]
 
     def merge_identical_features(self, n_threads: int | None = None) -> tuple[MulticlassData, Tying] | None:
         """The same problem with equal columns merged, and the tying of features that leads back; None if none are.

@@ -31,7 +31,7 @@ from loglinear.threads import pool
 
 
 class ListLoss:
-    """What the losses share. Powers: Stochastic, Scaled, Coordinate, Restrict, Tied."""
+    """What the losses share. Powers: Stochastic, Scaled, Restrict, Tied."""
 
     kind: ClassVar[str]
 
@@ -96,11 +96,6 @@ class ListLoss:
         shared = SparseRows.from_scipy(both).tie_columns(pool(self.n_threads), tying.groups, tying.scale)
         return self._like(replace(data, rows=shared, base=np.zeros((data.n_pairs, 0)), base_names=()))
 
-    # Coordinate
-    def line(self, w: FloatArray) -> ListLine:
-        """Margins at ``w``, to be changed one weight at a time."""
-        return ListLine(self, w)
-
 
 class _ConvexListLoss(ListLoss):
     # Curvature
@@ -158,55 +153,6 @@ class ListHessian:
             column = data.base[:, b].copy()
             _core.list_loss_hessian(threads, loss.kind, data.list_ptr, self.q, column)
             out[b] = data.base[:, b] @ column
-
-
-class ListLine:
-    """One weight at a time: only the pairs in which it differs, and for a move their lists, are touched."""
-
-    def __init__(self, loss: ListLoss, w: FloatArray) -> None:
-        self.loss, self.w = loss, w.copy()
-        self.margins = loss.data.margins(w)
-        self._list_of = loss.data.list_of_pair()
-
-    def _pairs(self, j: int) -> tuple[NDArray[np.intp], FloatArray]:
-        """Pairs in which weight j counts, and by how much."""
-        data = self.loss.data
-        if j < data.n_base:
-            return np.arange(data.n_pairs), data.base[:, j]
-        k = j - data.n_base
-        part = slice(data.column_ptr[k], data.column_ptr[k + 1])
-        return data.column_pair[part].astype(np.intp), data.column_value[part]
-
-    def change(self, j: int, delta: float) -> float:
-        """Loss after w[j] += delta, minus loss now."""
-        data, loss = self.loss.data, self.loss
-        pairs, x = self._pairs(j)
-        if loss.kind == "exponential":
-            touched, list_ptr, inside = pairs, np.asarray([0, pairs.size], dtype=np.int64), np.arange(pairs.size)
-        else:
-            touched, list_ptr, inside = self._whole_lists(pairs)
-        errors = None if loss._errors is None else np.ascontiguousarray(data.errors[touched])
-        before = self.margins[touched]
-        after = before.copy()
-        after[inside] += delta * x
-        values = [_core.list_loss(pool(1), loss.kind, list_ptr, errors, m) for m in (after, before)]
-        return values[0] - values[1]
-
-    def _whole_lists(self, pairs: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.intp]]:
-        """All pairs of the lists that have one of these; where the lists begin; where these are."""
-        data = self.loss.data
-        lists = np.unique(self._list_of[pairs])
-        begin, sizes = data.list_ptr[lists], np.diff(data.list_ptr)[lists]
-        list_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        touched = np.repeat(begin - list_ptr[:-1], sizes) + np.arange(list_ptr[-1])
-        number = np.searchsorted(lists, self._list_of[pairs])
-        return touched, list_ptr, list_ptr[number] + pairs - begin[number]
-
-    def move(self, j: int, delta: float) -> None:
-        """w[j] += delta."""
-        pairs, x = self._pairs(j)
-        self.margins[pairs] += delta * x
-        self.w[j] += delta
 
 
 LIST_LOSSES: Registry[Callable[..., ListLoss]] = Registry(

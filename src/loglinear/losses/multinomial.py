@@ -22,7 +22,7 @@ from loglinear.threads import pool
 
 
 class MultinomialLoss:
-    """Log-loss of ``data``; powers: Curvature, Stochastic, Coordinate, Restrict, Tied."""
+    """Log-loss of ``data``; powers: Curvature, Stochastic, Restrict, Tied."""
 
     def __init__(self, data: MulticlassData, *, intercept: bool = True, n_threads: int | None = None) -> None:
         self.data, self.intercept, self.n_threads = data, intercept, n_threads
@@ -88,11 +88,6 @@ class MultinomialLoss:
             kept = np.concatenate([kept, np.arange(d * K, self.n_weights)])
         return MultinomialLoss(data, intercept=self.intercept, n_threads=self.n_threads), kept
 
-    # Coordinate
-    def line(self, w: FloatArray) -> MultinomialLine:
-        """Margins at ``w``, to be changed one weight at a time."""
-        return MultinomialLine(self, w)
-
     # Tied
     def tied(self, tying: Tying) -> MultinomialLoss | TiedMultinomialLoss:
         """One class vector: columns are summed once and the problem is truly smaller. Many: tied inside the loops."""
@@ -133,50 +128,6 @@ class MultinomialHessian:
         weight = loss.data.sample_weight
         _core.log_loss_curvature(pool(loss.n_threads), self.probabilities, weight, loss.n_columns, self._work)
         loss._margins_to_weights(self._work, out, power=2)
-
-
-class MultinomialLine:
-    """One weight at a time: only the examples that have the feature are touched."""
-
-    def __init__(self, loss: MultinomialLoss, w: FloatArray) -> None:
-        self.loss, self.w = loss, w.copy()
-        self.K = loss.n_columns
-        self.margins = np.empty((loss.data.n_examples, self.K))
-        loss.margins(self.w, self.margins.reshape(-1))
-
-    def _examples(self, j: int) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers of the examples with the feature of weight j, and its values."""
-        loss, feature = self.loss, j // self.K
-        if feature == loss.data.n_features:
-            n = loss.data.n_examples
-            return np.arange(n), np.ones(n)
-        if isinstance(loss.data.rows, SparseRows):
-            columns = loss.data.rows.columns(pool(loss.n_threads))
-            part = slice(columns.indptr[feature], columns.indptr[feature + 1])
-            return columns.indices[part], columns.values[part]
-        x = loss.data.rows.X[:, feature]
-        rows = np.flatnonzero(x)
-        return rows, x[rows]
-
-    def _value(self, rows: np.ndarray, margins: FloatArray) -> float:
-        data = self.loss.data
-        weight = None if data.sample_weight is None else np.ascontiguousarray(data.sample_weight[rows])
-        labels = np.ascontiguousarray(data.labels[rows])
-        return _core.log_loss(pool(1), np.ascontiguousarray(margins).reshape(-1), labels, weight, self.K)
-
-    def change(self, j: int, delta: float) -> float:
-        """Loss after w[j] += delta, minus loss now."""
-        rows, x = self._examples(j)
-        before = self.margins[rows]
-        after = before.copy()
-        after[:, j % self.K] += delta * x
-        return self._value(rows, after) - self._value(rows, before)
-
-    def move(self, j: int, delta: float) -> None:
-        """w[j] += delta."""
-        rows, x = self._examples(j)
-        self.margins[rows, j % self.K] += delta * x
-        self.w[j] += delta
 
 
 class TiedMultinomialLoss:

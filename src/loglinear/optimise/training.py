@@ -25,7 +25,6 @@ class Settings:
     strength: float = 1.0
     l1_ratio: float = 0.5
     nonnegative: bool = False
-    strength_scale: FloatArray | None = None  # one multiple of the strength per feature
     solver: str = "auto"
     solver_options: dict[str, Any] = field(default_factory=dict)
     tolerance: float = 1e-4

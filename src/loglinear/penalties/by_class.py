@@ -98,11 +98,6 @@ class ByClass(SeparableBase):
         """[l1 of every class, l2 of every class]."""
         return np.concatenate([self.l1, self.l2])
 
-    @property
-    def strength_names(self) -> list[str]:
-        """l1[0], l1[1], ..., l2[0], ..."""
-        return [f"{name}[{k}]" for name in ("l1", "l2") for k in range(self.n_classes)]
-
     def with_strengths(self, strengths: FloatArray) -> ByClass:
         """The same classes with other strengths; one that was zero must stay so."""
         check_same_zeros(self.strengths, strengths)

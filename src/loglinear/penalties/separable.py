@@ -184,11 +184,6 @@ class SeparablePenalty(SeparableBase):
         """[l1, l2]."""
         return np.array([self.l1, self.l2])
 
-    @property
-    def strength_names(self) -> list[str]:
-        """What the strengths are called in reports."""
-        return ["l1", "l2"]
-
     def with_strengths(self, strengths: FloatArray) -> SeparablePenalty:
         """The same penalty with other strengths; one that was zero must stay so."""
         check_same_zeros(self.strengths, strengths)

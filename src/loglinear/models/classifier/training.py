@@ -27,7 +27,6 @@ class LinearProblem:
     def __init__(self, data: MulticlassData, settings: Settings, *, intercept: bool = True) -> None:
         self.settings, self.intercept = settings, intercept
         n_threads = settings.n_threads
-        self.n_features = data.n_features
         K = 1 if data.n_classes <= 2 else data.n_classes
         if data.n_features * K >= 2**31:
             raise ValueError(
@@ -37,7 +36,7 @@ class LinearProblem:
         plain_penalty = self._penalty(settings.strength, None, K)
         self.tying: Tying | None = None
         merged = None
-        if settings.strength_scale is None and isinstance(plain_penalty, Separable):
+        if isinstance(plain_penalty, Separable):
             merged = data.merge_identical_features(n_threads)
         if merged is not None:
             data, features = merged
@@ -48,18 +47,11 @@ class LinearProblem:
 
     def _penalty(self, strength: float, tying: Tying | None, K: int) -> Any:
         s = self.settings
-        scale = None
-        if s.strength_scale is not None:
-            scale = np.ascontiguousarray(s.strength_scale, dtype=np.float64)
-            if scale.shape != (self.n_features,):
-                raise ValueError(f"{scale.size} strengths for {self.n_features} features")
-            scale = np.repeat(scale, K)
         penalty = penalties.make(
             s.penalty,
             strength,
             nonnegative=s.nonnegative,
             l1_ratio=s.l1_ratio,
-            scale=scale,
             n_free=K * self.intercept,
             n_threads=s.n_threads,
         )
