@@ -28,10 +28,11 @@ from loglinear.hmm.expectations import expectations
 from loglinear.hmm.templates import template_observations
 from loglinear.losses.m_estimation import MEstimationLoss
 from loglinear.metrics import span_scores
+from loglinear.models.tagger.base import fit_base, hmm_base
 from loglinear.models.tagger.inputs import TokenInputs, TokenReader
 from loglinear.models.tagger.labels import encode_labels
 from loglinear.models.tagger.lattices import Lattices
-from loglinear.models.tagger.training import TaggerProblem, fit_base, hmm_base
+from loglinear.models.tagger.training import TaggerProblem
 from loglinear.optimise.minimise import Callback
 from loglinear.optimise.training import Settings, Solution
 from loglinear.threads import pool
@@ -217,8 +218,8 @@ class Chain:
             base = hmm_base(self.hmm, inputs.columns)
         model = replace(base, nodes=None).model(self.features)
         model.set(np.ascontiguousarray(weights[: self.features.n_weights]))
-        local, n = self.family.estimator == "memm", self.reader.n_attributes
-        lattices = Lattices(inputs, model, n, len(self.classes), base.nodes, model if local else None, self.n_threads)
+        local = self.family.estimator == "memm"
+        lattices = Lattices(inputs, model, len(self.classes), base.nodes, model if local else None, self.n_threads)
         return list(FlatLabels(lattices.best(), inputs.sequence_ptr, self.classes))
 
     def score(self, part: Part, weights: FloatArray | None) -> Scores:

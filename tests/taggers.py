@@ -9,7 +9,7 @@ from problems import docstrings
 
 from loglinear import Tagger
 from loglinear.data.sequence import SequenceData
-from loglinear.models.tagger.training import hmm_base
+from loglinear.models.tagger.base import hmm_base
 
 TEMPLATES = "U0:%x[0,0]\nU1:%x[-1,0]\nU2:%x[0,1]\nB\n"
 PAIRS = TEMPLATES + "*3:%x[0,1]\n"
@@ -77,7 +77,7 @@ def twins(tagger, X, *, base=True):
     n = int(inputs.sequence_ptr[-1])
     L = len(tagger.classes_)
     data = SequenceData(inputs.sequence_ptr, inputs.rows, tagger.reader_.n_attributes, np.zeros(n, np.int32), L)
-    q0 = hmm_base(tagger.hmm_, inputs.columns) if base and tagger.hmm_ is not None and tagger._has_base else None
+    q0 = hmm_base(tagger.hmm_, inputs.columns) if base and tagger.hmm_ is not None and tagger.has_base else None
     if q0 is not None and q0.stop.ndim == 2:
         q0 = type(q0)(q0.start, q0.stop.reshape(-1), q0.transitions, q0.trigrams, q0.nodes)
     for i in range(len(X)):

@@ -243,7 +243,7 @@ def test_constraints(place: Path, tmp_path: Path) -> None:
     assert f"{forbidden}:1: expected two labels" in refusal(done)
     forbidden.write_text("B-NP I-XX\n")
     assert "no label 'I-XX' in the model" in refusal(invoke("tag", "predict", model, new, "--constrain", forbidden))
-    assert "no scheme of labels" in refusal(invoke("tag", "predict", model, new, "--constrain", "bi0"))
+    assert "neither a label scheme" in refusal(invoke("tag", "predict", model, new, "--constrain", "bi0"))
     assert read_constraint(None) is None
 
 

@@ -128,20 +128,13 @@ def train(
         verbose=1 if verbose else None,
     )  # fmt: skip
 
-    from loglinear.models.tagger.files import make_tagger, training_format
-    from loglinear.models.tagger.reading import read_sequences
+    from loglinear.models.tagger.files import train_on_file
     from loglinear.optimise.checkpoint import discard
 
-    model = make_tagger(continued, settings)
-    format = training_format(model, data, format)
-
-    reading: dict[str, Any] = {"label_column": label_column, "comments": comments, "n_threads": threads}
-    sequences, held_out = read_sequences(data, format, encoding, **reading), tune or dev
-    extra = {}
-    if held_out is not None:
-        scored = read_sequences(held_out, format, encoding, n_columns=sequences.n_columns, **reading)
-        extra = {"X_dev": scored.X, "y_dev": scored.labels}
-    model.fit(sequences.X, sequences.labels, **extra)
+    model, sequences = train_on_file(
+        data, settings, continued=continued, dev=tune or dev, format=format, encoding=encoding,
+        label_column=label_column, comments=comments,
+    )  # fmt: skip
     with console.naming(output):
         model.save(output)
     discard(checkpoint, model.status_)
@@ -223,13 +216,10 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Score a tagger on labelled sequences: accuracy, and spans as conlleval counts them."""
-    from loglinear.formats.text import name_of, read_bytes
-    from loglinear.metrics import evaluate_tagger
-    from loglinear.models.tagger.reading import parse_sequences
+    from loglinear.models.tagger.files import evaluate_file
 
     tagger, layout, constraint = _load(model, format, encoding, label_column, comments, threads, constrain)
-    sequences = parse_sequences(read_bytes(data), name_of(data), layout)
-    result = evaluate_tagger(tagger, sequences.X, sequences.labels, constraint)
+    result = evaluate_file(tagger, data, layout, constraint)
     console.note_unseen(result.unseen)
     if json:
         console.print_json(result.to_dict())
@@ -284,10 +274,11 @@ def _load(
     constrain: str | None,
 ) -> tuple[Any, Any, Any]:
     """The tagger, how it reads files, and the constraint."""
-    from loglinear.models.tagger.files import load_tagger, read_constraint
+    from loglinear.models import load_predictor
+    from loglinear.models.tagger.files import read_constraint
     from loglinear.models.tagger.reading import layout_for
 
-    constraint, tagger = read_constraint(constrain), load_tagger(path)
+    constraint, tagger = read_constraint(constrain), load_predictor(path, "tagger")
     tagger.n_threads = threads
     if constraint == "auto" and tagger.scheme_ is None:
         console.note("note: the labels are of no scheme (BIO, IOBES), so there is nothing to constrain")

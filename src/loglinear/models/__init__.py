@@ -38,7 +38,7 @@ KINDS: Registry[Kind] = Registry(
             "a classifier", "classifier.estimator:MaxentClassifier", "classifier.estimator:MaxentClassifier",
             "classify train",
         ),
-        "tagger": Kind("a tagger", "tagger.estimator:Tagger", "tagger.estimator:Tagger", "tag train"),
+        "tagger": Kind("a tagger", "tagger.predictor:TaggerPredictor", "tagger.estimator:Tagger", "tag train"),
         "language-model": Kind(
             "a language model", "language_model.predictor:LanguageModelPredictor",
             "language_model.estimator:LanguageModel", "lm train",

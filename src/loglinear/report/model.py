@@ -10,10 +10,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from loglinear.errors import ModelFileError
-from loglinear.models import KINDS, InputMethod, Reranker, Tagger, archive
+from loglinear.models import KINDS, InputMethod, Reranker, archive
 from loglinear.models.language_model.file import KIND as LANGUAGE_MODEL
 from loglinear.models.language_model.predictor import LanguageModelPredictor
 from loglinear.models.tagger.file import KIND as TAGGER
+from loglinear.models.tagger.predictor import TaggerPredictor
 from loglinear.report import input_method, reranker
 from loglinear.report.html import Section
 from loglinear.report.language_model import model_facts, model_sections
@@ -122,7 +123,7 @@ def describe_model(path: str | os.PathLike[str], top: int = 10) -> ModelDescript
         damage = str(error)
     if not damage and found.kind in KINDS:
         model = KINDS[found.kind].load_class(trainable=False).from_archive(found, path)
-        if isinstance(model, Tagger):
+        if isinstance(model, TaggerPredictor):
             facts, more = tagger_facts(model, top), tagger_sections(model, top)
         elif isinstance(model, LanguageModelPredictor):
             facts, more = model_facts(model), model_sections(model, top, found.summary.get("tuning"))

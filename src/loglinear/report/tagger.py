@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from loglinear.models import Tagger
+from loglinear.models.tagger.predictor import TaggerPredictor
 from loglinear.report.heat_map import attribute_table, strongest_attributes, transition_table
 from loglinear.report.html import Section
 
 _MOST_LABELS, _WIDTH = 12, 110  # of a heat map that fits a terminal
 
 
-def tagger_sections(model: Tagger, top: int = 10, most: int | None = None) -> list[Section]:
+def tagger_sections(model: TaggerPredictor, top: int = 10, most: int | None = None) -> list[Section]:
     """Transitions between the ``most`` labels with the largest weights, and ``top`` attributes per label.
 
     Unless given, ``most`` is what fits a terminal.
@@ -26,7 +26,7 @@ def tagger_sections(model: Tagger, top: int = 10, most: int | None = None) -> li
     return sections
 
 
-def tagger_facts(model: Tagger, top: int = 10) -> dict[str, Any]:
+def tagger_facts(model: TaggerPredictor, top: int = 10) -> dict[str, Any]:
     """The same as plain values, for JSON."""
     steps = sorted(model.transition_features_.items(), key=lambda item: -abs(item[1]))
     strongest = strongest_attributes(_state_weights(model), top)
@@ -38,7 +38,7 @@ def tagger_facts(model: Tagger, top: int = 10) -> dict[str, Any]:
     }
 
 
-def _state_weights(model: Tagger) -> list[tuple[str, str, float]]:
+def _state_weights(model: TaggerPredictor) -> list[tuple[str, str, float]]:
     """(attribute, label, weight), labels in the order of the model."""
     number = {label: k for k, label in enumerate(model.classes_)}
     found = [(attribute, label, weight) for (attribute, label), weight in model.state_features_.items()]

@@ -60,7 +60,7 @@ def test_fixed_and_limited_labels(tagger):
     def fits(i, labels):
         return all(k is None or label in k for k, label in zip(allowed[i], labels))
 
-    if tagger.hmm_ is not None and tagger._has_base:  # an HMM forbids what it has not seen
+    if tagger.hmm_ is not None and tagger.has_base:  # an HMM forbids what it has not seen
         allowed[2] = [None, None, None, ("A", "B")]
     check(tagger, fits, allowed=allowed)
 
@@ -97,7 +97,7 @@ def test_schemes(kind, scheme):
         tagger = Tagger(kind[0], TEMPLATES, order=kind[1], strength=0.01).fit(columns_of(inputs), y)
     found = tagger.predict(columns_of(inputs), constraint=scheme)
     assert schemes.illegal(found, target)[0] == 0
-    assert tagger._has_base or schemes.illegal(tagger.predict(columns_of(inputs)), target)[0] > 0
+    assert tagger.has_base or schemes.illegal(tagger.predict(columns_of(inputs)), target)[0] > 0
     for nbest in tagger.predict_nbest(columns_of(inputs[:5]), 5, constraint=scheme):
         assert schemes.illegal([labels for labels, _ in nbest], target)[0] == 0
 

@@ -231,7 +231,7 @@ def test_a_crf_can_start_from_an_m_estimate():
     settings = {"templates": TEMPLATES, "decrease_tolerance": 0, "tolerance": 1e-6}
     from_zero, started = Tagger(**settings).fit(X, y), Tagger(initialise="m-estimation", **settings).fit(X, y)
     assert started.objective_ == pytest.approx(from_zero.objective_, rel=1e-6)
-    assert not started._has_base
+    assert not started.has_base
 
 
 # ---- partial labels -------------------------------------------------------------------------------------------------
@@ -534,7 +534,7 @@ def test_bad_training_data(X, y, error, match):
         ({"initialise": "zero"}, "initialise must be one of"),
         ({"order": 3}, "order must be one of 1, 2, not 3"),
         ({"order": "1"}, "order must be one of"),
-        ({"strength": -1.0}, "strength must be a number, not negative"),
+        ({"strength": -1.0}, "strength must be a number of at least 0"),
         ({"strength": float("nan")}, "strength must be a number"),
         ({"strength": "strong"}, "strength must be a number"),
         ({"strength": True}, "strength must be a number"),

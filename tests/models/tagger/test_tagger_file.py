@@ -57,7 +57,7 @@ def test_round_trip(make, X, tmp_path):
     again = loglinear.load(tmp_path / "again.ll")
     assert again.predict(X) == model.predict(X)
     np.testing.assert_array_equal(again.weights_, loaded.weights_)
-    if not model._has_base:
+    if not model.has_base:
         assert clone(loaded).fit(X, toy()[1]).predict(X) == model.predict(X)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from loglinear.arrays import FloatArray
 from loglinear.models.push import Push
-from loglinear.models.tagger.training import chain_of
+from loglinear.models.tagger.base import chain_of
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def explain(tagger: Any, sequence: Any) -> SequenceExplanation:
 def _base_scores(tagger: Any, nodes: FloatArray | None, labels: NDArray[np.int32]) -> FloatArray:
     """What the base distribution adds at each token [n_tokens]."""
     T = labels.size
-    if nodes is None or not tagger._has_base:
+    if nodes is None or not tagger.has_base:
         return np.zeros(T)
     base, L = chain_of(tagger.hmm_), len(tagger.classes_)
     scores = nodes[np.arange(T), labels]

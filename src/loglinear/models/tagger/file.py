@@ -51,7 +51,7 @@ def save(model: Any, path: Any) -> None:
     arrays: dict[str, np.ndarray] = {name: getattr(features, name) for name in _LISTS}
     arrays["weights"] = weights
     arrays["classes"], arrays["class_offsets"] = pack_strings(model.classes_)
-    parameters = {**model.get_params(deep=False), "constraint": as_constraint(model.constraint)}
+    parameters = {**model.parameters(), "constraint": as_constraint(model.constraint)}
     settings: dict[str, Any] = {"parameters": as_json(parameters)}
     settings["reads_columns"], settings["n_columns"] = reader.reads_columns, reader.n_columns
     parts = {"featuriser": featuriser, "oov": reader.oov}
@@ -60,7 +60,7 @@ def save(model: Any, path: Any) -> None:
             values, extra = part.to_arrays()
             settings[name] = {"kind": getattr(part, "kind", name), "settings": values}
             arrays.update({f"{name}.{key}": array for key, array in extra.items()})
-    if model.hmm_ is not None and model._has_base:
+    if model.hmm_ is not None and model.has_base:
         arrays.update({f"hmm.{key}": array for key, array in model.hmm_.to_arrays().items()})
     summary: dict[str, Any] = {"nonzero_weights": int(weights.size), "labels": len(model.classes_)}
     summary["attributes"] = features.n_attributes
@@ -76,7 +76,7 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         if isinstance(parameters.get("constraint"), list):
             parameters["constraint"] = tuple((str(a), str(b)) for a, b in parameters["constraint"])
         model = cls(**parameters)
-        model._settings()
+        model.check_settings()
         check_n_threads(model.n_threads)
         reads_columns, n_columns = bool(settings["reads_columns"]), settings.get("n_columns")
         if n_columns is not None and (type(n_columns) is not int or n_columns < 1):
@@ -92,7 +92,7 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         raise ModelFileError(f"{source}: the labels are damaged ({error})") from None
     featuriser = _part(archive, source, "featuriser")
     oov = _part(archive, source, "oov")
-    if (isinstance(featuriser, TemplateFeatures) or model._has_base) and not reads_columns:
+    if (isinstance(featuriser, TemplateFeatures) or model.has_base) and not reads_columns:
         raise ModelFileError(f"{source}: the model's settings are damaged (its features need columns)")
     model.reader_ = TokenReader(featuriser, oov, reads_columns, n_columns)
     lists = {name: require(source, archive, name, dtype, 1) for name, dtype in _LISTS.items()}
@@ -128,7 +128,7 @@ def _part(archive: Archive, source: Any, name: str) -> Any:
 
 
 def _hmm(archive: Archive, source: Any, model: Any) -> HMM | None:
-    if not model._has_base:
+    if not model.has_base:
         return None
     arrays = {key.removeprefix("hmm."): array for key, array in archive.arrays.items() if key.startswith("hmm.")}
     try:

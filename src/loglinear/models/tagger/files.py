@@ -1,4 +1,4 @@
-"""Files through a tagger: the best labels, the n best labellings, or probabilities, as text or JSON lines.
+"""Files through a tagger: training on a file, and the labels, n best labellings or probabilities of a file as text.
 
 The best labels of a conll file take the short way: bytes are parsed, labelled and written natively, and no token ever
 becomes a Python object.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from loglinear.features.template_sets import TEMPLATE_SETS
 from loglinear.features.vocabulary import pack_strings
 from loglinear.formats.conll import CodedColumn, format_conll
 from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
-from loglinear.models import Tagger, load
+from loglinear.metrics.evaluation import TaggerEvaluation, evaluate_tagger
+from loglinear.models.tagger.inputs import TokenInputs
+from loglinear.models.tagger.predictor import TaggerPredictor
 from loglinear.models.tagger.reading import (
     BLOCK,
     Layout,
@@ -27,11 +29,85 @@ from loglinear.models.tagger.reading import (
     format_for_training,
     layout_for,
     parse_sequences,
+    read_sequences,
 )
 
+if TYPE_CHECKING:
+    from loglinear.models.tagger.estimator import Tagger
 
+
+# ---- training -------------------------------------------------------------------------------------------------------
+def train_on_file(
+    source: Source,
+    settings: dict[str, Any],
+    *,
+    continued: Source | None = None,
+    dev: Source | None = None,
+    format: str | None = None,
+    encoding: str = "utf-8",
+    label_column: int = -1,
+    comments: bool = False,
+) -> tuple[Tagger, Sequences]:
+    """Train a tagger on a file of labelled sequences; return it with the sequences.
+
+    Parameters
+    ----------
+    settings : parameters of :class:`Tagger`
+    continued : a model file to continue, with its settings but for those given; None trains a new model
+    dev : a file of labelled sequences that chooses the strength (``tune="dev"``) or is only scored
+    format, encoding, label_column, comments : how the files are read; a format of None is guessed
+    """
+    model = make_tagger(continued, settings)
+    format = training_format(model, source, format)
+    reading: dict[str, Any] = {"label_column": label_column, "comments": comments, "n_threads": model.n_threads}
+    sequences, held_out = read_sequences(source, format, encoding, **reading), {}
+    if dev is not None:
+        scored = read_sequences(dev, format, encoding, n_columns=sequences.n_columns, **reading)
+        held_out = {"X_dev": scored.X, "y_dev": scored.labels}
+    return model.fit(sequences.X, sequences.labels, **held_out), sequences
+
+
+# A model that is continued keeps these settings: its attributes are numbered by them.
+_FIXED = ("estimator", "templates", "order", "min_count", "hash_bits", "oov", "initialise")
+
+
+def make_tagger(continued: Source | None, settings: dict[str, Any]) -> Tagger:
+    """Return a tagger to train: a new one, or one that continues a model file."""
+    from loglinear.models import load
+    from loglinear.models.tagger.estimator import Tagger
+
+    if continued is None:
+        model = Tagger(**settings)
+        needs = model.estimator == "m-estimation" or model.initialise is not None
+        if needs and model.templates is None:
+            raise ValueError(f"M-estimation needs templates: name a set ({', '.join(TEMPLATE_SETS)}) or a file")
+        return model
+    model = load(continued, "tagger")
+    if model.has_base:
+        message = f"{continued}: an estimator {model.estimator!r} cannot be continued: train it on all the data"
+        raise IncompatibleError(message)
+    for name in _FIXED:
+        if name in settings and settings[name] != getattr(model, name):
+            had = getattr(model, name)
+            raise IncompatibleError(f"{continued}: its {name} is {had!r}, and cannot change when it is continued")
+    return Tagger.from_pretrained(model).set_params(**{"tune": None, "checkpoint": None, **settings})
+
+
+def training_format(model: Tagger, source: Source, format: str | None = None) -> str:
+    """Return the format of a training file, guessed unless given; raise where the tagger cannot read it."""
+    if hasattr(model, "reader_"):
+        return layout_for(model, format).format
+    columns = model.templates is not None or model.estimator == "hmm"
+    if format == "crfsuite" and columns:
+        raise ValueError("templates and HMMs read columns, but the attributes of crfsuite are features already")
+    if format == "conll" and not columns:
+        raise ValueError(f"columns need templates: name a set ({', '.join(TEMPLATE_SETS)}) or a file of templates")
+    return format_for_training(source, columns) if format is None else format
+
+
+# ---- prediction -----------------------------------------------------------------------------------------------------
 def tag_file(
-    model: Tagger,
+    model: TaggerPredictor,
     source: Source,
     layout: Layout,
     *,
@@ -41,19 +117,22 @@ def tag_file(
     as_json: bool = False,
     block: int = BLOCK,
 ) -> Iterator[bytes]:
-    """The text of a file with predicted labels, piece by piece; see :func:`tag`."""
+    """Yield the text of a file with predicted labels, block by block; see :func:`tag`."""
     for sequences in blocks(source, layout, block):
         yield tag(model, sequences, nbest=nbest, marginals=marginals, constraint=constraint, as_json=as_json)
 
 
-def tag_text(model: Tagger, text: bytes, layout: Layout | None = None, **options: Any) -> bytes:
-    """Text in, text with labels out; without a layout, as the model was trained but without labels. See :func:`tag`."""
+def tag_text(model: TaggerPredictor, text: bytes, layout: Layout | None = None, **options: Any) -> bytes:
+    """Return a text with predicted labels; ``options`` are those of :func:`tag`.
+
+    A layout of None reads the text as in training, but without labels.
+    """
     layout = layout_for(model, label_column=None, n_threads=model.n_threads) if layout is None else layout
     return tag(model, parse_sequences(text, "<text>", layout), **options)
 
 
 def tag(
-    model: Tagger,
+    model: TaggerPredictor,
     sequences: Sequences,
     *,
     nbest: int | None = None,
@@ -61,41 +140,42 @@ def tag(
     constraint: Any = None,
     as_json: bool = False,
 ) -> bytes:
-    """The columns as they were read and the label as one more; of crfsuite data the label alone.
+    """Return the columns as they were read with the label as one more; of crfsuite data the label alone.
 
     ``marginals`` makes the label ``label/probability``; ``nbest`` writes every sequence so many times, each after a
     line ``# rank probability``; ``as_json`` gives one object per sequence instead.
     """
+    inputs = model.encode(sequences.X)
     if as_json:
-        return _json_lines(model, sequences, nbest, marginals, constraint)
+        return _json_lines(model, inputs, nbest, marginals, constraint)
     if nbest is not None:
         if marginals:
             raise ValueError("probabilities of labels and the n best labellings go together only as JSON")
-        return _nbest_text(model, sequences, nbest, constraint)
-    numbers = model.predict_numbers(sequences.X, constraint=constraint)
+        return _nbest_text(model, sequences, inputs, nbest, constraint)
+    numbers = model.predict_numbers(inputs, constraint=constraint)
     label: Any = (numbers, *pack_strings(model.classes_))
     if marginals:
-        table = model.marginal_array(sequences.X, constraint=constraint)
+        table = model.marginal_array(inputs, constraint=constraint)
         shares = table[np.arange(numbers.size), numbers].tolist()
         label = [f"{model.classes_[k]}/{p:.6f}" for k, p in zip(numbers.tolist(), shares)]
     return _text(sequences, [label])
 
 
 def _text(sequences: Sequences, more: list[CodedColumn | list[str]]) -> bytes:
-    """The file again, with more columns. Labels alone are one column, which may hold blanks as crfsuite's may."""
+    """Return the file again, with more columns. Labels alone are one column, which may hold blanks as in crfsuite."""
     echo = sequences.echo or []
     text = format_conll(sequences.X.sequence_ptr, [*echo, *more], sequences.separator if echo else "\t")
-    return text if text.endswith(b"\n\n") else text + b"\n"  # so that the next block is not the same sequence
+    return text if text.endswith(b"\n\n") else text + b"\n"  # so that the next block begins a new sequence
 
 
-def _nbest_text(model: Tagger, sequences: Sequences, k: int, constraint: Any) -> bytes:
+def _nbest_text(model: TaggerPredictor, sequences: Sequences, inputs: TokenInputs, k: int, constraint: Any) -> bytes:
     ptr = sequences.X.sequence_ptr.tolist()
     before = [""] * sequences.n_tokens
     if sequences.echo:
         lines = _text(sequences, []).decode("utf-8", "surrogatepass").split("\n")
         before = [line + sequences.separator for line in lines if line]
     out = []
-    for start, found in zip(ptr, model.predict_nbest(sequences.X, k, constraint=constraint)):
+    for start, found in zip(ptr, model.predict_nbest(inputs, k, constraint=constraint)):
         for rank, (labels, probability) in enumerate(found):
             out.append(f"# {rank} {probability:.6f}")
             out += [before[start + t] + label for t, label in enumerate(labels)]
@@ -103,74 +183,44 @@ def _nbest_text(model: Tagger, sequences: Sequences, k: int, constraint: Any) ->
     return "".join(line + "\n" for line in out).encode("utf-8", "surrogatepass")
 
 
-def _json_lines(model: Tagger, sequences: Sequences, k: int | None, marginals: bool, constraint: Any) -> bytes:
-    found: list[dict[str, Any]] = [
-        {"labels": labels} for labels in model.predict(sequences.X, constraint=constraint)
-    ]
+def _json_lines(model: TaggerPredictor, inputs: TokenInputs, k: int | None, marginals: bool, constraint: Any) -> bytes:
+    found: list[dict[str, Any]] = [{"labels": labels} for labels in model.predict(inputs, constraint=constraint)]
     if k is not None:
-        for entry, best in zip(found, model.predict_nbest(sequences.X, k, constraint=constraint)):
+        for entry, best in zip(found, model.predict_nbest(inputs, k, constraint=constraint)):
             entry["nbest"] = [{"labels": labels, "probability": probability} for labels, probability in best]
     if marginals:
-        for entry, rows in zip(found, model.predict_marginals(sequences.X, constraint=constraint)):
+        for entry, rows in zip(found, model.predict_marginals(inputs, constraint=constraint)):
             entry["marginals"] = rows
     return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in found).encode("utf-8", "surrogatepass")
 
 
-# What a model that is continued keeps: its attributes are already numbered by these.
-_FIXED = ("estimator", "templates", "order", "min_count", "hash_bits", "oov", "initialise")
-
-
-def make_tagger(continued: Source | None, settings: dict[str, Any]) -> Tagger:
-    """A tagger to train: a new one, or one that continues a model file, with its settings but for those given."""
-    if continued is None:
-        model = Tagger(**settings)
-        needs = model.estimator == "m-estimation" or model.initialise is not None
-        if needs and model.templates is None:
-            raise ValueError(f"M-estimation needs templates: name a set ({', '.join(TEMPLATE_SETS)}) or a file")
-        return model
-    model = Tagger.from_pretrained(load_tagger(continued))
-    if model.estimator in ("hmm", "m-estimation"):
-        raise IncompatibleError(f"{continued}: an estimator {model.estimator!r} is not continued, only trained anew")
-    for name in _FIXED:
-        if name in settings and settings[name] != getattr(model, name):
-            had = getattr(model, name)
-            raise IncompatibleError(f"{continued}: its {name} is {had!r} and stays so when it is continued")
-    return model.set_params(**{"tune": None, "checkpoint": None, **settings})
-
-
-def training_format(model: Tagger, source: Source, format: str | None = None) -> str:
-    """The format of a training file, guessed unless given; refused where the tagger cannot read it."""
-    if hasattr(model, "reader_"):
-        return layout_for(model, format).format
-    columns = model.templates is not None or model.estimator == "hmm"
-    if format == "crfsuite" and columns:
-        raise ValueError("templates and HMMs read columns; attributes of crfsuite are features already")
-    if format == "conll" and not columns:
-        raise ValueError(f"columns need templates: name a set ({', '.join(TEMPLATE_SETS)}) or a file of templates")
-    return format_for_training(source, columns) if format is None else format
-
-
-def load_tagger(path: Source) -> Tagger:
-    """The tagger in a model file; other kinds are refused."""
-    return load(path, "tagger")
+def evaluate_file(
+    model: TaggerPredictor, source: Source, layout: Layout, constraint: Any = None
+) -> TaggerEvaluation:
+    """Score a tagger on a file of labelled sequences."""
+    sequences = parse_sequences(read_bytes(source), name_of(source), layout)
+    return evaluate_tagger(model, sequences.X, sequences.labels, constraint)
 
 
 def read_constraint(name: str | None) -> Any:
-    """A scheme by its name, "auto", or a file of forbidden label pairs: two labels a line, the second not to follow."""
+    """Return a constraint by its name: a scheme, "auto", or a file of forbidden label pairs.
+
+    The file has two labels per line, the second of which must not follow the first.
+    """
     if name is None or name == "auto" or name in SCHEMES:
         return name
     try:
         text = decode(read_bytes(name), name_of(name))
     except FormatError as error:
         known = ", ".join((*SCHEMES, "auto"))
-        raise FormatError(f"no scheme of labels ({known}), and no file that can be read", name) from error
+        raise FormatError(f"neither a label scheme ({known}) nor a file that can be read", name) from error
     pairs = []
     for number, line in enumerate(split_lines(text), start=1):
         labels = line.split("\t") if "\t" in line else line.split()
         if not line.strip():
             continue
         if len(labels) != 2:
-            message = f"expected two labels, the second of which may not follow the first, found {len(labels)}"
+            message = f"expected two labels, the second of which must not follow the first, found {len(labels)}"
             raise FormatError(message, name, number)
         pairs.append((labels[0], labels[1]))
     return pairs

@@ -5,17 +5,20 @@ from __future__ import annotations
 import copy
 import os
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from loglinear import _core
 from loglinear.features.attributes import AttributeFeatures, AttributeSequences
 from loglinear.features.columns import Columns
 from loglinear.features.sequences import TokenRows
 from loglinear.features.templates import TemplateFeatures, load_templates
 from loglinear.features.token_featuriser import TokenFeaturiser
 from loglinear.hmm.oov import OovMap
+from loglinear.models.tagger.settings import TaggerSettings
 from loglinear.threads import pool
 
 
@@ -25,7 +28,13 @@ class TokenInputs:
 
     sequence_ptr: NDArray[np.int64]
     rows: TokenRows
+    n_attributes: int
     columns: Columns | None
+
+    @cached_property
+    def native(self) -> _core.Sequences:
+        """The tokens and attributes, checked once."""
+        return _core.Sequences(self.sequence_ptr, *self.rows, self.n_attributes)
 
     @property
     def n_sequences(self) -> int:
@@ -43,10 +52,22 @@ class TokenReader:
     n_columns: int | None = None  # those of training, where it reads columns
 
     @classmethod
+    def for_settings(cls, settings: TaggerSettings) -> TokenReader:
+        """Make the reader of a tagger that is to be trained; a base distribution needs columns and the OOV map."""
+        return cls.make(
+            settings.templates,
+            columns=settings.has_base or settings.initialise is not None,
+            oov=settings.oov or settings.has_base,
+            features=settings.estimator != "hmm",
+            min_count=settings.min_count,
+            hash_bits=settings.hash_bits,
+        )
+
+    @classmethod
     def make(
         cls, templates: Any, *, columns: bool, oov: bool, features: bool, min_count: int, hash_bits: int | None
     ) -> TokenReader:
-        """``columns``: the base distribution needs columns, whatever the features are."""
+        """Make a reader by its pieces; ``columns``: the input is columns even without templates."""
         if isinstance(templates, os.PathLike):
             templates = os.fspath(templates)
         if templates is not None and (not isinstance(templates, str) or not templates.strip()):
@@ -91,14 +112,16 @@ class TokenReader:
             rows = TokenRows(empty, np.empty(0, dtype=np.int32), None)
         else:
             rows = getattr(self.featuriser, how)(source, threads)
-        return TokenInputs(np.ascontiguousarray(source.sequence_ptr, dtype=np.int64), rows, columns)
+        ptr = np.ascontiguousarray(source.sequence_ptr, dtype=np.int64)
+        return TokenInputs(ptr, rows, self.n_attributes, columns)
 
     def _nothing(self, sequence_ptr: NDArray[np.int64]) -> TokenInputs:
         """Sequences without any token, which do not tell how many columns there are."""
         none = np.empty(0, dtype=np.int32)
         known = [] if self.oov is None else self.oov.vocabularies
         columns = Columns(sequence_ptr, [none for _ in known], known)
-        return TokenInputs(sequence_ptr, TokenRows(np.zeros(1, dtype=np.int64), none, None), columns)
+        rows = TokenRows(np.zeros(1, dtype=np.int64), none, None)
+        return TokenInputs(sequence_ptr, rows, self.n_attributes, columns)
 
     def growing(self) -> TokenReader:
         """A reader to extend, which leaves this one as it is."""

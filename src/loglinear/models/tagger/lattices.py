@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +19,10 @@ class Lattices:
 
     inputs: TokenInputs
     model: _core.ChainModel
-    n_attributes: int
     n_labels: int
     nodes: FloatArray | None  # base scores [n_tokens, n_labels]
     local: _core.ChainModel | None  # of a MEMM: the model without constraints, which normalises each label
     n_threads: int | None
-
-    @cached_property
-    def _tokens(self) -> _core.Sequences:
-        return _core.Sequences(self.inputs.sequence_ptr, *self.inputs.rows, self.n_attributes)
 
     @property
     def n_tokens(self) -> int:
@@ -38,14 +32,15 @@ class Lattices:
     def best(self) -> NDArray[np.int32]:
         """Numbers of the labels of the best labelling [n_tokens]."""
         labels = np.empty(self.n_tokens, dtype=np.int32)
-        _core.chain_viterbi(pool(self.n_threads), self.model, self._tokens, self.nodes, self.local, labels)
+        _core.chain_viterbi(pool(self.n_threads), self.model, self.inputs.native, self.nodes, self.local, labels)
         return labels
 
     def nbest(self, k: int) -> tuple[NDArray[np.int32], FloatArray]:
         """Labels [k, n_tokens] (-1: none) and scores [n_sequences, k] (-infinity: none)."""
         labels = np.empty((k, self.n_tokens), dtype=np.int32)
         scores = np.empty((self.inputs.n_sequences, k))
-        _core.chain_nbest(pool(self.n_threads), self.model, self._tokens, self.nodes, self.local, k, labels, scores)
+        tokens, threads = self.inputs.native, pool(self.n_threads)
+        _core.chain_nbest(threads, self.model, tokens, self.nodes, self.local, k, labels, scores)
         return labels, scores
 
     def log_normalisers(self) -> FloatArray:
@@ -67,17 +62,17 @@ class Lattices:
     def _inference(self, nodes: FloatArray | None, edges: FloatArray | None) -> FloatArray:
         log_z = np.empty(self.inputs.n_sequences)
         threads = pool(self.n_threads)
-        _core.chain_marginals(threads, self.model, self._tokens, self.nodes, self.local, log_z, nodes, edges)
+        _core.chain_marginals(threads, self.model, self.inputs.native, self.nodes, self.local, log_z, nodes, edges)
         return log_z
 
     def scores(self, labels: NDArray[np.int32]) -> FloatArray:
         """Scores of one labelling per sequence [n_sequences]."""
         scores = np.empty(self.inputs.n_sequences)
-        _core.chain_scores(pool(self.n_threads), self.model, self._tokens, self.nodes, self.local, labels, scores)
+        _core.chain_scores(pool(self.n_threads), self.model, self.inputs.native, self.nodes, self.local, labels, scores)
         return scores
 
     def sample(self, n_samples: int, seed: int) -> NDArray[np.int32]:
         """Labellings drawn from p(y | x) [n_samples, n_tokens]."""
         labels, threads = np.empty((n_samples, self.n_tokens), dtype=np.int32), pool(self.n_threads)
-        _core.chain_sample(threads, self.model, self._tokens, self.nodes, self.local, seed, n_samples, labels)
+        _core.chain_sample(threads, self.model, self.inputs.native, self.nodes, self.local, seed, n_samples, labels)
         return labels

@@ -1,7 +1,8 @@
-"""Files of labelled sequences to what a tagger is trained on and predicts for: one function, whatever the format.
+"""Read files of sequences for a tagger, by one function for all formats.
 
-conll gives :class:`Columns`, of which one is the label; crfsuite gives :class:`AttributeSequences`, whose lines begin
-with the label. A file too large to hold is read in blocks that end where a sequence ends.
+conll gives :class:`Columns`, of which one is the label; crfsuite gives :class:`AttributeSequences`, and the label is
+the first field of a line. Labels are numbers from here on (:class:`FlatLabels`). A file that does not fit in memory is
+read in blocks that end where a sequence ends.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from loglinear.errors import FormatError, IncompatibleError
 from loglinear.features.attributes import AttributeSequences
@@ -19,10 +20,11 @@ from loglinear.features.template_sets import TEMPLATE_SETS
 from loglinear.formats import parse_conll, parse_crfsuite
 from loglinear.formats.conll import CodedColumn, ConllData
 from loglinear.formats.text import Source, name_of, read_blocks, read_bytes, read_head
+from loglinear.models.tagger.predictor import TaggerPredictor
 
 FORMATS = ("conll", "crfsuite")
 BLOCK = 1 << 24  # bytes; tagging takes about twenty times as much memory
-_HEAD = 1 << 16  # bytes enough to know a format by
+_HEAD = 1 << 16  # bytes that suffice to tell the format
 
 Tokens: TypeAlias = Columns | AttributeSequences
 
@@ -60,8 +62,8 @@ class Sequences:
 class Layout:
     """How to read a file.
 
-    ``label_column`` is that of the label in conll, None where there is none; ``n_columns`` is how many columns the
-    model reads besides, None where any number will do. crfsuite always has labels, which count only if ``labelled``.
+    ``label_column`` is that of the label in conll, None where there is none; ``n_columns`` is the number of columns
+    besides the label, None for any number. crfsuite always has labels; they are dropped where ``label_column`` is None.
     """
 
     format: str
@@ -77,7 +79,7 @@ class Layout:
 
     @property
     def labelled(self) -> bool:
-        """Whether labels are wanted."""
+        """Whether labels are read."""
         return self.label_column is not None
 
 
@@ -93,15 +95,21 @@ def read_sequences(
 ) -> Sequences:
     """Read a whole file (plain, gzip, xz, or ``-``).
 
-    ``label_column`` is that of the label in conll, from 0, or negative from the last; None where there is none. A file
-    is refused where ``n_columns`` is given and there are not so many besides the label.
+    Parameters
+    ----------
+    format : "conll" or "crfsuite"
+    encoding : of conll; crfsuite is UTF-8
+    label_column : column of the label in conll, from 0, or negative from the last; None where there is none
+    n_columns : number of columns besides the label; a file with another number is refused. None: any number
+    comments : whether lines of conll that begin with ``#`` are skipped
+    n_threads : native threads; None for all cores
     """
     layout = Layout(format, encoding, label_column, n_columns, comments, n_threads)
     return parse_sequences(read_bytes(source), name_of(source), layout)
 
 
 def parse_sequences(data: bytes, source: str, layout: Layout, separator: str | None = None) -> Sequences:
-    """The sequences in the bytes of a file."""
+    """Return the sequences in the bytes of a file; a separator of None is found in the first line."""
     if layout.format == "crfsuite":
         return _attributes(data, source, layout)
     found = parse_conll(
@@ -128,7 +136,7 @@ def _attributes(data: bytes, source: str, layout: Layout) -> Sequences:
 
 
 def _check_columns(found: ConllData, layout: Layout) -> None:
-    """Refuse a file with other columns than wanted; all its lines have as many as the first."""
+    """Raise FormatError for a file with other columns than wanted; all its lines have as many as the first."""
     n, label, line = len(found.columns), layout.label_column, int(found.first_lines[0])
     if label is not None and not -n <= label < n:
         message = f"there is no column {label} for the label: there are {n}, numbered from 0"
@@ -148,15 +156,16 @@ def _check_columns(found: ConllData, layout: Layout) -> None:
 
 
 def _separator(data: bytes) -> str:
-    """What is between columns: tabs if the first token's line has one, as the parser has it."""
+    """Return the separator between columns: a tab if the first token's line has one, as in the parser."""
     first = data[:_HEAD].lstrip(b"\xef\xbb\xbf\r\n ").split(b"\n", 1)[0]
     return "\t" if b"\t" in first.strip() else " "
 
 
 def format_for_training(source: Source, columns: bool) -> str:
-    """The format of a training file: conll where the model reads ``columns``, else it must look like crfsuite.
+    """Return the format of a training file: conll where the model reads ``columns``, else crfsuite if it looks so.
 
-    The first field of crfsuite is the label, of conll a word: the side with fewer different values is the label's.
+    The first field of a line is the label in crfsuite and a word in conll, where the last is the label. Labels have
+    fewer distinct values than words, which tells the two apart.
     """
     if columns:
         return "conll"
@@ -175,7 +184,7 @@ def format_for_training(source: Source, columns: bool) -> str:
 
 
 def layout_for(
-    model: Any,
+    model: TaggerPredictor,
     format: str | None = None,
     encoding: str = "utf-8",
     *,
@@ -183,7 +192,7 @@ def layout_for(
     comments: bool = False,
     n_threads: int | None = None,
 ) -> Layout:
-    """How a trained tagger reads a file: in the format of its training, with as many columns."""
+    """Return how a trained tagger reads a file: in the format of its training, with as many columns."""
     reader = model.reader_
     wanted = "conll" if reader.reads_columns else "crfsuite"
     if format not in (None, wanted):
@@ -192,9 +201,10 @@ def layout_for(
 
 
 def blocks(source: Source, layout: Layout, size: int = BLOCK) -> Iterator[Sequences]:
-    """The sequences of a file (plain, gzip, xz, or ``-``) a block at a time, so that memory stays bounded.
+    """Yield the sequences of a file (plain, gzip, xz, or ``-``) block by block, so that memory stays bounded.
 
-    A block ends at a blank line; one without any is read on. Lines in errors are counted from the start of the file.
+    A block ends at the last blank line within ``size`` bytes, or at the next one. Errors count lines from the start of
+    the file.
     """
     name, n_lines, separator = name_of(source), 0, None
     for data in read_blocks(source, size):

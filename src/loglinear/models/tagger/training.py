@@ -1,66 +1,88 @@
-"""From encoded sequences to a trained chain: which loss, which base distribution, which start."""
+"""From encoded sequences to a trained chain: its features, its loss, its start, and the choice of its strength."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from loglinear import penalties
 from loglinear.arrays import FloatArray
-from loglinear.data.chain_base import ChainBase
-from loglinear.data.chain_features import ChainFeatures
+from loglinear.data.chain_features import ChainFeatures, chain_features
 from loglinear.data.sequence import SequenceData
+from loglinear.features import schemes
 from loglinear.features.columns import Columns
+from loglinear.features.sequences import FlatLabels
 from loglinear.features.templates import TemplateFeatures
+from loglinear.features.token_featuriser import TokenFeaturiser
 from loglinear.hmm.counts import feature_counts, mean_counts
 from loglinear.hmm.empirical import empirical_expectations
 from loglinear.hmm.expectations import expectations
-from loglinear.hmm.locally_uniform import locally_uniform
 from loglinear.hmm.model import HMM
 from loglinear.hmm.sampled import sampled_expectations
 from loglinear.hmm.templates import column_attributes, template_observations
 from loglinear.losses.chain import ChainLoss
 from loglinear.losses.m_estimation import MEstimationLoss
+from loglinear.models.tagger.settings import TaggerSettings
 from loglinear.optimise.checkpoint import Checkpoint
 from loglinear.optimise.minimise import Callback
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.training import Settings, Solution, train
+from loglinear.status import Status
 from loglinear.threads import pool
 
-ESTIMATORS = ("crf", "memm", "pseudolikelihood", "m-estimation", "hmm")
-BASES = ("hmm", "locally-uniform", "empirical")
+_STRENGTHS = np.geomspace(10.0, 0.01, 7)  # those that tune="dev" tries, strong to weak
+_PATIENCE = 4  # strengths without a better score after which tuning ends
 
 
-def fit_base(name: str, columns: Columns, data: SequenceData, order: int, smoothing: float) -> HMM:
-    """The distribution q0 that decoding multiplies with: an HMM, or the locally uniform one (eq. 15)."""
-    if np.any(data.labels < 0):
-        raise ValueError("an HMM needs the label of every token: leave partly labelled sequences to estimator='crf'")
-    sizes = [len(vocabulary) for vocabulary in columns.vocabularies]
-    ids = [np.ascontiguousarray(c) for c in columns.ids]
-    arguments = (ids, sizes, data.sequence_ptr, data.labels, data.n_labels)
-    if name == "locally-uniform":
-        return locally_uniform(*arguments, smoothing=smoothing)
-    return HMM.fit(*arguments, order=order, smoothing=smoothing)
+def solver_settings(settings: TaggerSettings) -> Settings:
+    """Return the settings that the solvers share with all models."""
+    return Settings(
+        penalty=settings.penalty,
+        strength=float(settings.strength),
+        l1_ratio=settings.l1_ratio,
+        solver=settings.solver,
+        solver_options=dict(settings.solver_options or {}),
+        tolerance=settings.tolerance,
+        decrease_tolerance=settings.decrease_tolerance,
+        max_iterations=settings.max_iterations,
+        n_threads=settings.n_threads,
+        random_state=settings.random_state,
+        verbose=settings.verbose,
+    )
 
 
-NEVER_SEEN = -50.0
+def features_of(settings: TaggerSettings, data: SequenceData, featuriser: TokenFeaturiser | None) -> ChainFeatures:
+    """Return the features of the training data that get a weight."""
+    return chain_features(
+        data,
+        scopes=None if featuriser is None else featuriser.scopes,
+        order=settings.order,
+        transitions=featuriser is not None and featuriser.has_transitions,
+        all_features=settings.features == "all",
+        all_transitions=settings.transitions == "all",
+        n_threads=settings.n_threads,
+    )
 
 
-def chain_of(hmm: HMM) -> ChainBase:
-    """Scores log q0 of starts, successions and ends.
-
-    Those never seen in training have probability zero under maximum likelihood. They get exp(-50), so that every input
-    has a labelling (a sentence of one word, say, where training had none) and no other probability changes.
-    """
-    parts = (hmm.log_start, hmm.log_stop, hmm.log_transitions, hmm.log_trigrams)
-    return ChainBase(*(None if part is None else np.maximum(part, NEVER_SEEN) for part in parts))
-
-
-def hmm_base(hmm: HMM, columns: Columns) -> ChainBase:
-    """Scores log q0 of all tokens."""
-    return replace(chain_of(hmm), nodes=hmm.emission_scores([np.ascontiguousarray(c) for c in columns.ids]))
+def warn_of_labels(labels: FlatLabels, scheme: str | None, stacklevel: int) -> None:
+    """Warn of training data with one label only, or with labels that are illegal in their scheme."""
+    if len(labels.names) == 1:
+        message = f"every token has the label {labels.names[0]!r}: the model can say nothing else"
+        warnings.warn(message, stacklevel=stacklevel + 1)
+    if scheme is None or np.any(labels.numbers < 0):
+        return
+    illegal = schemes.flat_illegal(labels, scheme)
+    if illegal.size:
+        sequence, token = labels.place(int(illegal[0]))
+        warnings.warn(
+            f"{illegal.size} labels of the training data are illegal in the scheme {scheme!r}, the first at sequence "
+            f"{sequence}, token {token} (counting from 0); training goes on with them",
+            stacklevel=stacklevel + 1,
+        )
 
 
 @dataclass
@@ -75,7 +97,7 @@ class TaggerProblem:
     # M-estimation
     hmm: HMM | None = None
     columns: Columns | None = None
-    featuriser: Any = None
+    featuriser: TokenFeaturiser | None = None
     base: str = "hmm"
     expectation: str = "exact"
     n_samples: int = 10_000
@@ -92,19 +114,19 @@ class TaggerProblem:
         return MEstimationLoss(counts, self._expectations(counts), n_threads=n_threads)
 
     def _expectations(self, counts: Any) -> FloatArray:
-        """E_q0[f] per sequence."""
+        """Return E_q0[f] per sequence [n_weights]."""
         hmm, columns, n_threads = self.hmm, self.columns, self.settings.n_threads
         assert hmm is not None
         assert columns is not None
-        if self.base == "empirical":  # eq. 16: labels from the HMM, inputs as they are
-            ids = [np.ascontiguousarray(c) for c in columns.ids]
-            return empirical_expectations(hmm, self.features, self.data, ids, n_threads)
+        if self.base == "empirical":  # equation 16: labels from the HMM, inputs as they are
+            return empirical_expectations(hmm, self.features, self.data, columns.ids, n_threads)
         if self.expectation == "exact":
             if not isinstance(self.featuriser, TemplateFeatures):
                 raise ValueError("exact expectations need templates; use expectation='sample' or base='empirical'")
             return expectations(hmm, self.features, template_observations(self.featuriser, columns), n_threads)
         if self.expectation != "sample":
             raise ValueError(f"expectation must be 'exact' or 'sample', not {self.expectation!r}")
+        assert self.featuriser is not None
         attributes = column_attributes(self.featuriser, columns.vocabularies, pool(n_threads).size)
         rng, prior = np.random.default_rng(self.settings.random_state), mean_counts(counts)
         return sampled_expectations(
@@ -112,7 +134,7 @@ class TaggerProblem:
         )
 
     def objective(self, strength: float) -> Objective:
-        """Loss + penalty."""
+        """Return loss + penalty."""
         s = self.settings
         penalty = penalties.make(s.penalty, strength, l1_ratio=s.l1_ratio, n_threads=s.n_threads)
         return Objective(self.loss, penalty, s.n_threads)
@@ -125,17 +147,56 @@ class TaggerProblem:
         callback: Callback | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> Solution:
-        """Train, from ``start`` or zero."""
+        """Train, from ``start`` or zero; a strength of None is that of the settings."""
         strength = self.settings.strength if strength is None else strength
         return train(self.objective(strength), self.settings, start, callback=callback, checkpoint=checkpoint)
 
     def m_estimate(self, strength: float = 1.0) -> FloatArray:
-        """Weights for a CRF to start from (Smith, Vail and Lafferty, section 6).
+        """Return weights for a CRF to start from (Smith, Vail and Lafferty, section 6).
 
-        The correction w alone, without log q0: spread over the weights of rare values, log q0 costs a ridge more than
-        it gains, and L-BFGS then took longer than from zero on chunking. The strength is that of the M-estimate, 1 / c;
-        a weak one leaves it far from any model of labels.
+        They are the correction w alone, without log q0: a ridge charges more for log q0, spread over the weights of
+        rare values, than a start from it gains. The strength is that of the M-estimate, 1 / c; a weak one leaves it
+        far from any model of labels.
         """
         settings = replace(self.settings, solver="lbfgs", solver_options={}, penalty="l2", verbose=0)
         problem = replace(self, estimator="m-estimation", settings=settings)
         return problem.solve(strength).weights
+
+
+class Tuning(NamedTuple):
+    """The best of several strengths."""
+
+    solution: Solution
+    strength: float
+    table: list[tuple[float, float]]  # (strength, score) of every trial
+
+
+def tune(
+    problem: TaggerProblem,
+    strengths: str | Sequence[float],
+    score: Callable[[FloatArray], float],
+    start: FloatArray | None = None,
+) -> Tuning:
+    """Train at falling strengths, each from the solution before, and keep the one whose weights score best.
+
+    Parameters
+    ----------
+    strengths : "dev" for seven strengths from 10 to 0.01, or those to try
+    score : weights -> score on the dev set; the first of equal scores wins
+    start : weights to start the first trial from; None for zero
+    """
+    best, best_place, table = None, 0, []
+    for strength in _STRENGTHS if isinstance(strengths, str) else sorted(strengths, reverse=True):
+        solution = problem.solve(float(strength), start=start)
+        start = solution.weights
+        table.append((float(strength), score(solution.weights)))
+        if best is None or table[-1][1] > table[best_place][1]:
+            best, best_place = solution, len(table) - 1
+        interrupted = solution.result.status == Status.INTERRUPTED
+        if interrupted or len(table) - 1 - best_place >= _PATIENCE:
+            break
+    if best is None:
+        raise ValueError("tune is an empty list: give the strengths to try")
+    if interrupted:
+        best = replace(best, result=replace(best.result, status=Status.INTERRUPTED))
+    return Tuning(best, table[best_place][0], table)

@@ -1,0 +1,226 @@
+"""TaggerPredictor: everything that a trained tagger can be asked. It needs numpy and the extension only."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loglinear import _core
+from loglinear.arrays import FloatArray
+from loglinear.data.chain_base import ChainBase
+from loglinear.data.chain_features import ChainFeatures
+from loglinear.features import schemes
+from loglinear.features.sequences import FlatLabels
+from loglinear.hmm.model import HMM
+from loglinear.models.archive import Archive
+from loglinear.models.predictor import Predictor
+from loglinear.models.tagger import file as tagger_file
+from loglinear.models.tagger.base import chain_of, hmm_base
+from loglinear.models.tagger.constraints import as_constraint, constraint_base
+from loglinear.models.tagger.explain import SequenceExplanation, explain
+from loglinear.models.tagger.inputs import TokenInputs, TokenReader
+from loglinear.models.tagger.labels import allowed_scores, encode_labels
+from loglinear.models.tagger.lattices import Lattices
+from loglinear.models.tagger.settings import TaggerSettings
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class TaggerPredictor(TaggerSettings, Predictor):
+    """A trained tagger: labels, probabilities and explanations of new sequences.
+
+    ``X`` is as in :class:`Tagger`. Most methods take two limits on the labellings, by name:
+
+    constraint : None (that of the model), a label scheme ("bio", "iobes", "iob1", "bilou", or "auto" for that of the
+        labels), or pairs of labels of which the second must not follow the first
+    allowed : None, or per sequence a list with, per token, None (any label), a label, or a set of labels
+    """
+
+    kind = tagger_file.KIND
+    classes_: list[str]
+    scheme_: str | None  # the label scheme of the classes, where they follow one
+    reader_: TokenReader
+    features_: ChainFeatures
+    weights_: FloatArray
+    hmm_: HMM | None  # the base distribution q0; also where a CRF started from an M-estimate
+
+    def encode(self, X: Any) -> TokenInputs:
+        """Return sequences as the model reads them; the other methods take them in place of ``X``, read already."""
+        self.check_fitted()
+        return X if isinstance(X, TokenInputs) else self.reader_.read(X, self.n_threads)
+
+    # ---- labels ----------------------------------------------------------------------------------------------------
+    def predict(self, X: Any, *, constraint: Any = None, allowed: Any = None) -> list[list[str]]:
+        """Return the best labelling of every sequence."""
+        return list(self.predict_flat(X, constraint=constraint, allowed=allowed))
+
+    def predict_flat(self, X: Any, *, constraint: Any = None, allowed: Any = None) -> FlatLabels:
+        """Return the best labelling of every sequence as numbers, without a Python object per token."""
+        lattices = self._lattices(X, constraint, allowed)
+        return FlatLabels(lattices.best(), lattices.inputs.sequence_ptr, self.classes_)
+
+    def predict_numbers(self, X: Any, *, constraint: Any = None) -> np.ndarray:
+        """Return the best labels of all tokens, one after another, as numbers in ``classes_``."""
+        return self.predict_flat(X, constraint=constraint).numbers
+
+    def predict_nbest(self, X: Any, k: int = 10, **limits: Any) -> list[list[tuple[list[str], float]]]:
+        """Return up to k best labellings of every sequence with their probabilities, best first."""
+        if k < 1:
+            raise ValueError(f"k must be at least 1, not {k}")
+        lattices = self._lattices(X, **limits)
+        labels, scores = lattices.nbest(k)
+        probabilities = np.exp(scores - lattices.log_normalisers()[:, None])
+        names, result = np.array(self.classes_, dtype=object), []
+        for i, (a, b) in enumerate(itertools.pairwise(lattices.inputs.sequence_ptr.tolist())):
+            found = np.flatnonzero(scores[i] > -np.inf)
+            result.append([(names[labels[r, a:b]].tolist(), float(probabilities[i, r])) for r in found])
+        return result
+
+    def sample(self, X: Any, n_samples: int = 1, random_state: int = 0, **limits: Any) -> list[list[list[str]]]:
+        """Return, for every sequence, ``n_samples`` labellings drawn from p(y | x)."""
+        if n_samples < 0 or not 0 <= random_state < 2**64:
+            raise ValueError("n_samples and random_state must not be negative, and random_state below 2^64")
+        lattices = self._lattices(X, **limits)
+        ptr = lattices.inputs.sequence_ptr
+        drawn = [FlatLabels(row, ptr, self.classes_) for row in lattices.sample(n_samples, random_state)]
+        return [list(samples) for samples in zip(*drawn)] if drawn else [[] for _ in range(ptr.size - 1)]
+
+    # ---- probabilities ---------------------------------------------------------------------------------------------
+    def predict_marginals(self, X: Any, **limits: Any) -> list[list[dict[str, float]]]:
+        """Return, for every token, the probability of every label."""
+        lattices = self._lattices(X, **limits)
+        flat = [dict(zip(self.classes_, row)) for row in lattices.marginals().tolist()]
+        return [flat[a:b] for a, b in itertools.pairwise(lattices.inputs.sequence_ptr.tolist())]
+
+    def marginal_array(self, X: Any, **limits: Any) -> FloatArray:
+        """Return p(label of token) [n_tokens, n_labels], all sequences one after another."""
+        return self._lattices(X, **limits).marginals()
+
+    def edge_marginal_array(self, X: Any, **limits: Any) -> FloatArray:
+        """Return p(label before, label) [n_tokens, n_labels, n_labels]; zero at the first token of a sequence."""
+        return self._lattices(X, **limits).edge_marginals()
+
+    def log_probability(self, X: Any, y: Any) -> FloatArray:
+        """Return log p(y | x) of every sequence [n_sequences]."""
+        lattices = self._lattices(X)
+        coded = encode_labels(y, lattices.inputs.sequence_ptr, self.classes_, grow=False)
+        if np.any(coded.numbers < 0):
+            raise ValueError("log_probability needs the label of every token")
+        return lattices.scores(coded.numbers) - lattices.log_normalisers()
+
+    def input_log_probability(self, X: Any) -> FloatArray:
+        """Return log of the sum over labellings of q0 exp(w . f), the score of each input under a joint model.
+
+        For an HMM it is log p(x); for an M-estimate it lacks one constant, the normaliser over all inputs.
+        """
+        if not self.has_base:
+            raise ValueError(f"estimator {self.estimator!r} models labels given the input, not the input itself")
+        return self._lattices(X).log_normalisers()
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the F1 of spans where labels follow a scheme (BIO, IOBES), else the share of correct labels."""
+        from loglinear.metrics.span_f1 import span_scores
+
+        gold = schemes.flatten(y)
+        scheme = None if self.scheme_ is None else schemes.detect([*self.classes_, *gold.names])
+        result = span_scores(gold, self.predict_flat(X), scheme)
+        return float(result.accuracy if result.f1 is None else result.f1)
+
+    # ---- looking inside --------------------------------------------------------------------------------------------
+    def attribute_names(self) -> list[str]:
+        """Return the name of every attribute, by number."""
+        self.check_fitted()
+        return [] if self.reader_.featuriser is None else self.reader_.featuriser.names()
+
+    @property
+    def state_features_(self) -> dict[tuple[str, str], float]:
+        """(attribute, label) -> weight, zero weights left out."""
+        names, f = self.attribute_names(), self.features_
+        node = f.split(self.weights_)[0]
+        kept = np.flatnonzero(node)
+        attributes, labels = f.attribute_of()[kept].tolist(), f.node_label[kept].tolist()
+        return {(names[a], self.classes_[y]): w for a, y, w in zip(attributes, labels, node[kept].tolist())}
+
+    @property
+    def transition_features_(self) -> dict[tuple[str, str], float]:
+        """(label, next label) -> weight, zero weights left out."""
+        self.check_fitted()
+        steps = self.features_.split(self.weights_)[2]
+        L, codes = len(self.classes_), self.features_.transition_code.tolist()
+        return {(self.classes_[c // L], self.classes_[c % L]): w for c, w in zip(codes, steps.tolist()) if w}
+
+    def transition_matrix(self) -> FloatArray:
+        """Return the weights of label successions [n_labels, n_labels], the base distribution included."""
+        self.check_fitted()
+        L = len(self.classes_)
+        matrix = np.zeros((L, L))
+        matrix.reshape(-1)[self.features_.transition_code] = self.features_.split(self.weights_)[2]
+        if self.has_base and self.hmm_ is not None and self.hmm_.log_transitions is not None:
+            matrix = matrix + self.hmm_.log_transitions
+        return matrix
+
+    def explain(self, sequence: Any) -> SequenceExplanation:
+        """Return the share of every attribute and of the preceding labels in the score of each token's label."""
+        return explain(self, sequence)
+
+    # ---- lattices --------------------------------------------------------------------------------------------------
+    def _learn(self, features: ChainFeatures, weights: FloatArray) -> None:
+        """Take features and weights for prediction."""
+        self.features_, self.weights_ = features, np.ascontiguousarray(weights, dtype=np.float64)
+        self._models: dict[Any, _core.ChainModel] = {}
+        self._model_for(None, ChainBase())
+
+    def _model_for(self, key: Any, base: ChainBase) -> _core.ChainModel:
+        """Return the native model with a constraint, made once. Two threads may both make it, to the same effect."""
+        model = self._models.get(key)
+        if model is None:
+            if self.hmm_ is not None and self.has_base:
+                base = base.plus(chain_of(self.hmm_))
+            model = replace(base, nodes=None).model(self.features_, self.machine)
+            model.set(self.weights_)
+            self._models[key] = model
+        return model
+
+    def _lattices(self, X: Any, constraint: Any = None, allowed: Any = None) -> Lattices:
+        """Return the lattices of sequences under the model and the constraints."""
+        inputs = self.encode(X)
+        constraint = as_constraint(self.constraint if constraint is None else constraint)
+        model = self._models.get(constraint)
+        if model is None:
+            model = self._model_for(constraint, constraint_base(self.classes_, constraint) or ChainBase())
+        nodes = None
+        if self.hmm_ is not None and self.has_base:
+            assert inputs.columns is not None
+            nodes = hmm_base(self.hmm_, inputs.columns).nodes
+        if allowed is not None:
+            scores = allowed_scores(allowed, inputs.sequence_ptr, self.classes_)
+            nodes = scores if nodes is None else nodes + scores
+        local = None
+        if self.estimator == "memm":  # its labels are normalised before anything is forbidden
+            free = constraint is None and allowed is None
+            local = model if free else self._model_for(False, ChainBase())
+        return Lattices(inputs, model, len(self.classes_), nodes, local, self.n_threads)
+
+    # ---- files -----------------------------------------------------------------------------------------------------
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one `.ll` file, atomically; ``loglinear.load`` reads it. Zero weights are left out."""
+        self.check_fitted()
+        tagger_file.save(self, path)
+
+    @classmethod
+    def from_archive(cls, archive: Archive, source: Any) -> Self:
+        """Return the model in a file that ``loglinear.load`` has opened."""
+        return tagger_file.load(cls, archive, source)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_models"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "weights_" in state:
+            self._learn(self.features_, self.weights_)

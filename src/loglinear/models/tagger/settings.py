@@ -1,0 +1,77 @@
+"""The settings of a tagger, with their types and defaults. :class:`Tagger` says what each of them means."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, fields
+from numbers import Real
+from typing import Any
+
+ESTIMATORS = ("crf", "memm", "pseudolikelihood", "m-estimation", "hmm")
+BASES = ("hmm", "locally-uniform", "empirical")
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "estimator": ESTIMATORS,
+    "base": BASES,
+    "features": ("observed", "all"),
+    "transitions": ("observed", "all"),
+    "initialise": (None, "m-estimation"),
+    "order": (1, 2),
+}
+
+
+@dataclass(eq=False, repr=False)
+class TaggerSettings:
+    """What is said of a tagger before it is trained: the attributes that its predictor and its estimator share."""
+
+    estimator: str = "crf"
+    templates: str | os.PathLike[str] | None = None
+    _: KW_ONLY
+    order: int = 1
+    features: str = "observed"
+    transitions: str = "observed"
+    min_count: int = 1
+    hash_bits: int | None = None
+    oov: bool = False
+    base: str = "hmm"
+    smoothing: float = 1.0
+    expectation: str = "exact"
+    n_samples: int = 10_000
+    initialise: str | None = None
+    constraint: Any = None
+    penalty: str = "l2"
+    strength: float = 1.0
+    l1_ratio: float = 0.5
+    solver: str = "auto"
+    solver_options: dict[str, Any] | None = None
+    tolerance: float = 1e-4
+    decrease_tolerance: float = 1e-5
+    max_iterations: int = 500
+    tune: Any = None
+    machine: str = "auto"
+    n_threads: int | None = None
+    random_state: int | None = None
+    warm_start: bool = False
+    verbose: str | int = "auto"
+    checkpoint: str | os.PathLike[str] | None = None
+
+    @property
+    def has_base(self) -> bool:
+        """Whether decoding multiplies with a base distribution q0, which is counted and not trained."""
+        return self.estimator in ("hmm", "m-estimation")
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the settings by name, as a model file keeps them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def check_settings(self) -> None:
+        """Raise ValueError for a setting that has no meaning."""
+        for name, known in _CHOICES.items():
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}")
+        if isinstance(self.constraint, Iterator):
+            raise ValueError("constraint must be a list of label pairs, not an iterator: it is read more than once")
+        if isinstance(self.tune, str) and self.tune != "dev":
+            raise ValueError(f"tune must be None, 'dev' or a list of strengths, not {self.tune!r}")
+        if isinstance(self.strength, bool) or not isinstance(self.strength, Real) or not self.strength >= 0:
+            raise ValueError(f"strength must be a number of at least 0, not {self.strength!r}")
