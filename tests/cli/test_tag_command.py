@@ -322,7 +322,7 @@ def test_bad_columns(name: str, tmp_path: Path, place: Path) -> None:
         (("--templates", "hmm", "--format", "crfsuite"), "read columns"),
         (("--templates", "hmm", "--estimator", "crff"), "estimator must be one of 'crf', 'memm'"),
         (("--templates", "hmm", "--order", "3"), "order must be one of"),
-        (("--templates", "hmm", "--strength", "-1"), "strength must be a number, not negative"),
+        (("--templates", "hmm", "--strength", "-1"), "strength must be a number of at least 0"),
         (("--templates", "hmm", "--penalty", "l3"), "unknown penalty 'l3'"),
         (("--templates", "hmm", "--label-column", "7"), "there is no column 7 for the label"),
         (("--templates", "hmm", "--tune", "x", "--dev", "y"), "leave --dev out"),
