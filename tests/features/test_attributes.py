@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
+import pycrfsuite
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -47,7 +48,6 @@ def test_dicts():
 
 
 def test_dicts_follow_python_crfsuite():
-    pycrfsuite = pytest.importorskip("pycrfsuite")
     theirs = pycrfsuite.ItemSequence([{k: v for k, v in token.items() if k not in ("half", "np")} for token in
                                       (*DICTS[0], *DICTS[2])]).items()  # fmt: skip
     featuriser = AttributeFeatures()

@@ -2,6 +2,7 @@ import contextlib
 import itertools
 
 import numpy as np
+import pycrfsuite
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -167,7 +168,6 @@ def test_any_dump_is_read_or_refused(text):
 
 
 def test_a_real_dump(tmp_path):
-    pycrfsuite = pytest.importorskip("pycrfsuite")
     trainer = pycrfsuite.Trainer(verbose=False)
     rng = np.random.default_rng(0)
     for _ in range(20):

@@ -10,7 +10,8 @@ from loglinear.data.chain_features import ChainFeatures
 from loglinear.data.matrix import SparseRows
 from loglinear.data.sequence import SequenceData
 from loglinear.features.sequences import TokenRows
-from loglinear.losses.m_estimation import MEstimationLoss, feature_counts, mean_counts, rank_features
+from loglinear.hmm.counts import feature_counts, mean_counts
+from loglinear.losses.m_estimation import MEstimationLoss, rank_features
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective
 from loglinear.penalties import L1, L2
@@ -159,8 +160,11 @@ class TestHugeExponents:
         for scale in (1e3, 1e100, 1e300):
             assert loss.value_and_gradient(np.full(12, -scale), g) == np.inf
             assert np.all(np.isfinite(g))
-            assert np.isfinite(loss.value_and_gradient(np.full(12, scale), g)) or scale > 1e299
-            assert np.all(np.isfinite(g))
+            w = np.full(12, scale)  # all exponentials but those of empty rows vanish
+            value, gradient = twin(F, expectations, w)
+            assert np.isfinite(value)
+            assert loss.value_and_gradient(w, g) == pytest.approx(value, rel=1e-12)
+            np.testing.assert_allclose(g, gradient, rtol=1e-12)
 
     @pytest.mark.parametrize("solver", [Lbfgs(), Newton(), Owlqn(), Fista()], ids=lambda s: s.name)
     def test_solvers_survive_counts_of_thousands(self, solver):
@@ -189,14 +193,6 @@ class TestPowers:
         value = loss.value_and_gradient(tying.up(u), full)
         assert loss.tied(tying).value_and_gradient(u, tied) == pytest.approx(value, rel=1e-12)
         np.testing.assert_allclose(tied, tying.down(full), atol=1e-12)
-
-    def test_some_sequences(self):
-        F, expectations = problem()
-        w, a, b = np.random.default_rng(0).normal(size=12), np.empty(12), np.empty(12)
-        rows = np.array([3, 1, 30])
-        part = make(F, expectations).take(rows).value_and_gradient(w, a)
-        assert part == pytest.approx(make(F[rows], expectations).value_and_gradient(w, b))
-        np.testing.assert_allclose(a, b)
 
     def test_threads_agree_to_the_bit(self):
         data, features = random_sequences()
@@ -235,10 +231,6 @@ class TestCounts:
             for a, b in itertools.pairwise(rows.indptr):
                 assert np.all(np.diff(rows.indices[a:b]) > 0)
         np.testing.assert_allclose(mean_counts(rows), expected.mean(axis=0))
-        some = np.array([5, 3])
-        part = feature_counts(data, features, pool(1), sequences=some)
-        dense = sp.csr_matrix((part.values, part.indices, part.indptr), (2, features.n_weights)).toarray()
-        np.testing.assert_allclose(dense, expected[some], atol=1e-12)
 
     def test_unknown_labels_are_refused(self):
         data, features = random_sequences()

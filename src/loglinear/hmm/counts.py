@@ -12,21 +12,16 @@ from loglinear.data.matrix import SparseRows
 from loglinear.data.sequence import SequenceData
 
 
-def feature_counts(
-    data: SequenceData, features: ChainFeatures, pool: ThreadPool, sequences: NDArray[np.intp] | None = None
-) -> SparseRows:
-    """Rows [n_sequences, n_weights] of the features of the true labels, each with the sum of its attribute's values.
+def feature_counts(data: SequenceData, features: ChainFeatures, pool: ThreadPool) -> SparseRows:
+    """Return rows [n_sequences, n_weights]: the features of the gold labels, with the sums of their attributes' values.
 
-    Features that are not listed are left out; sequences with unknown labels are refused. ``sequences`` restricts the
-    rows to some of the sequences, in the order given.
+    Features without a weight are left out; sequences with unknown labels are refused.
     """
     if data.n_attributes != features.n_attributes or data.n_labels != features.n_labels:
         raise ValueError(
             f"data of {data.n_attributes} attributes and {data.n_labels} labels, "
             f"but features of {features.n_attributes} and {features.n_labels}"
         )
-    if sequences is not None:
-        data = data.take(sequences)
     indptr, indices, values = _core.count_features(
         pool,
         data.sequence_ptr,
@@ -46,6 +41,6 @@ def feature_counts(
 
 
 def mean_counts(counts: SparseRows) -> NDArray[np.float64]:
-    """The empirical expectation of every feature: its mean count per sequence [n_weights]."""
+    """Return the empirical expectation of every feature: its mean count per sequence [n_weights]."""
     total = np.bincount(counts.indices, weights=counts.values, minlength=counts.n_columns)
     return total / max(counts.n_rows, 1)

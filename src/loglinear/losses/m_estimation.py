@@ -23,13 +23,10 @@ from numpy.typing import NDArray
 from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.data.matrix import SparseRows
-from loglinear.hmm.counts import feature_counts, mean_counts
 from loglinear.structure.tying import Tying
 from loglinear.threads import pool
 
-__all__ = ["MEstimationLoss", "feature_counts", "mean_counts", "rank_features"]
-
-_LARGEST = 690.0  # exponents are cut here in gradients: e^690 times any count stays finite
+_LARGEST = 690.0  # exponents are cut here in gradients: e^690 = 1e299, times any count, stays finite
 
 
 class MEstimationLoss:
@@ -57,13 +54,13 @@ class MEstimationLoss:
         self._margins = np.empty(counts.n_rows)
 
     def margins(self, w: FloatArray, out: FloatArray) -> None:
-        """Out [n_sequences] = w.f(x_i, y_i)."""
+        """Write w.f(x_i, y_i) of every sequence to ``out`` [n_sequences]."""
         if w.size != self.n_weights:
             raise ValueError(f"{w.size} weights for a loss of {self.n_weights}")
         self.counts.margins(pool(self.n_threads), w, None, 1, out)
 
     def _exponentials(self, w: FloatArray) -> tuple[float, FloatArray]:
-        """(sum of the weighted exp(-m), the exponentials themselves, cut where they would overflow)."""
+        """Return the sum of the weighted exp(-m), and the exponentials themselves, cut where they would overflow."""
         self.margins(w, self._margins)
         exponents = np.negative(self._margins, out=self._margins)
         overflows = exponents.size > 0 and not float(exponents.max()) <= _LARGEST
@@ -75,7 +72,7 @@ class MEstimationLoss:
 
     # Loss
     def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
-        """One pass over the rows, one over the columns; infinity where an exponential overflows."""
+        """Return the loss and write its gradient to ``out``; the loss is infinite where an exponential overflows."""
         threads = pool(self.n_threads)
         value, exponentials = self._exponentials(w)
         self.counts.gradient(threads, exponentials, 1, out)
@@ -84,31 +81,27 @@ class MEstimationLoss:
 
     # Curvature
     def hessian(self, w: FloatArray) -> MEstimationHessian:
-        """F' diag(exp(-m)/n) F."""
+        """Return the Hessian F' diag(exp(-m)/n) F at w."""
         return MEstimationHessian(self, self._exponentials(w)[1].copy())
 
     # Stochastic
     def partition(self, n_parts: int, rng: np.random.Generator) -> Sequence[MEstimationLoss]:
-        """Random parts of near-equal size, each with its share of the expectations."""
+        """Return random parts of near-equal size, each with its share of the expectations."""
         n = self.counts.n_rows
         parts = np.array_split(rng.permutation(n), min(n_parts, n))
         return [self._like(self.counts.take(np.sort(p)), self.expectations * (p.size / n)) for p in parts]
 
     # Restrict
     def restrict(self, active: NDArray[np.bool_]) -> tuple[MEstimationLoss, NDArray[np.intp]]:
-        """The loss of the active weights alone."""
+        """Return the loss of the active weights alone, and their numbers."""
         kept = np.flatnonzero(active)
         return self._like(self.counts.take_columns(pool(self.n_threads), kept), self.expectations[kept]), kept
 
     # Tied
     def tied(self, tying: Tying) -> MEstimationLoss:
-        """Columns are summed once, and the problem is truly smaller."""
+        """Return the loss of shared weights; columns are summed once, so its data are smaller too."""
         counts = self.counts.tie_columns(pool(self.n_threads), tying.groups, tying.scale)
         return self._like(counts, tying.down(self.expectations))
-
-    def take(self, sequences: NDArray[np.intp]) -> MEstimationLoss:
-        """The loss of some of the sequences under the same base model, a mean over those."""
-        return MEstimationLoss(self.counts.take(sequences), self.expectations, self.n_threads)
 
     def _like(self, counts: SparseRows, expectations: FloatArray) -> MEstimationLoss:
         return MEstimationLoss(counts, expectations, self.n_threads, sequence_weight=self.sequence_weight)
@@ -122,22 +115,22 @@ class MEstimationHessian:
         self._work = np.empty_like(exponentials)
 
     def product(self, v: FloatArray, out: FloatArray) -> None:
-        """Out = F' diag(exp(-m)/n) F v."""
+        """Write F' diag(exp(-m)/n) F v to ``out``."""
         loss = self.loss
         loss.margins(v, self._work)
         self._work *= self.exponentials
         loss.counts.gradient(pool(loss.n_threads), self._work, 1, out)
 
     def diagonal(self, out: FloatArray) -> None:
-        """out_j = 1/n sum_i exp(-m_i) f_j(x_i, y_i)^2."""
+        """Write the diagonal 1/n sum_i exp(-m_i) f_j(x_i, y_i)^2 to ``out``."""
         self.loss.counts.gradient(pool(self.loss.n_threads), self.exponentials, 1, out, power=2)
 
 
 def rank_features(loss: MEstimationLoss, weights: FloatArray | None = None) -> NDArray[np.intp]:
-    """Features from the most to the least useful, for choosing those of a model that is dearer to train (section 6).
+    """Return features from the most to the least useful, to choose those of a CRF, which trains slower (section 6).
 
-    By the size of their M-estimated ``weights``; without weights by that of the gradient at zero, that is by how far
-    their mean count in the training data lies from what the base model expects. Ties keep their order.
+    They are ranked by the size of their M-estimated ``weights``; without weights by that of the gradient at zero, the
+    difference between their mean count in the training data and the base model's expectation. Ties keep their order.
     """
     if weights is None:
         weights = np.empty(loss.n_weights)

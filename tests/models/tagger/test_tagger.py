@@ -6,6 +6,7 @@ import threading
 import warnings
 
 import numpy as np
+import pycrfsuite
 import pytest
 import taggers
 from sklearn.base import clone
@@ -17,6 +18,7 @@ import loglinear
 from loglinear import IncompatibleError, MaxentClassifier, ModelFileError, Tagger
 from loglinear.features.attributes import AttributeSequences
 from loglinear.features.columns import Columns
+from loglinear.models.tagger.inputs import TokenReader
 
 KINDS = [(estimator, order) for estimator in ESTIMATORS for order in (1, 2)]
 SHORT = [[("a", "A"), ("b", "C"), ("c", "B")], [("b", "B")], [], [("new", "A"), ("a", "new"), ("c", "C"), ("a", "A")]]
@@ -379,8 +381,6 @@ def test_a_fit_that_fails_changes_nothing(warm):
 @pytest.fixture(scope="module")
 def crfsuite(tmp_path_factory):
     """train(parameters) -> pycrfsuite's tagger, its dump and its final loss."""
-    pycrfsuite = pytest.importorskip("pycrfsuite")
-
     def train(**parameters):
         folder = tmp_path_factory.mktemp("crfsuite")
         X, y = words()
@@ -662,3 +662,32 @@ def test_lengths_and_successions_never_seen_are_still_labelled(estimator, order)
     assert np.all(np.isfinite(tagger.input_log_probability([[("c",)], [("c",), ("c",)]])))
     explained = tagger.explain([("c",)])
     assert np.isfinite(explained.tokens[0].score)
+
+
+# ---- the light predictor --------------------------------------------------------------------------------------------
+def test_the_dev_set_is_read_once_per_tuning(monkeypatch):
+    reads, read = [], TokenReader.read
+    monkeypatch.setattr(TokenReader, "read", lambda self, X, *rest: (reads.append(rest[1:]), read(self, X, *rest))[1])
+    X, y = words()
+    tagger = Tagger(tune=[1.0, 0.1, 0.01]).fit(X[:20], y[:20], X[20:], y[20:])
+    assert len(tagger.tuning_) == 3
+    assert reads == [("fit_transform",), ()]  # the training data and the dev set
+    assert tagger.dev_score_ == tagger.score(X[20:], y[20:]) == max(score for _, score in tagger.tuning_)
+    with pytest.raises(ValueError, match="X_dev needs y_dev"):
+        Tagger().fit(X, y, X)
+
+
+@pytest.mark.parametrize(("estimator", "order"), KINDS)
+def test_a_predictor_answers_as_the_estimator(estimator, order, tmp_path):
+    tagger = fitted(estimator, order)
+    tagger.save(tmp_path / "m.ll")
+    light = loglinear.models.load_predictor(tmp_path / "m.ll", "tagger")
+    assert type(light).__name__ == "TaggerPredictor"
+    assert light.predict(SHORT) == tagger.predict(SHORT)
+    np.testing.assert_array_equal(light.marginal_array(SHORT), loglinear.load(tmp_path / "m.ll").marginal_array(SHORT))
+    assert str(light.explain(SHORT[0])) == str(tagger.explain(SHORT[0]))
+    assert light.parameters().keys() == tagger.get_params().keys()
+    light.save(tmp_path / "again.ll")
+    assert loglinear.load(tmp_path / "again.ll").predict(SHORT) == tagger.predict(SHORT)
+    again = pickle.loads(pickle.dumps(light))
+    assert again.predict(light.encode(SHORT)) == tagger.predict(SHORT)
