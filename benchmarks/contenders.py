@@ -85,7 +85,8 @@ FITS_PENALTY = {
 def objective(problem: Problem, coef: np.ndarray, intercept: np.ndarray) -> float:
     """The objective of any contender's weights, by one yardstick."""
     from loglinear import penalties
-    from loglinear.data import DenseRows, MulticlassData, SparseRows
+    from loglinear.data.matrix import DenseRows, SparseRows
+    from loglinear.data.multiclass import MulticlassData
     from loglinear.losses import MultinomialLoss
 
     classes, y = np.unique(problem.y, return_inverse=True)

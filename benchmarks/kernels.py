@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from benchmarks.classify import machine
 from loglinear import _core
-from loglinear.data import SparseRows
+from loglinear.data.matrix import SparseRows
 from loglinear.threads import pool
 
 

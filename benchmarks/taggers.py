@@ -17,7 +17,7 @@ from benchmarks.contenders import megabytes
 
 
 def quality(gold, predicted) -> dict:
-    from loglinear.metrics import span_scores
+    from loglinear.metrics.span_f1 import span_scores
 
     scores = span_scores(gold, predicted)
     by_type = {t.type: 100 * t.f1 for t in scores.types}
@@ -85,9 +85,9 @@ def _report(tagger, gold, X_test, seconds_before: float) -> dict:
 def same_attributes(folder: Path) -> dict:
     """Our CRF on CRFsuite's own attributes: the same objective."""
     from loglinear import Tagger
-    from loglinear.features import AttributeSequences
+    from loglinear.features.attributes import AttributeSequences
     from loglinear.features.sequences import FlatLabels
-    from loglinear.formats import read_crfsuite
+    from loglinear.formats.crfsuite import read_crfsuite
 
     start = time.perf_counter()
     train = read_crfsuite(folder / "train.crfsuite")
@@ -105,8 +105,8 @@ def same_attributes(folder: Path) -> dict:
 def from_text(folder: Path, **settings) -> dict:
     """From CoNLL text to a model, templates included."""
     from loglinear import Tagger
-    from loglinear.features import Columns
-    from loglinear.formats import read_conll
+    from loglinear.features.columns import Columns
+    from loglinear.formats.conll import read_conll
 
     start = time.perf_counter()
     columns = Columns.from_conll(read_conll(folder / "train.txt"))
@@ -132,8 +132,8 @@ def all_features(folder: Path) -> dict:
 def second_order(folder: Path) -> dict:
     """Noun phrases alone, the extended set of Sha and Pereira, second order; strength chosen on 900 sentences."""
     from loglinear import Tagger
-    from loglinear.features import Columns
-    from loglinear.formats import read_conll
+    from loglinear.features.columns import Columns
+    from loglinear.formats.conll import read_conll
 
     def np_only(sequences):
         return [[label if label.endswith("-NP") else "O" for label in labels] for labels in sequences]
@@ -176,8 +176,8 @@ def text_to_tags(folder: Path) -> dict:
 def threads(folder: Path) -> dict:
     """Small requests from one Python thread, and from eight that share the model."""
     import loglinear
-    from loglinear.features import Columns
-    from loglinear.formats import read_conll
+    from loglinear.features.columns import Columns
+    from loglinear.formats.conll import read_conll
 
     tagger = loglinear.load(folder / "chunking.ll")
     tagger.n_threads = 1
@@ -211,8 +211,8 @@ def evaluation(folder: Path) -> dict:
     from benchmarks.kernels import best_of, limits
     from loglinear.data.chain_features import chain_features
     from loglinear.data.sequence import SequenceData
-    from loglinear.features import AttributeSequences
-    from loglinear.formats import read_crfsuite
+    from loglinear.features.attributes import AttributeSequences
+    from loglinear.formats.crfsuite import read_crfsuite
     from loglinear.losses.chain import ChainLoss
     from loglinear.threads import pool
 
@@ -245,8 +245,8 @@ def evaluation(folder: Path) -> dict:
 
 
 def _many_labels(folder: Path, tagger) -> dict:
-    from loglinear.features import Columns
-    from loglinear.formats import read_conll
+    from loglinear.features.columns import Columns
+    from loglinear.formats.conll import read_conll
 
     def read(name):
         columns = Columns.from_conll(read_conll(folder / name))

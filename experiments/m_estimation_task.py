@@ -27,7 +27,7 @@ from loglinear.formats.text import read_bytes
 from loglinear.hmm.expectations import expectations
 from loglinear.hmm.templates import template_observations
 from loglinear.losses.m_estimation import MEstimationLoss
-from loglinear.metrics import span_scores
+from loglinear.metrics.span_f1 import span_scores
 from loglinear.models.tagger.base import fit_base, hmm_base
 from loglinear.models.tagger.inputs import TokenInputs, TokenReader
 from loglinear.models.tagger.labels import encode_labels

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from loglinear.data import MulticlassData, SparseRows
-from loglinear.features import TokenFeatures
+from loglinear.data.matrix import SparseRows
+from loglinear.data.multiclass import MulticlassData
+from loglinear.features.tokens import TokenFeatures
 
 TOKEN = re.compile(r"[A-Za-z]+(?:[.'][A-Za-z]+)*\.?|\d+(?:[.,/]\d+)*|[^\sA-Za-z\d]")
 

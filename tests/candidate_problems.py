@@ -5,8 +5,8 @@ from collections import Counter
 
 import numpy as np
 
-from loglinear.data import encode_lists
-from loglinear.features import CandidateFeatures
+from loglinear.data.candidates import encode_lists
+from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.formats.nbest import Candidate, CandidateList
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "dog", "ran"]

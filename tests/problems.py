@@ -8,7 +8,8 @@ import inspect
 import numpy as np
 import scipy.sparse as sp
 
-from loglinear.data import DenseRows, MulticlassData, SparseRows
+from loglinear.data.matrix import DenseRows, SparseRows
+from loglinear.data.multiclass import MulticlassData
 
 MODULES = ("argparse", "collections", "datetime", "email.message", "logging", "pathlib", "socket", "threading")
 

@@ -8,7 +8,7 @@ import pytest
 from commands import invoke
 
 from loglinear.demo.corpus import Corpus, stdlib_docstrings
-from loglinear.formats import write_tsv
+from loglinear.formats.tsv import write_tsv
 
 
 @pytest.fixture(scope="session")

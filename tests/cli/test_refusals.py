@@ -27,7 +27,7 @@ BAD = {
     "svmlight as tsv": (b"1 1:1\n", "tsv", "no TAB"),
     "no words": (b"a\t.\nb\t!\n", "tsv", "no features at all"),
     "damaged gzip": (b"\x1f\x8b\x08\x00abc", "tsv", "damaged gzip"),
-    "unknown format": (TWO, "arff", "unknown format 'arff'; known: svmlight, tsv, jsonl"),
+    "unknown format": (TWO, "arff", "unknown format 'arff' (known: jsonl, svmlight, tsv)"),
     "no format": (TWO, None, "name it with --format"),
 }
 

@@ -15,8 +15,8 @@ from commands import COMMAND, invoke, refusal, run
 
 import loglinear
 from loglinear import Tagger
-from loglinear.formats import read_conll
-from loglinear.metrics import span_scores
+from loglinear.formats.conll import read_conll
+from loglinear.metrics.span_f1 import span_scores
 from loglinear.models.tagger.files import read_constraint, tag_file, tag_text
 from loglinear.models.tagger.reading import Layout, blocks, layout_for, read_sequences
 

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from candidate_problems import dense_differences, grams, random_data, random_lists
 
-from loglinear.data import encode_lists
-from loglinear.data.candidates import CandidateLists
+from loglinear.data.candidates import CandidateLists, encode_lists
 from loglinear.data.edit_distance import edit_distances
 from loglinear.errors import IncompatibleError
-from loglinear.features import CandidateFeatures
+from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.formats.nbest import Candidate, CandidateList
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from loglinear import Reranker, penalties, solvers
-from loglinear.data import encode_lists
-from loglinear.features import CandidateFeatures
-from loglinear.formats import read_nbest
+from loglinear.data.candidates import encode_lists
+from loglinear.features.candidate_features import CandidateFeatures
+from loglinear.formats.nbest import read_nbest
 from loglinear.losses import ExponentialMarginLoss, ListLogLoss
-from loglinear.metrics import reranking_scores
+from loglinear.metrics.error_rate import reranking_scores
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective
 

@@ -12,7 +12,8 @@ import pytest
 from scipy import sparse
 
 from loglinear import MaxentClassifier
-from loglinear.formats import read_svmlight, read_tsv
+from loglinear.formats.svmlight import read_svmlight
+from loglinear.formats.tsv import read_tsv
 
 FOLDER = os.environ.get("LOGLINEAR_DATA")
 pytestmark = pytest.mark.skipif(not FOLDER, reason="LOGLINEAR_DATA is not set: no corpora to test on")

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loglinear.errors import LoglinearError, ModelFileError
-from loglinear.features import CandidateFeatures
+from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.formats.nbest import Candidate, CandidateList
 
 FUNCTION_WORDS = ["the", "a", "on"]

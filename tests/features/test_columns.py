@@ -6,8 +6,9 @@ import pytest
 from sklearn.model_selection import KFold, train_test_split
 from sklearn.utils import _safe_indexing
 
-from loglinear.features import Columns, Vocabulary
-from loglinear.formats import parse_conll
+from loglinear.features.columns import Columns
+from loglinear.features.vocabulary import Vocabulary
+from loglinear.formats.conll import parse_conll
 
 SENTENCES = [[("the", "DT"), ("dog", "NN")], [("runs", "VB")], [], [("the", "DT"), ("end", "NN"), (".", ".")]]
 

@@ -9,7 +9,10 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_extraction import DictVectorizer
 
 from loglinear.errors import ModelFileError
-from loglinear.features import FEATURISERS, DictFeatures, TokenFeatures, WordNgrams
+from loglinear.features import FEATURISERS
+from loglinear.features.dicts import DictFeatures
+from loglinear.features.tokens import TokenFeatures
+from loglinear.features.words import WordNgrams
 
 DICTS = [{"b": 2, "a": "x", "flag": True}, {}, {"a": "y", "b": -0.5, "a=y": 3.0}, {"flag": False, "n": np.float32(0.5)}]
 TOKENS = [["the", "cat", "the"], (), ["a", "é"]]

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 
 from loglinear import _core
 from loglinear.errors import FormatError, IncompatibleError, LoglinearError, ModelFileError
-from loglinear.features import TEMPLATE_SETS, Columns, TemplateFeatures, Vocabulary, load_templates
+from loglinear.features.columns import Columns
+from loglinear.features.template_sets import TEMPLATE_SETS
 from loglinear.features.template_syntax import View, parse_templates
-from loglinear.features.templates import NO_MACRO, boundary_name
-from loglinear.formats import read_conll
+from loglinear.features.templates import NO_MACRO, TemplateFeatures, boundary_name, load_templates
+from loglinear.features.vocabulary import Vocabulary
+from loglinear.formats.conll import read_conll
 
 SENTENCES = [
     [("The", "DT"), ("dog", "NN"), ("ran", "VB")],

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loglinear.errors import ModelFileError
-from loglinear.features import Vocabulary
+from loglinear.features.vocabulary import Vocabulary
 
 strings = st.text(st.characters(), max_size=30)  # surrogates included
 

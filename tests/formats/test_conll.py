@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from loglinear import _core
 from loglinear.errors import FormatError
-from loglinear.formats import ConllData, format_conll, parse_conll, read_conll, write_conll
+from loglinear.formats.conll import ConllData, format_conll, parse_conll, read_conll, write_conll
 
 
 def sequences(data: ConllData):

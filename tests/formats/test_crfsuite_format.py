@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from loglinear import _core
 from loglinear.errors import FormatError, LoglinearError
-from loglinear.formats import (
+from loglinear.formats.crfsuite import (
     parse_crfsuite,
     parse_crfsuite_dump,
     read_crfsuite,

@@ -1,7 +1,7 @@
 import pytest
 
 from loglinear.errors import FormatError
-from loglinear.formats import read_jsonl
+from loglinear.formats.jsonl import read_jsonl
 
 
 @pytest.fixture

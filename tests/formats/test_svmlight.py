@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from loglinear import _core
 from loglinear.errors import FormatError
-from loglinear.formats import SvmlightData, parse_svmlight, read_svmlight, write_svmlight
+from loglinear.formats.svmlight import SvmlightData, parse_svmlight, read_svmlight, write_svmlight
 
 TEXT = b"""# a comment
 +1 1:0.5 3:-2e-3 # another

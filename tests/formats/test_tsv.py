@@ -3,7 +3,7 @@ import gzip
 import pytest
 
 from loglinear.errors import FormatError
-from loglinear.formats import read_texts, read_tsv, write_tsv
+from loglinear.formats.tsv import read_texts, read_tsv, write_tsv
 
 
 @pytest.fixture
@@ -45,7 +45,6 @@ def test_refusals(file, data, message):
 def test_texts(file):
     path = file(b"one\ta\n\ntwo\n")
     assert read_texts(path) == ["one\ta", "", "two"]
-    assert read_texts(path, labelled=True) == ["a", "", "two"]
 
 
 def test_round_trip_and_refusals(tmp_path):

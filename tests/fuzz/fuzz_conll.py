@@ -18,7 +18,8 @@ from fuzzing import main, mutate
 
 from loglinear import _core
 from loglinear.errors import FormatError
-from loglinear.formats import format_conll, parse_conll, parse_crfsuite
+from loglinear.formats.conll import format_conll, parse_conll
+from loglinear.formats.crfsuite import parse_crfsuite
 
 CORPUS = [
     b"the DT B-NP\ndog NN I-NP\n\nruns VB B-VP\n",

@@ -14,9 +14,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from fuzzing import main, mutate
 
-from loglinear.data import encode_lists
+from loglinear.data.candidates import encode_lists
 from loglinear.errors import FormatError
-from loglinear.features import CandidateFeatures
+from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.formats.nbest import NBEST_FORMATS, read_nbest, write_nbest
 
 CORPUS = [

@@ -13,8 +13,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fuzzing import main, mutate
 
 from loglinear.errors import FormatError, LoglinearError
-from loglinear.features import TEMPLATE_SETS, Columns, TemplateFeatures
+from loglinear.features.columns import Columns
+from loglinear.features.template_sets import TEMPLATE_SETS
 from loglinear.features.template_syntax import Macro, TemplateFile, parse_templates
+from loglinear.features.templates import TemplateFeatures
 
 CORPUS = [text.encode() for text in TEMPLATE_SETS.values()] + [
     b"U00:%x[-1,0]/%x[0,1]\nB\n",

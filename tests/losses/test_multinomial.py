@@ -5,7 +5,8 @@ from problems import dense_data, sparse_data, text_matrix
 from scipy.special import log_softmax, softmax
 
 from loglinear import _core
-from loglinear.data import DenseRows, MulticlassData, SparseRows
+from loglinear.data.matrix import DenseRows, SparseRows
+from loglinear.data.multiclass import MulticlassData
 from loglinear.losses import MultinomialLoss
 from loglinear.structure.tying import Tying
 from loglinear.testing import check_loss

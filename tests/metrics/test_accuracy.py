@@ -7,7 +7,8 @@ import pytest
 from sklearn import metrics as theirs
 
 from loglinear import MaxentClassifier
-from loglinear.metrics import accuracy, evaluate, log_loss, score_labels
+from loglinear.metrics.accuracy import accuracy, log_loss, score_labels
+from loglinear.metrics.evaluation import evaluate
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 12])

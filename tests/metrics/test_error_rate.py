@@ -5,10 +5,10 @@ import pytest
 from candidate_problems import random_data, random_lists
 from scipy import stats
 
-from loglinear.data import encode_lists
-from loglinear.features import CandidateFeatures
+from loglinear.data.candidates import encode_lists
+from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.formats.nbest import Candidate, CandidateList
-from loglinear.metrics import compare_errors, error_rate, reranking_scores, text_error_rate
+from loglinear.metrics.error_rate import compare_errors, error_rate, reranking_scores, text_error_rate
 
 
 def test_rates():

@@ -8,7 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from loglinear.metrics import score_labels, span_scores
+from loglinear.metrics.accuracy import score_labels
+from loglinear.metrics.span_f1 import span_scores
 
 LABELS = ["O", "B-NP", "I-NP", "B-VP", "I-VP", "I-X-Y"]
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import loglinear
-from loglinear.formats import Candidate, CandidateList
+from loglinear.formats.nbest import Candidate, CandidateList
 
 FOLDER = Path(__file__).parent.parent / "saved_models"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))

@@ -5,7 +5,8 @@ import pytest
 from problems import dense_data, text_matrix
 
 from loglinear import penalties, solvers
-from loglinear.data import MulticlassData, SparseRows
+from loglinear.data.matrix import SparseRows
+from loglinear.data.multiclass import MulticlassData
 from loglinear.errors import IncompatibleError
 from loglinear.losses import MultinomialLoss
 from loglinear.optimise.minimise import minimise

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from loglinear.report import Section, Table, attribute_table, page, strongest_attributes, transition_table
-from loglinear.report.tables import to_html, to_records, to_rich
+from loglinear.report.heat_map import attribute_table, strongest_attributes, transition_table
+from loglinear.report.html import Section, page
+from loglinear.report.tables import Table, to_html, to_records, to_rich
 
 LABELS = ["O", "B-<x>", "I-<x>"]
 WEIGHTS = [[0.5, 1.25, -np.inf], [-0.001, 0.0, 2.5], [0.0, -2.5, 1.0]]

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from loglinear.report import Curve, Plot, Section, Table, page, write_page
-from loglinear.report.plots import MISSING, convergence, svg
-from loglinear.report.tables import cell_text, plain_line, to_html, to_records, to_rich
+from loglinear.report.html import Section, page, write_page
+from loglinear.report.plots import MISSING, Curve, Plot, convergence, svg
+from loglinear.report.tables import Table, cell_text, plain_line, to_html, to_records, to_rich
 
 TABLE = Table(("name", "count"), [("[red]<b>", 1234567), ("a\tb\x1b[31m", None)], title="T & t", note="n < m")
 

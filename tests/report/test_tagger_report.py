@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from loglinear import Tagger
-from loglinear.metrics import evaluate_tagger, span_scores
+from loglinear.metrics.evaluation import evaluate_tagger
+from loglinear.metrics.span_f1 import span_scores
 from loglinear.report.model import describe_model
 from loglinear.report.spans import score_facts, score_tables
 from loglinear.report.tables import to_records

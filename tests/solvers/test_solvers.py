@@ -6,7 +6,8 @@ import scipy.sparse as sp
 from problems import dense_data, sparse_data, text_matrix
 
 from loglinear import penalties, solvers
-from loglinear.data import MulticlassData, SparseRows
+from loglinear.data.matrix import SparseRows
+from loglinear.data.multiclass import MulticlassData
 from loglinear.errors import IncompatibleError
 from loglinear.losses import MultinomialLoss
 from loglinear.optimise.minimise import minimise

@@ -20,6 +20,15 @@ def list_penalties(value: _Value) -> _Value:
     return value
 
 
+def list_formats(value: _Value) -> _Value:
+    """Describe the formats of labelled examples if asked to."""
+    if value == "list":
+        from loglinear.formats import FORMATS
+
+        _list([(name, (FORMATS[name].read.__doc__ or "").split("\n")[0]) for name in FORMATS])
+    return value
+
+
 def list_solvers(value: _Value) -> _Value:
     """Describe the solvers if asked to."""
     if value == "list":

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from loglinear.cli import choices, console
+from loglinear.formats import FORMATS
 from loglinear.status import Status
 
 app = typer.Typer(help="Train, evaluate and use maximum-entropy classifiers.", no_args_is_help=True)
@@ -24,7 +25,13 @@ Data = Annotated[
     typer.Argument(metavar="DATA", help="Examples: a file (plain, gzip or xz), or - for stdin.", show_default=False),
 ]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)]
-Format = Annotated[str | None, typer.Option("--format", metavar="svmlight|tsv|jsonl", help="Guessed unless given.")]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format", metavar=f"{'|'.join(FORMATS)}|list", callback=choices.list_formats, is_eager=True,
+        help="Format of DATA; list: describe all.", show_default="guessed",
+    ),
+]  # fmt: skip
 Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of tsv and jsonl.")]
 Threads = Annotated[int | None, typer.Option("--threads", help="Native threads.", show_default="all cores")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -78,23 +85,17 @@ def train(
         console.check_writable(path)
 
     from loglinear.models import MaxentClassifier
-    from loglinear.models.classifier.files import match, read_examples
+    from loglinear.models.classifier.files import train_on_file
     from loglinear.optimise.checkpoint import discard
 
-    examples = read_examples(data, format, encoding, n_threads=threads)
+    held_out = tune if tune not in (None, "cv") else None
     model = MaxentClassifier(
         penalty, strength, l1_ratio=l1_ratio, nonnegative=nonnegative, solver=solver, tolerance=tolerance,
-        max_iterations=max_iterations, tune=tune if tune in (None, "cv") else "validation", ngrams=orders,
+        max_iterations=max_iterations, tune=tune if held_out is None else "validation", ngrams=orders,
         min_count=min_count, n_threads=threads, random_state=seed, checkpoint=checkpoint,
         verbose=1 if verbose else "auto",
     )  # fmt: skip
-    held_out: dict[str, Any] = {}
-    if model.tune == "validation":
-        assert tune is not None
-        valid = read_examples(tune, format, encoding, n_threads=threads)
-        valid, _ = match(valid, examples.kind, examples.X.shape[1] if examples.kind == "matrix" else 0)
-        held_out = {"X_valid": valid.X, "y_valid": valid.labels}
-    model.fit(examples.X, examples.labels, **held_out)
+    examples = train_on_file(model, data, format, encoding, held_out=held_out)
     with console.naming(output):
         model.save(output)
     discard(checkpoint, model.status_)
@@ -109,7 +110,7 @@ def train(
 
 
 def _summary(model: Any, examples: Any, output: str) -> dict[str, Any]:
-    from loglinear.metrics import accuracy
+    from loglinear.metrics.accuracy import accuracy
 
     summary = {
         "model": output,
@@ -167,7 +168,7 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Score a classifier on labelled examples."""
-    from loglinear.metrics import evaluate as score
+    from loglinear.metrics.evaluation import evaluate as score
 
     classifier, examples = _read(model, data, format, encoding, threads, labelled=True)
     result = score(classifier, examples.X, examples.labels)

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 if TYPE_CHECKING:
-    from loglinear.report import Section, Table
+    from loglinear.report.html import Section
+    from loglinear.report.tables import Table
 
 ERROR, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 _Command = TypeVar("_Command", bound=Callable[..., None])

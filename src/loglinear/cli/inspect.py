@@ -20,7 +20,7 @@ def inspect(
     if html is not None:
         console.check_writable(html)
 
-    from loglinear.report import write_page
+    from loglinear.report.html import write_page
     from loglinear.report.model import describe_model
 
     description = describe_model(model, top)

@@ -86,6 +86,14 @@ class SparseRows:
         columns = self.columns(pool).take(features)
         return columns.columns(pool)
 
+    def with_columns(self, n_columns: int) -> SparseRows:
+        """Return the same rows with the given number of columns; values in columns past the last are left out."""
+        if self.n_columns <= n_columns:
+            return SparseRows(self.indptr, self.indices, self.values, n_columns)
+        kept = self.indices < n_columns
+        indptr = np.concatenate([[0], np.cumsum(kept)])[self.indptr]
+        return SparseRows(indptr, self.indices[kept], self.values[kept], n_columns)
+
     def tie_columns(self, pool: ThreadPool, groups: NDArray[np.int32], scale: FloatArray) -> SparseRows:
         """Column g = scale[g] * sum of the columns of group g."""
         indptr, indices, values = _core.tie_columns(self.native, pool, groups, scale)

@@ -14,7 +14,7 @@ from typing import Any
 
 from loglinear.demo import classification, keypad, language, tagging
 from loglinear.demo.corpus import Corpus, stdlib_docstrings
-from loglinear.report import Section, write_page
+from loglinear.report.html import Section, write_page
 from loglinear.report.tables import to_records
 
 SECTIONS: list[tuple[str, Callable[[Corpus], list[Section]]]] = [

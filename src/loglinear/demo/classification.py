@@ -11,16 +11,17 @@ from loglinear import solvers
 from loglinear.data.matrix import SparseRows
 from loglinear.data.multiclass import MulticlassData
 from loglinear.demo.corpus import Corpus
-from loglinear.features import WordNgrams
-from loglinear.metrics import accuracy
+from loglinear.features.words import WordNgrams
+from loglinear.metrics.accuracy import accuracy
 from loglinear.models import MaxentClassifier
 from loglinear.models.classifier.training import LinearProblem
 from loglinear.optimise.minimise import Result, minimise
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.training import Settings
-from loglinear.report import Section, Table
+from loglinear.report.html import Section
 from loglinear.report.model import top_feature_table
 from loglinear.report.plots import convergence
+from loglinear.report.tables import Table
 from loglinear.threads import pool
 
 NGRAMS = (1, 2)

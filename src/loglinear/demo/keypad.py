@@ -17,7 +17,8 @@ from loglinear.demo.prose import part_of, sentences
 from loglinear.features.keypad import digits
 from loglinear.metrics.input_method import ConversionScore
 from loglinear.models import InputMethod, Reranker
-from loglinear.report import Section, Table
+from loglinear.report.html import Section
+from loglinear.report.tables import Table
 
 SETTINGS: dict[str, Any] = {"readings": "keypad"}
 _QUICK_PARAGRAPHS = 400

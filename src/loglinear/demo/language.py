@@ -12,8 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from loglinear.demo.corpus import Corpus
 from loglinear.demo.prose import Prose, documentation
 from loglinear.models import LanguageModel
-from loglinear.report import Section, Table
+from loglinear.report.html import Section
 from loglinear.report.plots import Curve, Plot
+from loglinear.report.tables import Table
 
 ORDERS = (1, 2, 3, 4, 5)
 TUNED = 3  # the order at which strengths are chosen: those of longer n-grams are like those of its own

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
-from scipy import sparse
 
+from loglinear import _core
 from loglinear.errors import LoglinearError, ModelFileError
 from loglinear.features.vocabulary import Vocabulary
+from loglinear.threads import pool
 
 # indptr [n + 1] int64, indices [n_nonzeros] int32 ascending in a row, values [n_nonzeros] float64
 Rows: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -73,14 +74,15 @@ class Featuriser(ABC):
 
 
 def sum_rows(lengths: Sequence[int], ids: np.ndarray, values: np.ndarray, n_features: int) -> Rows:
-    """Rows of the given lengths with ids in any order: negative ids are left out, equal ones in a row are summed."""
+    """Make rows of the given lengths from ids in any order, -1 for unknown features; equal ids in a row are summed."""
     known = ids >= 0
     totals = np.zeros(len(known) + 1, dtype=np.int64)
     np.cumsum(known, out=totals[1:])
     ends = np.cumsum(np.asarray([0, *lengths], dtype=np.int64))
-    matrix = sparse.csr_matrix((values[known], ids[known], totals[ends]), shape=(len(lengths), n_features))
-    matrix.sum_duplicates()
-    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data
+    rows = _core.SparseMatrix32(totals[ends], ids[known], values[known], n_features)
+    each = np.arange(n_features, dtype=np.int32)  # every feature stays on its own: equal ids are all that is merged
+    indptr, indices, summed = _core.tie_columns(rows, pool(1), each, np.ones(n_features))
+    return indptr, indices, summed
 
 
 def sort_names(numbers: dict[str, int]) -> tuple[Vocabulary, np.ndarray]:

@@ -1,4 +1,4 @@
-"""JSON lines: an object per line, with a ``label`` and one of ``text``, ``features`` or ``tokens``.
+"""JSON lines: one object per line, with a ``label`` and one of ``text``, ``features`` or ``tokens``.
 
     {"label": "spam", "text": "cheap pills"}
     {"label": "NN", "features": {"suffix": "ing", "length": 7, "capital": false}}
@@ -14,6 +14,7 @@ import math
 from typing import Any, NamedTuple
 
 from loglinear.errors import FormatError
+from loglinear.formats.examples import ExampleFormat, Labels, Records
 from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
 
 KINDS = ("text", "features", "tokens")
@@ -28,7 +29,7 @@ class JsonlData(NamedTuple):
 
 
 def read_jsonl(source: Source, encoding: str = "utf-8", *, labelled: bool = True) -> JsonlData:
-    """Examples of a file (plain, gzip, xz, or ``-``). Labels may be strings, integers or booleans and become text.
+    """Return the examples of a file (plain, gzip, xz, or ``-``). Labels, strings, integers or booleans, become text.
 
     Without ``labelled``, labels may be missing and are ignored.
     """
@@ -54,6 +55,15 @@ def read_jsonl(source: Source, encoding: str = "utf-8", *, labelled: bool = True
     if kind is None:
         raise FormatError("the input holds no examples", name)
     return JsonlData(labels, examples, kind)
+
+
+def _read(source: Source, *, encoding: str, labelled: bool, n_threads: int) -> Records:
+    """One JSON object per line, with a label and one of text, features (named values) or tokens."""
+    data = read_jsonl(source, encoding, labelled=labelled)
+    return Records(data.kind, data.examples, Labels.of(data.labels) if labelled else None)
+
+
+JSONL = ExampleFormat(_read, (".jsonl", ".json"), lambda line: line.startswith(b"{"))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
 from loglinear import _core
 from loglinear.errors import FormatError
-from loglinear.formats.text import Source, atomic_write, name_of, read_bytes
+from loglinear.formats.examples import ExampleFormat, Labels, Records
+from loglinear.formats.text import Source, atomic_write, name_of, plain_label, read_bytes
 
 _MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 _PAIR = re.compile(r"[0-9]+:[-+.0-9eE]+")
@@ -26,7 +28,7 @@ class SvmlightData:
     indptr: np.ndarray  # [n_rows + 1] int64
     indices: np.ndarray  # [n_nonzeros] int32, or int64 where one of them needs it; ascending in a row, from 0
     values: np.ndarray  # [n_nonzeros] float64, finite
-    labels: list[str]  # [n_rows]
+    labels: Labels  # [n_rows]
     n_features: int
 
 
@@ -66,9 +68,19 @@ def parse_svmlight(
         message, line, _ = error.args
         raise FormatError(message, source, line) from None
     raw = blob.tobytes()
-    names = np.empty(len(offsets) - 1, dtype=object)
-    names[:] = [raw[a:b].decode() for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist())]
-    return SvmlightData(indptr, indices, values, names[ids].tolist(), found)
+    names = [raw[a:b].decode() for a, b in pairwise(offsets.tolist())]
+    return SvmlightData(indptr, indices, values, Labels(ids, names), found)
+
+
+def _read(source: Source, *, encoding: str, labelled: bool, n_threads: int) -> Records:
+    """Numbered features: label index:value index:value ... per line; a label is always there."""
+    data = read_svmlight(source, zero_based=True, n_threads=n_threads)
+    names = [plain_label(name) for name in data.labels.names]
+    return Records("matrix", data, Labels(data.labels.numbers, names))
+
+
+_LINE = re.compile(rb"[^\s#:]+([ \t]+(qid:\S+|\d+:[-+.\deE]+))+[ \t\r]*(#.*)?")
+SVMLIGHT = ExampleFormat(_read, (".svm", ".svmlight", ".libsvm"), lambda line: _LINE.fullmatch(line) is not None)
 
 
 def write_svmlight(path: Source, data: SvmlightData, *, zero_based: bool = False) -> None:

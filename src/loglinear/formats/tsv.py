@@ -1,15 +1,16 @@
-"""Labelled text, one example a line: ``label TAB text``. Further tabs belong to the text."""
+"""Labelled text, one example per line: ``label TAB text``. Further tabs belong to the text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from loglinear.errors import FormatError
+from loglinear.formats.examples import ExampleFormat, Labels, Records
 from loglinear.formats.text import Source, atomic_write, decode, name_of, read_bytes, split_lines
 
 
 def read_tsv(source: Source, encoding: str = "utf-8") -> tuple[list[str], list[str]]:
-    """Labels and texts of a file (plain, gzip, xz, or ``-``)."""
+    """Return the labels and the texts of a file (plain, gzip, xz, or ``-``)."""
     name = name_of(source)
     labels, texts = [], []
     for number, line in enumerate(split_lines(decode(read_bytes(source), name, encoding)), start=1):
@@ -24,16 +25,24 @@ def read_tsv(source: Source, encoding: str = "utf-8") -> tuple[list[str], list[s
     return labels, texts
 
 
-def read_texts(source: Source, encoding: str = "utf-8", *, labelled: bool = False) -> list[str]:
-    """Texts to predict on, a line each; with ``labelled``, what comes before the first TAB of a line is ignored."""
-    lines = split_lines(decode(read_bytes(source), name_of(source), encoding))
-    if labelled:
-        return [line.partition("\t")[2] if "\t" in line else line for line in lines]
-    return lines
+def read_texts(source: Source, encoding: str = "utf-8") -> list[str]:
+    """Return texts without labels, one per line."""
+    return split_lines(decode(read_bytes(source), name_of(source), encoding))
+
+
+def _read(source: Source, *, encoding: str, labelled: bool, n_threads: int) -> Records:
+    """Labelled text, one example per line: label TAB text."""
+    if not labelled:
+        return Records("text", read_texts(source, encoding), None)
+    labels, texts = read_tsv(source, encoding)
+    return Records("text", texts, Labels.of(labels))
+
+
+TSV = ExampleFormat(_read, (".tsv", ".txt"), lambda line: b"\t" in line)
 
 
 def write_tsv(path: Source, labels: Sequence[str], texts: Sequence[str]) -> None:
-    """Write a file that reads back the same, or refuse: a label cannot hold tabs, nor anything a line end."""
+    """Write a file that reads back the same; raise FormatError for a label with a tab, or anything with a line end."""
     if len(labels) != len(texts):
         raise ValueError(f"{len(labels)} labels for {len(texts)} texts")
     name = name_of(path)

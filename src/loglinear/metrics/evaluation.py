@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,11 +35,12 @@ class Evaluation:
         }
 
 
-def evaluate(model: Any, X: Any, labels: list[str]) -> Evaluation:
+def evaluate(model: Any, X: Any, labels: Sequence[Any]) -> Evaluation:
     """Score a classifier; labels are compared as text, so a model trained on the numbers 0 and 1 knows "0" and "1"."""
     classes = [_text(label) for label in model.classes_.tolist()]
     logs = model.predict_log_proba(X)
-    truth = np.asarray([_text(label) for label in labels])
+    different, numbers = np.unique(np.asarray(labels), return_inverse=True)
+    truth = np.asarray([_text(label) for label in different.tolist()])[numbers]
     predicted = np.asarray(classes)[logs.argmax(axis=1)]
     known = np.isin(truth, classes)
     unseen, counts = np.unique(truth[~known], return_counts=True)

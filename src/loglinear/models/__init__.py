@@ -35,7 +35,7 @@ KINDS: Registry[Kind] = Registry(
     "kind of model",
     {
         "maxent-classifier": Kind(
-            "a classifier", "classifier.estimator:MaxentClassifier", "classifier.estimator:MaxentClassifier",
+            "a classifier", "classifier.predictor:ClassifierPredictor", "classifier.estimator:MaxentClassifier",
             "classify train",
         ),
         "tagger": Kind("a tagger", "tagger.predictor:TaggerPredictor", "tagger.estimator:Tagger", "tag train"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from loglinear.metrics import SpanScores
+from loglinear.metrics.span_f1 import SpanScores
 from loglinear.report.tables import Table
 
 _MOST_CONFUSIONS = 15

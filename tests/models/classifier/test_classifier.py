@@ -202,7 +202,8 @@ def test_regularization_path_and_tuning():
 
 
 def _data(X, y):
-    from loglinear.data import MulticlassData, SparseRows
+    from loglinear.data.matrix import SparseRows
+    from loglinear.data.multiclass import MulticlassData
 
     return MulticlassData(SparseRows.from_scipy(X), y, int(y.max()) + 1)
 
@@ -388,7 +389,7 @@ class TestWarningsAndRefusals:
     def test_unfitted(self, tmp_path):
         with pytest.raises(NotFittedError):
             MaxentClassifier().predict(self.X)
-        with pytest.raises(NotFittedError, match="nothing to save"):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
             MaxentClassifier().save(tmp_path / "m.ll")
 
     def test_wrong_number_of_features(self):

@@ -13,8 +13,8 @@ from sklearn.model_selection import GridSearchCV
 
 import loglinear
 from loglinear import IncompatibleError, LanguageModel, MaxentClassifier, ModelFileError, Reranker
-from loglinear.data import encode_lists
-from loglinear.features import CandidateFeatures
+from loglinear.data.candidates import encode_lists
+from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.formats.nbest import Candidate, CandidateList, write_nbest
 from loglinear.models.reranker.methods import BATCH, METHODS
 

@@ -56,7 +56,7 @@ def save(model: Any, path: Any) -> None:
     kept = np.flatnonzero(np.any(weights != 0, axis=1))
     featuriser, n_features = model.featuriser_, weights.shape[0]
     label_kind, arrays = _label_arrays(model.classes_)
-    settings: dict[str, Any] = {"parameters": as_json(model.get_params(deep=False)), "labels": label_kind}
+    settings: dict[str, Any] = {"parameters": as_json(model.parameters()), "labels": label_kind}
     if featuriser is not None:
         if kept.size < n_features:
             featuriser = featuriser.take(kept)

@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 
 from loglinear.data.matrix import DenseRows, Rows, SparseRows
-from loglinear.features import DictFeatures, Featuriser, TokenFeatures, WordNgrams
+from loglinear.features.dicts import DictFeatures
+from loglinear.features.featuriser import Featuriser
+from loglinear.features.tokens import TokenFeatures
+from loglinear.features.words import WordNgrams
 from loglinear.threads import pool
 
 

@@ -19,7 +19,7 @@ from loglinear.status import Status
 
 @dataclass(frozen=True)
 class PathPoint:
-    """One strength, its solution and, where there is held-out data, its scores there."""
+    """One strength, its solution and, where there are held-out examples, its scores on them."""
 
     strength: float
     solution: Solution
@@ -33,23 +33,23 @@ class PathPoint:
 
     @property
     def result(self) -> Result:
-        """How they were found."""
+        """How the weights were found."""
         return self.solution.result
 
     def held_out(self) -> tuple[float, float]:
-        """(loss, accuracy) on the held-out data; refused where the path had none."""
+        """Return (loss, accuracy) on the held-out examples; raise ValueError if the path had none."""
         if self.held_out_loss is None or self.held_out_accuracy is None:
             raise ValueError("the path was made without held-out data")
         return self.held_out_loss, self.held_out_accuracy
 
     @property
     def n_nonzero(self) -> int:
-        """Weights that are not zero."""
+        """Number of weights that are not zero."""
         return int(np.count_nonzero(self.weights))
 
 
 def default_strengths(problem: LinearProblem, n: int) -> FloatArray:
-    """Under l1, four decades down from the strength at which the first weight leaves zero; else from 1000 to 0.001."""
+    """Return n falling strengths: under l1 four decades from where the first weight leaves zero, else 1000 to 0.001."""
     objective = problem.objective(1.0)
     zero = np.zeros(problem.loss.n_weights)
     gradient = np.empty_like(zero)
@@ -71,22 +71,23 @@ def regularization_path(
     patience: int | None = None,
     callback: Any = None,
 ) -> list[PathPoint]:
-    """Solutions from the strongest penalty to the weakest.
+    """Solve at each strength, from the strongest penalty to the weakest.
 
-    With ``held_out`` data every point is scored on it, and after ``patience`` points without a better held-out loss the
-    path ends early.
+    With ``held_out`` examples every point is scored on them, and after ``patience`` points without a better held-out
+    loss the path ends early.
     """
     problem = LinearProblem(data, settings, intercept=intercept)
     grid = default_strengths(problem, n_strengths) if strengths is None else np.sort(np.asarray(strengths, float))[::-1]
     if grid.size == 0 or not np.all(np.isfinite(grid)) or np.any(grid < 0):
         raise ValueError("strengths must be finite numbers, not negative, at least one")
+    scorer = None if held_out is None else HeldOut(held_out, intercept, settings.n_threads)
     points: list[PathPoint] = []
     solution, best, waited = None, np.inf, 0
     for strength in grid:
         solution = problem.solve(float(strength), start=solution, callback=callback)
         loss = accuracy = None
-        if held_out is not None:
-            loss, accuracy = score(held_out, solution.weights, intercept, settings.n_threads)
+        if scorer is not None:
+            loss, accuracy = scorer.score(solution.weights)
         points.append(PathPoint(float(strength), solution, loss, accuracy))
         if solution.result.status == Status.INTERRUPTED:
             break
@@ -98,13 +99,20 @@ def regularization_path(
     return points
 
 
-def score(data: MulticlassData, weights: FloatArray, intercept: bool, n_threads: int | None) -> tuple[float, float]:
-    """(mean log-loss, accuracy) of weights on data."""
-    loss = MultinomialLoss(data, intercept=intercept, n_threads=n_threads)
-    margins = np.empty(data.n_examples * loss.n_columns)
-    loss.margins(weights, margins)
-    table = margins.reshape(data.n_examples, loss.n_columns)
-    predicted = (table[:, 0] > 0).astype(np.int32) if loss.n_columns == 1 else table.argmax(axis=1)
-    total = float(data.sample_weight.sum()) if data.sample_weight is not None else float(data.n_examples)
-    right = np.average(predicted == data.labels, weights=data.sample_weight)
-    return loss._loss(margins) / total, float(right)
+class HeldOut:
+    """Examples made ready once to score weights on."""
+
+    def __init__(self, data: MulticlassData, intercept: bool, n_threads: int | None) -> None:
+        self.data = data
+        self.loss = MultinomialLoss(data, intercept=intercept, n_threads=n_threads)
+
+    def score(self, weights: FloatArray) -> tuple[float, float]:
+        """Return (mean log-loss, accuracy) of weights."""
+        data, loss = self.data, self.loss
+        margins = np.empty(data.n_examples * loss.n_columns)
+        loss.margins(weights, margins)
+        table = margins.reshape(data.n_examples, loss.n_columns)
+        predicted = (table[:, 0] > 0).astype(np.int32) if loss.n_columns == 1 else table.argmax(axis=1)
+        total = float(data.sample_weight.sum()) if data.sample_weight is not None else float(data.n_examples)
+        right = np.average(predicted == data.labels, weights=data.sample_weight)
+        return loss._loss(margins) / total, float(right)

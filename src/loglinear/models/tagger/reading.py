@@ -17,8 +17,8 @@ from loglinear.features.attributes import AttributeSequences
 from loglinear.features.columns import Columns
 from loglinear.features.sequences import FlatLabels
 from loglinear.features.template_sets import TEMPLATE_SETS
-from loglinear.formats import parse_conll, parse_crfsuite
-from loglinear.formats.conll import CodedColumn, ConllData
+from loglinear.formats.conll import CodedColumn, ConllData, parse_conll
+from loglinear.formats.crfsuite import parse_crfsuite
 from loglinear.formats.text import Source, name_of, read_blocks, read_bytes, read_head
 from loglinear.models.tagger.predictor import TaggerPredictor
 

@@ -1,0 +1,63 @@
+"""Labels of examples as numbers of classes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array
+
+from loglinear.formats.examples import Labels
+
+
+def number_labels(y: Any, n_examples: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes, sorted, and the number of each example's class (int32)."""
+    if isinstance(y, Labels):
+        shape: tuple[int, ...] = y.numbers.shape
+        classes, rank = np.unique(np.asarray(y.names), return_inverse=True)
+        numbers = rank[y.numbers]
+    else:
+        y = _checked(y)
+        shape = y.shape
+        classes, numbers = np.unique(y, return_inverse=True)
+    if shape != (n_examples,):
+        raise ValueError(f"{n_examples} examples but labels of shape {shape}: one label per example is needed")
+    if classes.size < 2:
+        raise ValueError(
+            "Classifier can't train when only one class is present: every example is "
+            f"{classes.tolist()[0]!r}. At least two classes are needed."
+        )
+    return classes, numbers.astype(np.int32)
+
+
+def _checked(y: Any) -> np.ndarray:
+    """Check labels in scikit-learn's words, which its own checks of estimators expect."""
+    if y is None:
+        raise ValueError("This MaxentClassifier estimator requires y to be passed, but the target y is None.")
+    y = np.asarray(y) if isinstance(y, list) else check_array(y, ensure_2d=False, dtype=None, ensure_min_samples=0)
+    if y.ndim == 2 and y.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
+            "(n_samples,), for example using ravel().",
+            DataConversionWarning,
+            stacklevel=5,
+        )
+        y = y.ravel()
+    check_classification_targets(y)
+    return y
+
+
+def known_numbers(y: Any, classes: np.ndarray) -> np.ndarray:
+    """Return the number of each label's class (int32); raise ValueError for a label that is not a class."""
+    y = np.asarray(y)
+    numbers = np.searchsorted(classes, y)
+    unseen = (numbers >= classes.size) | (classes[np.minimum(numbers, classes.size - 1)] != y)
+    if np.any(unseen):
+        where = int(np.flatnonzero(unseen)[0])
+        raise ValueError(
+            f"label {y.tolist()[where]!r} (example {where}) was not seen in training; known: {classes.tolist()}"
+        )
+    return numbers.astype(np.int32)
