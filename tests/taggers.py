@@ -5,7 +5,7 @@ import re
 
 import chains
 import numpy as np
-from problems import docstrings
+from problems import labelled_texts
 
 from loglinear import Tagger
 from loglinear.data.sequence import SequenceData
@@ -39,9 +39,9 @@ def as_dicts(X):
 
 @functools.cache
 def words(n=60):
-    """(X, y): dicts of docstring words with BIO labels: B at an article, I at the word after it."""
+    """(X, y): dicts of made-up words with BIO labels: B at an article, I at the word after it."""
     X, y = [], []
-    for text in docstrings()[0]:
+    for text in labelled_texts()[0]:
         tokens = re.findall(r"\w+|[^\w\s]", text)[:25]
         if len(tokens) < 4:
             continue

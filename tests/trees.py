@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from loglinear import _core
@@ -181,3 +182,20 @@ def _gap(project, inside, value, centre, d, depth, x, steps):
             ahead, following = new, 1.0
         rows, t = new, following
     return best
+
+
+def prox(penalty, z, step=1.0):
+    """Return the proximal map of a penalty at z."""
+    out = np.empty(len(z))
+    penalty.prox(np.asarray(z, dtype=float), step, out)
+    return out
+
+
+def assert_max_strength_is_where_zero_becomes_optimal(kind, tree, gradient, **options):
+    """Check max_strength of a penalty of this kind: there zero is optimal, and a little below it no longer."""
+    top, zero = kind(tree, 1.0, **options).max_strength(gradient), np.zeros(tree.n_nodes)
+    assert kind(tree, top * (1 + 1e-9), **options).violation(zero, gradient) == 0
+    assert kind(tree, top * (1 - 1e-9), **options).violation(zero, gradient) > 0
+    assert kind(tree, 2.0, **options).max_strength(gradient) == pytest.approx(top / 2, rel=1e-12)
+    assert kind(tree, 1.0, **options).max_strength(zero) == 0
+    assert kind(tree, 0.0, **options).max_strength(gradient) == np.inf

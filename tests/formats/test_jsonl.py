@@ -28,7 +28,7 @@ OK = '{"label": "a", "text": "x"}\n'
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"label": "a", }', "bad JSON at column 16: "),
+        ('{"label" "a"}', "bad JSON at column 10: "),
         ("[1]", "expected a JSON object, found an array"),
         ('{"label": "a", "tokens": []}', "the kind of example changes from 'text' to 'tokens'"),
         ('{"label": "a"}', "one of the keys 'text', 'features' and 'tokens', and has none"),

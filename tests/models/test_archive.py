@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import docstrings
+from problems import labelled_texts
 
 import loglinear
 from loglinear import MaxentClassifier, ModelFileError
@@ -19,7 +19,7 @@ from loglinear.models import archive
 
 @pytest.fixture(scope="module")
 def model():
-    texts, labels = docstrings()
+    texts, labels = labelled_texts()
     return MaxentClassifier("l1", 1.0, ngrams=(1, 2)).fit(texts, labels)
 
 

@@ -22,10 +22,11 @@ def test_stages_are_shown_on_a_terminal_while_they_take_long(monkeypatch: pytest
     monkeypatch.setattr(sys, "stderr", shown)
     monkeypatch.setenv("TERM", "xterm")
     with Working(delay=0.01) as stage:
-        stage("reading")
-        time.sleep(0.3)
-        stage("counting")
-        time.sleep(0.3)
+        for name in ("reading", "counting"):
+            stage(name)
+            end = time.monotonic() + (60 if terminal else 0.1)
+            while name not in shown.getvalue() and time.monotonic() < end:
+                time.sleep(0.01)
     assert ("reading" in shown.getvalue(), "counting" in shown.getvalue()) == (terminal, terminal)
 
 

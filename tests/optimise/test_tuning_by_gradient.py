@@ -18,7 +18,7 @@ TIGHT = Budget(tolerance=1e-11, gain=0.0, first_iterations=20_000, residual=1e-1
 
 
 def text_losses(n_classes=4):
-    """(training, validation): halves of the docstrings."""
+    """(training, validation): halves of the texts."""
     X, y = text_matrix(n_classes)
     order = np.random.default_rng(0).permutation(y.size)
     halves = np.sort(order[: y.size // 2]), np.sort(order[y.size // 2 :])

@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trees import cases, gap_l2, prox_l2, random_parent
+from trees import (
+    assert_max_strength_is_where_zero_becomes_optimal,
+    cases,
+    gap_l2,
+    prox,
+    prox_l2,
+    random_parent,
+)
 
 from loglinear import penalties
 from loglinear.errors import IncompatibleError
@@ -11,12 +18,6 @@ from loglinear.protocols import Metric, OwnMetric, Split
 from loglinear.structure.tree import Tree
 
 BOTH = [TreeL2, TreeLinf]
-
-
-def prox(penalty, z, step=1.0):
-    out = np.empty(len(z))
-    penalty.prox(np.asarray(z, dtype=float), step, out)
-    return out
 
 
 def consistent(case, scale):
@@ -111,13 +112,7 @@ def test_max_strength_is_where_zero_becomes_optimal(n_nodes, nonnegative):
     tree, g = Tree(random_parent(rng, n_nodes)), rng.normal(size=n_nodes)
     g[0] = -abs(g[0])
     options = {"depth_growth": 0.9, "scale": rng.uniform(0.1, 9, n_nodes), "nonnegative": nonnegative}
-    top = TreeL2(tree, 1.0, **options).max_strength(g)
-    zero = np.zeros(n_nodes)
-    assert TreeL2(tree, top * (1 + 1e-9), **options).violation(zero, g) == 0
-    assert TreeL2(tree, top * (1 - 1e-9), **options).violation(zero, g) > 0
-    assert TreeL2(tree, 2.0, **options).max_strength(g) == pytest.approx(top / 2, rel=1e-12)
-    assert TreeL2(tree, 1.0, **options).max_strength(zero) == 0
-    assert TreeL2(tree, 0.0, **options).max_strength(g) == np.inf
+    assert_max_strength_is_where_zero_becomes_optimal(TreeL2, tree, g, **options)
 
 
 def test_powers():

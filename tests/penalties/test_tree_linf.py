@@ -2,19 +2,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trees import cases, gap_linf, level, prox_linf, random_parent
+from trees import (
+    assert_max_strength_is_where_zero_becomes_optimal,
+    cases,
+    gap_linf,
+    level,
+    prox,
+    prox_linf,
+    random_parent,
+)
 
 from loglinear import penalties
 from loglinear.errors import IncompatibleError
 from loglinear.penalties import L1, TreeLinf
 from loglinear.protocols import Metric, OwnMetric, Split
 from loglinear.structure.tree import Tree
-
-
-def prox(penalty, z, step=1.0):
-    out = np.empty(len(z))
-    penalty.prox(np.asarray(z, dtype=float), step, out)
-    return out
 
 
 def quadratic(case, step):
@@ -141,13 +143,7 @@ def test_max_strength_is_where_zero_becomes_optimal(n_nodes, nonnegative):
     tree, g = Tree(random_parent(rng, n_nodes)), rng.normal(size=n_nodes)
     g[0] = -abs(g[0])
     options = {"depth_growth": 1.1, "multiplicity": rng.integers(1, 4, n_nodes), "nonnegative": nonnegative}
-    top = TreeLinf(tree, 1.0, **options).max_strength(g)
-    zero = np.zeros(n_nodes)
-    assert TreeLinf(tree, top * (1 + 1e-9), **options).violation(zero, g) == 0
-    assert TreeLinf(tree, top * (1 - 1e-9), **options).violation(zero, g) > 0
-    assert TreeLinf(tree, 2.0, **options).max_strength(g) == pytest.approx(top / 2, rel=1e-12)
-    assert TreeLinf(tree, 1.0, **options).max_strength(zero) == 0
-    assert TreeLinf(tree, 0.0, **options).max_strength(g) == np.inf
+    assert_max_strength_is_where_zero_becomes_optimal(TreeLinf, tree, g, **options)
 
 
 def test_pivot_counts():
