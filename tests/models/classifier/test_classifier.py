@@ -161,8 +161,9 @@ def test_partial_fit_approaches_fit():
             online.partial_fit(X[part], y[part], classes=[0, 1, 2])
     assert online.score(X, y) > 0.95
     words = MaxentClassifier()
-    words.partial_fit(texts, labels, classes=sorted(set(labels)))
-    assert words.score(texts, labels) > 0.4
+    for _ in range(3):
+        words.partial_fit(texts, labels, classes=sorted(set(labels)))
+    assert words.score(texts, labels) > 0.8
     with pytest.raises(ValueError, match="was not seen in training"):
         words.partial_fit(texts[:2], ["no", "such"])
     with pytest.raises(ValueError, match="classes must be passed"):
