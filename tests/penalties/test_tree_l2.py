@@ -207,5 +207,5 @@ def test_refuses_steps_without_a_closed_form():
     for penalty, step in ((TreeL2(tree), np.array([1.0, 1.0, 2.0])), (scaled, 1.0), (scaled, np.ones(3))):
         with pytest.raises(ValueError, match="tree_l2 has a closed form only where"):
             prox(penalty, np.zeros(3), step)
-    with pytest.raises(IncompatibleError, match="tree_l2 needs tree="):
+    with pytest.raises(IncompatibleError, match="TreeL2 needs tree="):
         penalties.make("tree-l2", 1.0)

@@ -245,5 +245,5 @@ def test_refusals():
         prox(TreeLinf(tree), np.zeros(3), np.array([1.0, 0.0, 1.0]))
     with pytest.raises(ValueError, match="steps must be one number, or one per weight"):
         prox(TreeLinf(tree), np.zeros(3), np.ones(2))
-    with pytest.raises(IncompatibleError, match="tree_linf needs tree="):
+    with pytest.raises(IncompatibleError, match="TreeLinf needs tree="):
         penalties.make("tree-linf", 1.0)

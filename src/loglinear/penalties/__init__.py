@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from loglinear.penalties.blocks import Blocks
 from loglinear.penalties.by_class import ByClass, SmoothByClass
 from loglinear.penalties.elastic_net import ElasticNet
 from loglinear.penalties.l1 import L1
-from loglinear.penalties.l2 import L2, NonnegativeL2
-from loglinear.penalties.none import NonnegativePenalty, NoPenalty
+from loglinear.penalties.l2 import L2
+from loglinear.penalties.none import NoPenalty
 from loglinear.penalties.separable import SeparablePenalty, SmoothSeparable
 from loglinear.penalties.tree_l2 import TreeL2
 from loglinear.penalties.tree_linf import TreeLinf
@@ -24,8 +24,6 @@ PENALTIES: Registry[Callable[..., Penalty]] = Registry(
     "penalty",
     {"none": NoPenalty, "l1": L1, "l2": L2, "elastic_net": ElasticNet, "tree_l2": TreeL2, "tree_linf": TreeLinf},
 )
-_OF_TREES = ("tree_l2", "tree_linf")
-_NONNEGATIVE = {"none": NonnegativePenalty, "l2": NonnegativeL2}
 
 
 def make(
@@ -37,42 +35,35 @@ def make(
     classes: Any = None,
     **options: Any,
 ) -> Any:
-    """The penalty with this name; ``l1_ratio`` is for elastic_net only, and those of trees need ``tree``.
+    """Return the penalty with this name in PENALTIES.
 
-    With ``classes``, the class number of every penalised weight, ``strength``, ``l1_ratio`` and ``nonnegative`` may be
-    lists with one entry per class.
+    A penalty says by its classmethod ``from_settings`` which settings of a model it takes. One without it, registered
+    by a user, is called with the strength and the options (``n_free``, ``n_threads``) alone.
+
+    strength : what the penalty is multiplied by
+    nonnegative : whether weights are kept at or above zero
+    l1_ratio : share of l1 in an elastic net; other penalties ignore it
+    classes : the class number of every penalised weight; the three above may then be lists with one entry per class
+    options : keywords of the penalty, such as ``n_free``, ``n_threads`` and, for penalties of trees, ``tree``
     """
     name = name.replace("-", "_")
-    factory = PENALTIES.factory(name)
+    factory: Any = PENALTIES.factory(name)
     if classes is not None:
         return _by_class(name, classes, strength, l1_ratio, nonnegative, **options)
-    if name in _OF_TREES:
-        return _of_tree(name, strength, nonnegative, **options)
-    if nonnegative and name in _NONNEGATIVE:
-        return _NONNEGATIVE[name](strength, **options)
-    if name == "elastic_net":
-        options["l1_ratio"] = l1_ratio
+    if hasattr(factory, "from_settings"):
+        return factory.from_settings(strength, nonnegative=nonnegative, l1_ratio=l1_ratio, **options)
     if nonnegative:
-        options["nonnegative"] = True
+        raise IncompatibleError(f"{name} has no sign constraint: leave nonnegative out")
     return factory(strength, **options)
 
 
-def _of_tree(name: str, strength: float, nonnegative: bool, tree: Any = None, **options: Any) -> Penalty:
-    if tree is None:
-        raise IncompatibleError(f"{name} needs tree=, a loglinear.structure.Tree over its weights")
-    return PENALTIES.factory(name)(tree, strength, nonnegative=nonnegative, **options)
-
-
 def _by_class(name: str, classes: Any, strength: Any, l1_ratio: Any, nonnegative: Any, **options: Any) -> ByClass:
-    """Any of the four is an elastic net with a given share of l1."""
-    shares = {"none": 0.0, "l1": 1.0, "l2": 0.0, "elastic_net": l1_ratio}
-    if name not in shares or options.pop("scale", None) is not None:
-        raise IncompatibleError(f"classes of weights go with {', '.join(shares)}, without scale")
-    share = np.asarray(shares[name], dtype=np.float64)
-    if not np.all((share >= 0) & (share <= 1)):
-        raise ValueError(f"l1_ratio must be between 0 and 1, not {l1_ratio!r}")
-    strength = np.asarray(0.0 if name == "none" else strength, dtype=np.float64)
-    return ByClass(classes, strength * share, strength * (1.0 - share), nonnegative, **options)
+    """Return the penalty with strengths by class of weight: a sum of l1 and l2, as its class says."""
+    if not hasattr(PENALTIES.factory(name), "l1_and_l2") or options.pop("scale", None) is not None:
+        able = [known for known in PENALTIES if hasattr(PENALTIES.factory(known), "l1_and_l2")]
+        raise IncompatibleError(f"classes of weights go with {', '.join(able)}, without scale")
+    l1, l2 = cast(type[SeparablePenalty], PENALTIES.factory(name)).l1_and_l2(np.asarray(strength, float), l1_ratio)
+    return ByClass(classes, l1, l2, nonnegative, **options)
 
 
 __all__ = [
@@ -83,8 +74,6 @@ __all__ = [
     "ByClass",
     "ElasticNet",
     "NoPenalty",
-    "NonnegativeL2",
-    "NonnegativePenalty",
     "SeparablePenalty",
     "SmoothByClass",
     "SmoothSeparable",

@@ -12,3 +12,8 @@ class L1(SeparablePenalty):
 
     def __init__(self, strength: float = 1.0, *, scale: Any = None, **options: Any) -> None:
         super().__init__(strength, 0.0, l1_scale=scale, **options)
+
+    @staticmethod
+    def l1_and_l2(strength: Any, l1_ratio: Any) -> tuple[Any, Any]:
+        """Return (strength, 0)."""
+        return strength, 0.0

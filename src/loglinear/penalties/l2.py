@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from loglinear.penalties.separable import SeparablePenalty, SmoothSeparable
+from loglinear.penalties.separable import SmoothSeparable
 
 
 class L2(SmoothSeparable):
@@ -17,9 +17,7 @@ class L2(SmoothSeparable):
     def __init__(self, strength: float = 1.0, *, scale: Any = None, **options: Any) -> None:
         super().__init__(0.0, strength, l2_scale=scale, **options)
 
-
-class NonnegativeL2(SeparablePenalty):
-    """The ridge with weights kept at or above zero."""
-
-    def __init__(self, strength: float = 1.0, *, scale: Any = None, **options: Any) -> None:
-        super().__init__(0.0, strength, l2_scale=scale, nonnegative=True, **options)
+    @staticmethod
+    def l1_and_l2(strength: Any, l1_ratio: Any) -> tuple[Any, Any]:
+        """Return (0, strength)."""
+        return 0.0, strength

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from loglinear.penalties.separable import SeparablePenalty, SmoothSeparable
+from loglinear.penalties.separable import SmoothSeparable
 
 
 class NoPenalty(SmoothSeparable):
@@ -14,10 +14,7 @@ class NoPenalty(SmoothSeparable):
         options.pop("scale", None)
         super().__init__(0.0, 0.0, **options)
 
-
-class NonnegativePenalty(SeparablePenalty):
-    """No penalty, but weights are kept at or above zero."""
-
-    def __init__(self, strength: float = 0.0, **options: Any) -> None:
-        options.pop("scale", None)
-        super().__init__(0.0, 0.0, nonnegative=True, **options)
+    @staticmethod
+    def l1_and_l2(strength: Any, l1_ratio: Any) -> tuple[Any, Any]:
+        """Return (0, 0), whatever the strength."""
+        return 0.0, 0.0

@@ -157,6 +157,22 @@ class SeparablePenalty(SeparableBase):
         self.l2_scale = _check_scale(l2_scale, "l2_scale") if l2 else None
         self.nonnegative = nonnegative
 
+    @classmethod
+    def from_settings(
+        cls, strength: float, *, nonnegative: bool = False, l1_ratio: float = 0.5, **options: Any
+    ) -> SeparablePenalty:
+        """Return the penalty of a model's settings; under the sign constraint it is never a SmoothSeparable."""
+        if nonnegative:
+            l1, l2 = cls.l1_and_l2(strength, l1_ratio)
+            scale = options.pop("scale", None)
+            return SeparablePenalty(l1, l2, l1_scale=scale, l2_scale=scale, nonnegative=True, **options)
+        return cls(strength, **options)
+
+    @staticmethod
+    def l1_and_l2(strength: Any, l1_ratio: Any) -> tuple[Any, Any]:
+        """Return the strengths of both parts, single numbers or one per class of weights."""
+        raise NotImplementedError("only penalties with a name in PENALTIES are made from settings")
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}(l1={self.l1:g}, l2={self.l2:g}, nonnegative={self.nonnegative})"
 

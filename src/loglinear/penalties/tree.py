@@ -16,6 +16,7 @@ import numpy as np
 
 from loglinear import _core
 from loglinear.arrays import FloatArray
+from loglinear.errors import IncompatibleError
 from loglinear.structure.tree import Tree, growth_by_depth
 from loglinear.threads import pool
 
@@ -70,6 +71,15 @@ class TreePenalty(ABC):
         self._growth = None if depth_growth == 1.0 else growth_by_depth(tree, self.depth_growth, self.strength)
         self._depth = None if self._growth is None else tree.depth
         self._native = self._make_native()
+
+    @classmethod
+    def from_settings(
+        cls: type[Self], strength: float, *, tree: Tree | None = None, l1_ratio: float = 0.5, **options: Any
+    ) -> Self:
+        """Return the penalty of a model's settings, of which a tree is one."""
+        if tree is None:
+            raise IncompatibleError(f"{cls.__name__} needs tree=, a loglinear.structure.Tree over its weights")
+        return cls(tree, strength, **options)
 
     @abstractmethod
     def _make_native(self) -> _core.TreeL2 | _core.TreeLinf:
