@@ -29,8 +29,8 @@ from loglinear import _core, penalties, solvers
 from loglinear.data.corpus import read_corpus
 from loglinear.data.ngram import NgramTrie, build_trie
 from loglinear.data.sentences import Sentences
+from loglinear.losses.baselines.ngram_normalisers import NaiveNgramLoss, UnigramCachingLoss, count_terms
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
-from loglinear.losses.ngram_normalisers import NaiveNgramLoss, UnigramCachingLoss, count_terms
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective
 from loglinear.threads import pool

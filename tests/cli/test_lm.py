@@ -6,13 +6,13 @@ import gzip
 import json
 import math
 import random
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from children import stopped
 from commands import COMMAND, invoke, refusal, run
 
 import loglinear
@@ -140,22 +140,10 @@ def test_ctrl_c_saves_the_model_trained_so_far(place: Path, tmp_path: Path) -> N
     model = tmp_path / "m.ll"
     endless = ["--penalty", "l2", "--strength", "1e-9", "--max-iterations", "999999999"]
     endless += ["--tolerance", "0", "--order", "8"]
-    process = subprocess.Popen(
-        [COMMAND, "lm", "train", str(place / "train.txt"), "-o", str(model), "--verbose", *endless],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    try:
-        assert process.stderr is not None
-        next(line for line in process.stderr if "step" in line)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert process.returncode == 130, errors
-    assert f"is saved in {model}" in errors
+    command = [COMMAND, "lm", "train", str(place / "train.txt"), "-o", str(model), "--verbose", *endless]
+    done = stopped(command, "step")
+    assert done.returncode == 130, done.stdout
+    assert f"is saved in {model}" in done.stdout
     assert loglinear.load(model, verify=True).status_ == "interrupted"
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from ngrams import reference_trie
 
 from loglinear import _core
+from loglinear.losses.baselines.ngram_normalisers import NaiveNgramLoss, UnigramCachingLoss, count_terms
 from loglinear.losses.ngram_maxent import NgramMaxentLoss, native_histories
-from loglinear.losses.ngram_normalisers import NaiveNgramLoss, UnigramCachingLoss, count_terms
 from loglinear.protocols import Expectations, SplitExpectations
 from loglinear.testing import check_loss
 from loglinear.threads import pool

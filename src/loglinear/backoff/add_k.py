@@ -2,11 +2,11 @@
 
     p(w | h) = (c(hw) + k V p(w | h without its oldest word)) / (c(h) + k V)
 
-On average k is added to the count of each of the V words, shared out as the lower order predicts. For unigrams the
+On average k is added to the count of each of the V words, distributed as the lower order predicts. For unigrams the
 lower order is uniform: (c(w) + k) / (n + k V), which for k = 1 is Laplace's rule. (Adding the same k to every word at
-every order would forget the lower orders, and no back-off model could say it.) With V in the thousands the higher
-orders want a much smaller k than the unigrams; it may be given per order. MacKay and Peto, "A hierarchical Dirichlet
-language model" (1995), has the same form.
+every order would ignore the lower orders, and is not a back-off model.) With thousands of words the higher orders need
+a much smaller k than the unigrams; it may be given per order. MacKay and Peto, "A hierarchical Dirichlet language
+model" (1995), has the same form.
 """
 
 from __future__ import annotations
@@ -22,6 +22,6 @@ from loglinear.features.word_vocabulary import WordVocabulary
 def add_k(
     trie: NgramTrie, vocabulary: WordVocabulary, k: float | Sequence[float] = 1.0, *, n_threads: int | None = None
 ) -> BackoffModel:
-    """The additive model of counted n-grams; ``k`` is one number or one per order."""
+    """Return the additive model of counted n-grams; ``k`` is one number or one per order."""
     constant = [value * trie.n_words for value in per_order(k, trie.order, "k")]
     return smoothed(trie, vocabulary, Smoothing.of(trie.order, constant=constant), n_threads=n_threads)

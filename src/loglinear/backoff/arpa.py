@@ -1,4 +1,4 @@
-"""ARPA files as back-off models. ``loglinear.formats.arpa`` says what is read and written."""
+"""ARPA files as back-off models; ``loglinear.formats.arpa`` describes the format."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from loglinear.threads import pool
 
 
 def read_arpa(path: Source, *, n_threads: int | None = None) -> BackoffModel:
-    """The model of a file (plain, gzip, xz, or ``-``); its words keep the order of the file.
+    """Read the model of a file (plain, gzip, xz, or ``-``); its words keep the order of the file.
 
-    The vocabulary is open where the file has ``<unk>``. Contexts that a longer one ends in are made where the file, for
-    instance a pruned one, lacks them.
+    The vocabulary is open if the file has ``<unk>``. Contexts in which a longer one ends are added if the file, a
+    pruned one for instance, lacks them.
     """
     arrays = text_format.read_arpa_arrays(path, n_threads=n_threads)
     words = WordVocabulary(Vocabulary.from_arrays(arrays.blob, arrays.offsets))
@@ -29,9 +29,9 @@ def write_arpa(
 ) -> None:
     """Write a model whole or not at all: 7 significant digits of log10, or all 17, which read back as the same doubles.
 
-    Every beginning and every end of an n-gram is written as one, as readers expect; those that the model lacks, because
-    their weight was zero or they were pruned, have the probability that backing off gives, so that none changes.
-    A name that ends in .gz or .xz is compressed; ``-`` is standard output.
+    Every beginning and every end of an n-gram is written as an n-gram too, as readers expect; those that the model
+    lacks, because their weight was zero or they were pruned, get the probability that backing off gives, so that no
+    probability changes. A file whose name ends in .gz or .xz is compressed; ``-`` is standard output.
     """
     threads = pool(n_threads)
     words = model.vocabulary.words

@@ -1,7 +1,7 @@
 """From the arrays of an automaton back to the n-grams of a model: for ARPA files, mixtures and further training.
 
-An automaton forgets the words of its contexts, but the arcs spell them: the context of the words h w is where the entry
-w of h leads to, unless that is a shorter one; the first is ``<s>``.
+An automaton does not store the words of its contexts, but its arcs spell them: the entry w of the context h leads to
+the context h w, unless that is not in the model and it leads to a shorter one; the first context is ``<s>``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ENTRY, _CONTEXT = 1, 2
 def to_backoff(
     vocabulary: WordVocabulary, arrays: Mapping[str, NDArray], *, n_threads: int | None = None
 ) -> BackoffModel:
-    """The back-off model of checked arrays (``NgramQueries.arrays``)."""
+    """Return the back-off model of checked arrays (``NgramQueries.arrays``)."""
     start = np.asarray(arrays["context_start"])
     contexts, entries = arrays["contexts"].reshape(-1, 4), arrays["entries"].reshape(-1, 3)
     order = start.size - 1

@@ -1,16 +1,16 @@
-"""Mixtures of n-gram models, and back-off models seen as log-linear ones.
+"""Mixtures of n-gram models, and back-off models as log-linear ones.
 
     p(w | h) = sum_i weight_i p_i(w | h)
 
-The weights are fitted on held-out text (``interpolation_weights``). With two models, one of much text and one of the
-text in hand, this is MAP adaptation: P = lambda P_background + (1 - lambda) P_adapt.
+The weights are fitted on held-out text (``interpolation_weights``). With two models, one of much general text and one
+of little text of a domain, this is MAP adaptation: P = lambda P_background + (1 - lambda) P_adapt.
 
 ``merge`` makes one back-off model of several. Every n-gram that any of them lists has exactly the probability of the
-mixture; the others back off, with weights that make every context sum to one, where the mixture would ask each model
-(Stolcke, "SRILM - an extensible language modeling toolkit", 2002, calls it static interpolation).
+mixture; the others back off, with weights that make every context sum to one, which only approximates the mixture
+(static interpolation: Stolcke, "SRILM - an extensible language modeling toolkit", 2002).
 
-``loglinear_weights`` and ``log_probability_of`` are where maximum-entropy training starts from a model, or takes one as
-a feature: backoff/model.py has the identity.
+Maximum-entropy training starts from the ``loglinear_weights`` of a model, or takes a model as a feature
+(``log_probability_of``); backoff/model.py has the identity.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _ENTRY, _CONTEXT = 1, 2  # kinds of lines, as place_ngrams takes them
 def interpolation_weights(
     log_probs: Sequence[FloatArray], iterations: int = 200, tolerance: float = 1e-6
 ) -> FloatArray:
-    """Weights under which held-out tokens are most probable; ``log_probs[i][t]`` is log p_i of token t.
+    """Return the weights that maximise the probability of held-out tokens; ``log_probs[i][t]`` is log p_i of token t.
 
-    The problem is concave. Newton steps on the simplex, and a step of EM (Dempster, Laird and Rubin, 1977) where one
-    does not help, until ``interpolation_gap``, in nats per token, is at most ``tolerance``.
+    The problem is concave. It is solved by Newton steps on the simplex, with a step of EM (Dempster, Laird and Rubin,
+    1977) whenever a Newton step does not help, until ``interpolation_gap`` is at most ``tolerance``, in nats per token.
     """
     p = _scaled_probabilities(log_probs)
     weights = np.full(p.shape[1], 1 / p.shape[1])
@@ -58,7 +58,7 @@ def interpolation_weights(
 
 
 def interpolation_gap(log_probs: Sequence[FloatArray], weights: FloatArray) -> float:
-    """How much better the best weights can be at most, in nats per token: max_i mean_t p_i(t) / p(t) - 1."""
+    """Bound how much better the best weights can be, in nats per token: max_i mean_t p_i(t) / p(t) - 1."""
     p = _scaled_probabilities(log_probs)
     mixture = p @ _checked_weights(weights, p.shape[1])
     if not np.all(mixture > 0):
@@ -67,7 +67,7 @@ def interpolation_gap(log_probs: Sequence[FloatArray], weights: FloatArray) -> f
 
 
 def _scaled_probabilities(log_probs: Sequence[FloatArray]) -> FloatArray:
-    """[n_tokens, n_models], the largest of each token 1."""
+    """Return probabilities [n_tokens, n_models], scaled so that the largest of each token is 1."""
     if len(log_probs) == 0:
         raise ValueError("interpolation needs at least one model")
     columns = [np.asarray(column, dtype=np.float64).ravel() for column in log_probs]
@@ -84,7 +84,7 @@ def _scaled_probabilities(log_probs: Sequence[FloatArray]) -> FloatArray:
 
 
 def _newton_step(weights: FloatArray, ratio: FloatArray, gain: FloatArray) -> FloatArray:
-    """The maximum of the quadratic model on the simplex, or as near to it as keeps every weight positive."""
+    """Return the maximum of the quadratic model on the simplex, or the nearest point with positive weights."""
     n = weights.size
     system = np.zeros((n + 1, n + 1))
     system[:n, :n] = ratio.T @ ratio / len(ratio) + 1e-10 * np.eye(n)
@@ -112,9 +112,9 @@ def merge(
     vocabulary: str = "same",
     n_threads: int | None = None,
 ) -> BackoffModel:
-    """One back-off model over the n-grams of all; a model of weight zero adds none.
+    """Merge models into one back-off model over the n-grams of all; a model of weight zero adds none.
 
-    Models must have the same words in the same order, or ``vocabulary="union"``: then a word that a model lacks has
+    Models must have the same words in the same order, unless ``vocabulary="union"``: then a word that a model lacks has
     probability zero there.
     """
     if vocabulary not in ("same", "union"):
@@ -142,7 +142,7 @@ def merge(
 
 
 def renumber(model: BackoffModel, vocabulary: WordVocabulary, *, n_threads: int | None = None) -> BackoffModel:
-    """The model over more words, in any order: those it does not know have probability zero."""
+    """Return the model over a larger vocabulary, in any order; new words have probability zero."""
     numbers = vocabulary.ids(list(model.vocabulary)).astype(np.int64)
     if np.any(numbers < 0):
         lost = model.vocabulary.word(int(np.argmin(numbers)))
@@ -163,7 +163,7 @@ def renumber(model: BackoffModel, vocabulary: WordVocabulary, *, n_threads: int 
 def _lines(
     model: BackoffModel, new_number: NDArray[np.uint32]
 ) -> tuple[list[NDArray[np.uint32]], list[NDArray[np.uint8]]]:
-    """N-grams of each order n as in a text: entries of order n, then contexts of length n; and their kinds."""
+    """Return the words of each order n, those of entries, then those of contexts of length n; and their kinds."""
     histories = np.zeros((1, 0), dtype=np.uint32)  # [n_contexts of a length, length], oldest word first
     words, kinds = [], []
     for n in range(1, model.order + 1):
@@ -218,7 +218,7 @@ def _union_vocabulary(models: Sequence[BackoffModel]) -> WordVocabulary:
 
 # ---- back-off models as log-linear ones --------------------------------------------------------------------------
 def loglinear_weights(model: BackoffModel, *, n_threads: int | None = None) -> FloatArray:
-    """theta(h, w) = log p(w | h) - log p(w | parent h) - log backoff(h) of every entry; log p(w) of unigrams."""
+    """Return theta(h, w) = log p(w | h) - log p(w | parent h) - log backoff(h) of entries; log p(w) of unigrams."""
     threads = pool(n_threads)
     out = np.empty(model.n_entries)
     _core.loglinear_weights(threads, native_model(model, threads), out)
@@ -228,7 +228,7 @@ def loglinear_weights(model: BackoffModel, *, n_threads: int | None = None) -> F
 def log_probability_of(
     model: BackoffModel, ngrams: NgramTrie | BackoffModel, *, n_threads: int | None = None
 ) -> FloatArray:
-    """log p(w | h) under the model of every entry of a trie, or of another model, with the same numbers of words."""
+    """Return log p(w | h) under the model of every entry of a trie or another model that numbers words alike."""
     n_words = ngrams.n_words if isinstance(ngrams, NgramTrie) else ngrams.vocabulary.n_words
     if n_words != model.vocabulary.n_words:
         raise IncompatibleError(
@@ -242,7 +242,7 @@ def log_probability_of(
 
 
 def loglinear_weights_on(model: BackoffModel, trie: NgramTrie, *, n_threads: int | None = None) -> FloatArray:
-    """The weights under which the n-grams of a trie, which must include the model's, give the model's distribution."""
+    """Return the weights of a trie, which must include the model's n-grams, that give the model's distribution."""
     log_p = log_probability_of(model, trie, n_threads=n_threads)
     on_trie = BackoffModel(
         vocabulary=model.vocabulary,

@@ -9,9 +9,9 @@ order with a = k:
 
     Y = t_1 / (t_1 + 2 t_2),    D_k = k - (k + 1) Y t_(k+1) / t_k,    k = 1, 2, 3 (and more)
 
-(Kneser and Ney, 1995; Ney, Essen and Kneser, 1994; Chen and Goodman, 1998, equation 26). Where that cannot be computed
-or makes no sense, an order falls back: from three discounts to one, Y, and where even that is not to be had (no n-gram
-occurs once, or none twice, as among characters) to 0.5, 1 and 1.5. What was used is in ``KneserNey.discounts``.
+(Kneser and Ney, 1995; Ney, Essen and Kneser, 1994; Chen and Goodman, 1998, equation 26): ``choose_discounts``. If they
+cannot be computed or are out of range, an order falls back from three discounts to one, Y, and if no n-gram occurs
+once, or none twice (as among characters), to 0.5, 1 and 1.5. ``KneserNey.discounts`` tells which were used.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from loglinear.data.ngram import NgramTrie
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.threads import pool
 
-DEFAULT = (0.5, 1.0, 1.5)
-SINGLE_RANGE = (0.05, 0.95)  # an absolute discount near 0 or 1 comes from too few n-grams to be believed
+DEFAULT = (0.5, 1.0, 1.5)  # half of what each count could lose
+SINGLE_RANGE = (0.05, 0.95)  # an absolute discount nearer to 0 or 1 comes from too few n-grams to be reliable
 
 
 @dataclass(frozen=True)
 class Discounts:
-    """What is taken from counts of 1, 2, and 3 or more, and where that comes from."""
+    """What is subtracted from counts of 1, 2, and 3 or more, and how it was chosen."""
 
     values: tuple[float, float, float]
     source: str  # "modified" | "single" | "default" | "given"
@@ -46,7 +46,7 @@ class Discounts:
 
 @dataclass(frozen=True)
 class KneserNey(BackoffModel):
-    """A back-off model that knows its discounts, one item per order."""
+    """A back-off model with its discounts, one item per order."""
 
     discounts: tuple[Discounts, ...]
 
@@ -62,12 +62,20 @@ def kneser_ney(
     collapsed: bool = False,
     n_threads: int | None = None,
 ) -> KneserNey:
-    """The Kneser-Ney model of counted n-grams.
+    """Return the Kneser-Ney model of counted n-grams.
 
-    ``discounts``: per order one number, or three. ``prune``: per order, n-grams with at most so many tokens are left
-    out, and their counts go to the lower order before it is interpolated; discounts are those of all n-grams.
-    The trie should be whole: what was cut off it is missing from the numbers of preceding words. ``collapsed``: it is
-    that of a suffix tree, with levels for orders; tokens are counted in every context that has no longer one.
+    Parameters
+    ----------
+    trie : all n-grams of the text; n-grams cut off before would be missing from the numbers of preceding words
+    vocabulary : the words of the trie
+    modified : three discounts per order instead of one
+    discounts : one number or three per order; None: chosen by ``choose_discounts``
+    interpolate : add the lower order to every n-gram's probability; False: use it only to back off
+    prune : per order, n-grams with at most so many tokens are left out, and their probability goes to the lower order;
+        the discounts are those of all n-grams
+    collapsed : the trie is that of a suffix tree, with levels instead of orders; contexts that no longer one extends
+        count tokens
+    n_threads : native threads; None: all cores
     """
     threads = pool(n_threads)
     native = native_trie(trie, vocabulary, threads)
@@ -90,13 +98,13 @@ def kneser_ney(
         n_threads=n_threads,
     )
     model = KneserNey(**vars(model), discounts=used)
-    if any(cut):  # entries that kept nothing have exactly the probability of backing off
+    if any(cut):  # entries that keep nothing of their counts have exactly the probability of backing off
         model = without_entries(model, entries_above(trie, cut), n_threads=n_threads)
     return model
 
 
 def choose_discounts(counts: Sequence[int], *, modified: bool = True, interpolate: bool = True) -> Discounts:
-    """Discounts from t_1 .. t_4, by the chain of fallbacks in the module's header.
+    """Choose discounts from t_1 .. t_4, with the fallbacks that the module's header describes.
 
     Without interpolation a discount must be less than its count, or a seen n-gram would have no probability.
     """
@@ -115,7 +123,7 @@ def choose_discounts(counts: Sequence[int], *, modified: bool = True, interpolat
 def given_discounts(
     discounts: Sequence[float | Sequence[float]], order: int, interpolate: bool = True
 ) -> tuple[Discounts, ...]:
-    """The caller's discounts, checked."""
+    """Return the caller's discounts, after a check."""
     if len(discounts) != order:
         raise ValueError(f"discounts of {len(discounts)} orders for an order of {order}: give one or three per order")
     used = []

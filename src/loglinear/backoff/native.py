@@ -1,4 +1,4 @@
-"""Back-off models and tries as the extension takes them: arrays that belong together, checked once."""
+"""Back-off models and tries as the extension takes them: arrays that are checked together, once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from loglinear.features.word_vocabulary import WordVocabulary
 
 
 def shape_of(ngrams: BackoffModel | NgramTrie, pool: _core.ThreadPool) -> _core.NgramShape:
-    """Contexts and entries without values; ValueError where they do not follow the layout."""
+    """Return contexts and entries without values; raise ValueError unless they follow the layout."""
     n_words = ngrams.n_words if isinstance(ngrams, NgramTrie) else ngrams.vocabulary.n_words
     return _core.NgramShape(
         pool,
@@ -30,7 +30,7 @@ def shape_of(ngrams: BackoffModel | NgramTrie, pool: _core.ThreadPool) -> _core.
 
 
 def native_model(model: BackoffModel, pool: _core.ThreadPool) -> _core.BackoffArrays:
-    """The whole model."""
+    """Return the whole model."""
     return _core.BackoffArrays(
         pool,
         shape_of(model, pool),
@@ -45,7 +45,7 @@ def backoff_model(
     log_backoff: NDArray[np.float64],
     log_probability: NDArray[np.float64],
 ) -> BackoffModel:
-    """A model from the arrays of a shape, in the order in which the extension gives them, and its values."""
+    """Make a model of the arrays of a shape, in the order in which the extension returns them, and its values."""
     context_start, entry_start, context_word, context_child, context_entry, entry_word = shape
     return BackoffModel(
         vocabulary=vocabulary,

@@ -2,9 +2,9 @@
 
     backoff(h) = (1 - sum of p(w | h)) / (1 - sum of p(w | h without its oldest word))      over the words w kept
 
-so the model still sums to one (native/kernels/pruning.hh, which also says how the differences are kept exact, and what
-relative entropy is: Stolcke, 1998). Unigrams stay. An entry stays where a longer one that stays begins or ends with it:
-the model remains closed. Contexts go that have neither entries nor longer contexts left.
+so the model still sums to one (native/backoff/pruning.hh also describes how the differences are computed exactly, and
+defines relative entropy: Stolcke, 1998). Unigrams stay, and so do entries with which a longer entry that stays begins
+or ends: the model remains closed. Contexts without entries and without longer contexts are removed.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Model = TypeVar("Model", bound=BackoffModel)
 def prune_by_count(
     model: Model, trie: NgramTrie, thresholds: Sequence[int], *, n_threads: int | None = None
 ) -> Model:
-    """Without the n-grams that have at most ``thresholds[n - 1]`` tokens in the trie that the model was made from.
+    """Remove the n-grams that have at most ``thresholds[n - 1]`` tokens in the trie that the model was made from.
 
-    (0, 0, 1) leaves out trigrams seen once; fewer thresholds than orders repeat the last. The probabilities of what
-    stays do not change.
+    (0, 0, 1) leaves out trigrams seen once; fewer thresholds than orders repeat the last. The probabilities of the
+    n-grams that stay do not change.
     """
     cut = check_cut(thresholds, model.order)
     if not (
@@ -51,7 +51,7 @@ def prune_by_count(
 
 
 def prune_by_entropy(model: Model, threshold: float, *, n_threads: int | None = None) -> Model:
-    """Without the entries whose loss, each by itself, raises the perplexity by less than ``threshold`` relatively."""
+    """Remove the entries whose removal, each by itself, raises perplexity by a factor below 1 + ``threshold``."""
     if not (np.isfinite(threshold) and threshold >= 0):
         raise ValueError(f"the threshold of a relative rise in perplexity must not be negative, not {threshold!r}")
     threads = pool(n_threads)
@@ -64,7 +64,7 @@ def prune_by_entropy(model: Model, threshold: float, *, n_threads: int | None = 
 
 
 def entries_above(trie: NgramTrie, cut: Sequence[int]) -> NDArray[np.uint8]:
-    """1 for unigrams and for n-grams with more than ``cut[n - 1]`` tokens: [n_entries]."""
+    """Return 1 for unigrams and for n-grams with more than ``cut[n - 1]`` tokens, 0 for others: [n_entries]."""
     keep = np.ones(trie.n_entries, dtype=np.uint8)
     for n in range(2, trie.order + 1):
         own = slice(int(trie.entry_start[n - 1]), int(trie.entry_start[n]))
@@ -73,7 +73,7 @@ def entries_above(trie: NgramTrie, cut: Sequence[int]) -> NDArray[np.uint8]:
 
 
 def without_entries(model: Model, keep: NDArray[np.uint8], *, n_threads: int | None = None) -> Model:
-    """The model with the flagged entries and the contexts that still lead to one; weights stay as they are."""
+    """Return the model with only the flagged entries and the contexts that lead to one; backoffs do not change."""
     return _select(model, _native(model, pool(n_threads)), keep)[0]
 
 

@@ -1,12 +1,12 @@
-"""Questions to an n-gram model: scores of sentences, states, the next word, samples.
+"""Queries of an n-gram model: scores of sentences, states, the next word, samples.
 
-A back-off model becomes an automaton whose states are contexts (``native/kernels/backoff_automaton.hh``): natural
-logarithms in single precision, 16 bytes per context, 12 per n-gram and half as much again where a context has many. Its
-arrays can be mapped from a file; one model serves any number of threads.
+A back-off model becomes an automaton whose states are contexts (``native/backoff/automaton.hh``): natural logarithms in
+single precision, 16 bytes per context, 12 per n-gram, and half as much again for contexts with many n-grams. Its arrays
+can be mapped from a file; one model serves any number of threads.
 
 Methods with KenLM's names do what they do there: logarithms to base 10, words separated by ASCII blanks, a word that is
-not in the vocabulary counts as ``<unk>``. Where there is no ``<unk>`` (a closed vocabulary) such a word is refused by
-name. ``<s>`` is never predicted: inside a sentence it is an unknown word.
+not in the vocabulary counts as ``<unk>``. Without ``<unk>`` (a closed vocabulary) such a word is an error. ``<s>`` is
+never predicted: inside a sentence it is an unknown word.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ARRAYS = {"begin": np.int64, "context_start": np.int64, "contexts": np.uint32, 
 
 
 class FullScoreReturn(NamedTuple):
-    """What ``BaseFullScore`` returns: log10 of the probability, length of the n-gram found, whether it is unknown."""
+    """The result of ``BaseFullScore``: log10 probability, length of the n-gram found, whether the word is unknown."""
 
     log_prob: float
     ngram_length: int
@@ -47,13 +47,13 @@ class FullScoreReturn(NamedTuple):
 
 @dataclass(frozen=True)
 class SentenceScores:
-    """Natural logarithms of n sentences, their ends included."""
+    """Log-probabilities (natural) of n sentences, their ends included."""
 
     log_probability: FloatArray  # [n]
     unknown_log_probability: FloatArray  # [n] of the unknown words alone
     n_words: NDArray[np.int64]  # [n] without the ends
     n_unknown: NDArray[np.int64]  # [n]
-    hits: NDArray[np.int64]  # [order] tokens of all sentences whose probability stood in an n-gram of that order
+    hits: NDArray[np.int64]  # [order] tokens of all sentences that were found as an n-gram of that order
     n_ends: int = 1  # ends predicted per sentence
 
     @property
@@ -68,18 +68,18 @@ class SentenceScores:
 
     @property
     def perplexity(self) -> float:
-        """Of all sentences together, per token, ends included."""
+        """The perplexity of all sentences together, ends included."""
         return perplexity(float(self.log_probability.sum()), int(self.n_tokens.sum()))
 
     @property
     def perplexity_without_unknown(self) -> float:
-        """The same with the unknown words left out of both sums; they still stand in contexts."""
+        """The same without the unknown words as predictions; they remain in contexts."""
         known = self.log_probability.sum() - self.unknown_log_probability.sum()
         return perplexity(float(known), int(self.n_tokens.sum() - self.n_unknown.sum()))
 
 
 class NgramQueries:
-    """An n-gram model to be asked. Made by ``from_backoff`` or, from saved arrays, by ``from_arrays``."""
+    """An n-gram model that answers queries. Made by ``from_backoff`` or, from saved arrays, by ``from_arrays``."""
 
     vocabulary: WordVocabulary
     order: int
@@ -87,7 +87,7 @@ class NgramQueries:
 
     @classmethod
     def from_backoff(cls, model: BackoffModel, *, n_threads: int | None = None) -> NgramQueries:
-        """The automaton of a back-off model; what it answers is what the model says, to single precision."""
+        """Make the automaton of a back-off model; it gives the model's probabilities in single precision."""
         threads = pool(n_threads)
         begin, context_start, contexts, entries = _core.build_automaton(threads, native_model(model, threads))
         arrays = {
@@ -102,7 +102,7 @@ class NgramQueries:
     def from_arrays(
         cls, vocabulary: WordVocabulary, arrays: Mapping[str, np.ndarray], *, n_threads: int | None = None
     ) -> NgramQueries:
-        """Take arrays as ``arrays()`` gave them, memory-mapped ones included, after a check of every number."""
+        """Take arrays as ``arrays()`` returned them, also memory-mapped, after a check of every number."""
         queries = cls.__new__(cls)
         queries._adopt(vocabulary, arrays, n_threads)
         return queries
@@ -131,11 +131,11 @@ class NgramQueries:
         self._arrays = given
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What a file needs to hold beside the vocabulary."""
+        """Return the arrays that a file must hold beside the vocabulary."""
         return dict(self._arrays)
 
     def to_backoff(self) -> BackoffModel:
-        """The model as contexts and entries, in the single precision of the automaton."""
+        """Return the model as contexts and entries, in the single precision of the automaton."""
         return automaton.to_backoff(self.vocabulary, self._arrays, n_threads=self.n_threads)
 
     @property
@@ -157,33 +157,33 @@ class NgramQueries:
 
     # ---- as kenlm.Model ------------------------------------------------------------------------------------------
     def score(self, sentence: str | bytes, bos: bool = True, eos: bool = True) -> float:
-        """log10 p(sentence </s> | <s>); without the condition on ``<s>`` or without ``</s>`` where told so."""
+        """Return log10 p(sentence </s> | <s>); ``bos`` and ``eos`` say whether ``<s>`` and ``</s>`` are included."""
         return self._native.score(sentence, bos, eos)
 
     def full_scores(
         self, sentence: str | bytes, bos: bool = True, eos: bool = True
     ) -> Iterator[tuple[float, int, bool]]:
-        """(log10 probability, length of the n-gram found, unknown) of each token."""
+        """Yield (log10 probability, length of the n-gram found, unknown) of each token."""
         yield from self._native.full_scores(sentence, bos, eos)
 
     def perplexity(self, sentence: str | bytes) -> float:
-        """Of one sentence, per token, its end included."""
+        """Return the perplexity of one sentence, its end included."""
         return perplexity(self.score(sentence) / LOG10, len(as_bytes(sentence).split()) + 1)
 
     def BeginSentenceWrite(self, state: State) -> None:
-        """Make the state that after ``<s>``."""
+        """Set the state to that after ``<s>``."""
         self._native.begin(state)
 
     def NullContextWrite(self, state: State) -> None:
-        """Make the state that of no context."""
+        """Set the state to that without context."""
         self._native.empty(state)
 
     def BaseScore(self, in_state: State, word: str, out_state: State) -> float:
-        """log10 p(word | in_state); ``out_state``, which may be the same object, becomes the state after the word."""
+        """Return log10 p(word | in_state); set ``out_state``, possibly the same object, to the state after the word."""
         return self._native.step(in_state, word, out_state)[0]
 
     def BaseFullScore(self, in_state: State, word: str, out_state: State) -> FullScoreReturn:
-        """As ``BaseScore``, with the length of the n-gram found and whether the word is unknown."""
+        """Do as ``BaseScore``; also return the length of the n-gram found and whether the word is unknown."""
         return FullScoreReturn(*self._native.step(in_state, word, out_state))
 
     def __contains__(self, word: str | bytes) -> bool:
@@ -192,11 +192,11 @@ class NgramQueries:
 
     # ---- many sentences ------------------------------------------------------------------------------------------
     def score_batch(self, sentences: Sequence[str | bytes], bos: bool = True, eos: bool = True) -> FloatArray:
-        """``score`` of each sentence, on all threads: [n]."""
+        """Return the ``score`` of each sentence, computed on all threads: [n]."""
         return self.score_texts(sentences, bos, eos).log10
 
     def score_texts(self, sentences: Sequence[str | bytes], bos: bool = True, eos: bool = True) -> SentenceScores:
-        """Scores of sentences given as text, with what an evaluation counts."""
+        """Score sentences given as text, and count what an evaluation reports."""
         return SentenceScores(*self._native.score_batch(pool(self.n_threads), sentences, bos, eos), n_ends=int(eos))
 
     def score_lines(self, text: bytes | np.ndarray) -> SentenceScores:
@@ -236,7 +236,7 @@ class NgramQueries:
 
     # ---- the next word -------------------------------------------------------------------------------------------
     def state(self, context: str | bytes | Sequence[str] = (), bos: bool = True) -> State:
-        """The state after the words of a context, which begins a sentence unless ``bos`` is false."""
+        """Return the state after the words of a context, which begins a sentence unless ``bos`` is false."""
         state = State()
         if bos:
             self._native.begin(state)
@@ -250,7 +250,7 @@ class NgramQueries:
     def next_distribution(
         self, context: str | bytes | Sequence[str] | State = (), bos: bool = True
     ) -> FloatArray:
-        """Probability of every word of the vocabulary, ``</s>`` first, after the context: [V]."""
+        """Return the probability of every word of the vocabulary, ``</s>`` first, after the context: [V]."""
         out = np.empty(self.vocabulary.n_words)
         state = context if isinstance(context, State) else self.state(context, bos)
         self._native.next_distribution(state, out)
@@ -259,7 +259,7 @@ class NgramQueries:
     def top(
         self, context: str | bytes | Sequence[str] | State = (), k: int = 10, bos: bool = True
     ) -> list[tuple[str, float]]:
-        """The ``k`` most probable next words with their probabilities, best first."""
+        """Return the ``k`` most probable next words with their probabilities, best first."""
         if operator.index(k) < 0:
             raise ValueError(f"k must not be negative, not {k}")
         p = self.next_distribution(context, bos)
@@ -275,9 +275,9 @@ class NgramQueries:
         context: str | bytes | Sequence[str] = (),
         unknown: bool = True,
     ) -> list[str]:
-        """``n`` sentences drawn from the model, words joined by blanks, at most ``max_length`` words each.
+        """Draw ``n`` sentences from the model, words joined by blanks, of at most ``max_length`` words each.
 
-        They go on from ``context``, which is not repeated. ``temperature`` below 1 prefers what is probable;
+        They continue ``context``, which is not repeated. A ``temperature`` below 1 prefers probable words;
         ``unknown=False`` never draws ``<unk>``. The same seed gives the same sentences on any number of threads.
         """
         if operator.index(n) < 0 or operator.index(max_length) < 0:
@@ -292,7 +292,7 @@ class NgramQueries:
 
 
 def as_bytes(text: str | bytes) -> bytes:
-    """UTF-8; TypeError for what is neither text nor bytes."""
+    """Return text as UTF-8 bytes; raise TypeError for anything but text and bytes."""
     if isinstance(text, bytes):
         return text
     if isinstance(text, str):

@@ -1,8 +1,8 @@
-"""What the smoothed n-gram models share: one sweep over the trie that fills a back-off model.
+"""The sweep over a trie that all smoothed n-gram models share; it fills a back-off model.
 
     p(w | h) = (keep(hw) + B(h) p(w | h without its oldest word)) / (A(h) + E(h))
 
-(native/kernels/smoothing.hh). The estimators differ in the counts, in what is kept of them and in what is added.
+(native/backoff/smoothing.hh). The estimators differ in the counts, in how much of them is kept and in what is added.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from loglinear.threads import pool
 class Smoothing:
     """Settings of the sweep, one item per order."""
 
-    discounts: list[list[float]]  # of counts 1, 2, and 3 or more
+    discounts: list[list[float]]  # subtracted from counts of 1, 2, and 3 or more
     per_type: list[float]  # added for every word seen after a context
     constant: list[float]  # added for every context
-    cut: list[int]  # n-grams with at most so many tokens keep nothing
+    cut: list[int]  # n-grams with at most so many tokens keep nothing of their counts
 
     @classmethod
     def of(
@@ -39,14 +39,14 @@ class Smoothing:
         constant: list[float] | None = None,
         cut: list[int] | None = None,
     ) -> Smoothing:
-        """Nothing is done but what is given."""
+        """Make the settings; what is not given does nothing."""
         return cls(
             discounts or [[0.0] * 3] * order, [per_type] * order, constant or [0.0] * order, cut or [0] * order
         )
 
 
 def native_trie(trie: NgramTrie, vocabulary: WordVocabulary, threads: _core.ThreadPool) -> _core.SmoothingTrie:
-    """The trie for the kernels, checked."""
+    """Return the trie as the kernels take it, after a check."""
     if trie.n_words != vocabulary.n_words:
         raise IncompatibleError(
             f"the n-grams are of {trie.n_words} words, the vocabulary has {vocabulary.n_words}: "
@@ -78,7 +78,7 @@ def smoothed(
     native: _core.SmoothingTrie | None = None,
     n_threads: int | None = None,
 ) -> BackoffModel:
-    """The model with an entry for every n-gram of the trie; it shares the trie's arrays."""
+    """Return the model with an entry for every n-gram of the trie; it shares the trie's arrays."""
     threads = pool(n_threads)
     log_probability, log_backoff = np.empty(trie.n_entries), np.empty(trie.n_contexts)
     _core.smooth(
@@ -108,7 +108,7 @@ def smoothed(
 
 
 def per_order(values: float | Sequence[float], order: int, name: str) -> list[float]:
-    """One positive number per order; a single number stands for all."""
+    """Return one positive number per order; a single number stands for all."""
     listed = [float(values)] * order if np.isscalar(values) else [float(v) for v in values]  # type: ignore[union-attr, arg-type]
     if len(listed) != order:
         raise ValueError(f"{name}: {len(listed)} numbers for an order of {order}; give one, or one per order")
@@ -118,7 +118,7 @@ def per_order(values: float | Sequence[float], order: int, name: str) -> list[fl
 
 
 def check_cut(thresholds: Sequence[int], order: int) -> list[int]:
-    """Largest token counts that are left out, per order: 0 for unigrams, never decreasing, the last repeated."""
+    """Check the largest counts to leave out, per order: 0 for unigrams, never decreasing, the last repeated."""
     listed = [int(t) for t in thresholds]
     if any(t != given for t, given in zip(listed, thresholds)) or any(t < 0 or t >= 2**32 for t in listed):
         raise ValueError(f"count thresholds must be whole numbers that are not negative, not {list(thresholds)!r}")
@@ -130,6 +130,6 @@ def check_cut(thresholds: Sequence[int], order: int) -> list[int]:
     if listed != sorted(listed):
         raise ValueError(
             f"count thresholds must not decrease with the order, as {list(thresholds)!r} do: an n-gram would stay "
-            "whose beginning or end is gone"
+            "whose beginning or end is left out"
         )
     return listed

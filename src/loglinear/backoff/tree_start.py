@@ -1,12 +1,12 @@
-"""Kneser-Ney over a suffix tree, as weights: where training on the tree starts.
+"""Kneser-Ney over a suffix tree, as weights: the starting point of training on the tree.
 
-The levels of the tree take the place of orders. A class of contexts that has longer ones counts the different words
-before it, one that has none its tokens; p(w | class) = discounted count + gamma(class) p(w | parent class) is then an
-interpolated Kneser-Ney model of the trie of classes. As for any back-off model
+The levels of the tree take the place of orders. A class of contexts that longer ones extend counts the different words
+before it, any other class counts its tokens; p(w | class) = discounted count + gamma(class) p(w | parent class) is then
+an interpolated Kneser-Ney model of the trie of classes. As for any back-off model
 
     m x = log p(w | class) - log p(w | parent class) - log backoff(class)  >= 0
 
-is what the m n-grams of an entry add together; each gets an equal share.
+is the sum of the weights of the m n-grams of an entry; each gets an equal share.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def tree_start(
     counted: KneserNey | None = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """The weights of the tree, [n_entries]; unigrams are log-probabilities.
+    """Return the weights of the tree, [n_entries]; those of unigrams are log-probabilities.
 
-    ``counted``: ``kneser_ney(tree.trie, vocabulary, collapsed=True)`` where it is already there.
+    ``counted`` is ``kneser_ney(tree.trie, vocabulary, collapsed=True)`` if the caller has computed it already.
     """
     if counted is None:
         counted = kneser_ney(tree.trie, vocabulary, collapsed=True, n_threads=n_threads)

@@ -15,5 +15,5 @@ from loglinear.features.word_vocabulary import WordVocabulary
 
 
 def witten_bell(trie: NgramTrie, vocabulary: WordVocabulary, *, n_threads: int | None = None) -> BackoffModel:
-    """The Witten-Bell model of counted n-grams."""
+    """Return the Witten-Bell model of counted n-grams."""
     return smoothed(trie, vocabulary, Smoothing.of(trie.order, per_type=1.0), n_threads=n_threads)

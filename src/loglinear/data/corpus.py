@@ -1,8 +1,8 @@
-"""Text to numbers: which words are in the vocabulary, and the sentences in its numbers.
+"""Text to numbers: choose the words of the vocabulary, and number the words of the sentences.
 
 A vocabulary made from text is numbered by falling frequency, ties by first occurrence, after the reserved symbols.
-Words outside an open vocabulary become ``<unk>``; a closed one refuses them. ``<unk>`` in a text is the unknown word
-itself; ``<s>`` and ``</s>`` are no words, since sentences have them in any case.
+Words outside an open vocabulary become ``<unk>``; outside a closed one they raise an error. ``<unk>`` in a text is the
+unknown word itself; ``<s>`` and ``</s>`` are not words, since every sentence has them anyway.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ def read_corpus(
 ) -> tuple[Sentences, WordVocabulary]:
     """Read text whole: a file (plain, gzip, xz, or ``-``), a list of files, or an iterable of sentences.
 
-    A sentence is a line; lines without words are skipped. One in memory is a string to split or a list of words. The
-    vocabulary is ``vocabulary``, or the words of ``vocabulary_file`` (one a line), or those of the text that are there
-    at least ``min_count`` times, of which the ``max_words`` most frequent are kept. ``unknown="error"`` closes it:
-    a word outside it is refused, as by a closed ``vocabulary``. ``reserved="skip"`` leaves out the words ``<s>`` and
-    ``</s>``, which are otherwise refused. ``sentences.unknown`` tells what became ``<unk>``.
+    A sentence is a line; lines without words are skipped. A sentence in memory is a string to split or a list of words.
+    The vocabulary is ``vocabulary``, or the words of ``vocabulary_file`` (one per line), or the ``max_words`` most
+    frequent words that occur at least ``min_count`` times. ``unknown="error"`` closes it: a word outside raises
+    FormatError, as with a closed ``vocabulary``. ``reserved="skip"`` leaves out the words ``<s>`` and ``</s>``, which
+    otherwise raise FormatError. ``sentences.unknown`` lists the words that became ``<unk>``.
     """
     _check_policies(unknown, reserved)
     _check_choice(vocabulary, vocabulary_file, min_count, max_words)
@@ -92,8 +92,8 @@ def iter_corpus(
 ) -> Iterator[CorpusBlock]:
     """Read text in blocks of about ``block_bytes``, in bounded memory; see :func:`read_corpus`.
 
-    With ``keep_empty`` every line is a sentence, so that what is said of sentences can stand beside the lines. A line
-    is never cut. Standard input is given on as it comes.
+    With ``keep_empty`` every line is a sentence, so that results per sentence align with the lines. A line is never
+    cut. Standard input is processed as it comes.
     """
     _check_policies(unknown, reserved)
     options = TextOptions(units, encoding, keep_empty, reserved == "skip", n_threads)
@@ -122,7 +122,7 @@ def _check_choice(
 
 
 def _marks(text: RunningText) -> NDArray[np.int32]:
-    """0 for ``<unk>`` and -1 for all other units: [n_units]. Refuses boundary symbols."""
+    """Return 0 for ``<unk>`` and -1 for all other units: [n_units]. Raise FormatError for boundary symbols."""
     marks = np.empty(text.counts.size, dtype=np.int32)
     Vocabulary.from_strings([UNKNOWN, *_BOUNDARIES]).index().find(text.blob, text.offsets, marks)
     wrong = np.flatnonzero(marks > 0)
@@ -144,7 +144,7 @@ def _frequent_words(
 
 
 def _by_frequency(text: RunningText, listed: WordVocabulary) -> WordVocabulary:
-    """The same words, the frequent ones first; those that the text has equally often stay in order."""
+    """Return the same words by falling frequency in the text; equally frequent words keep their order."""
     counts = np.zeros(len(listed), dtype=np.int64)
     numbers = _look_up(text, listed)
     counts[numbers[numbers >= 0]] = text.counts[numbers >= 0]
@@ -154,7 +154,7 @@ def _by_frequency(text: RunningText, listed: WordVocabulary) -> WordVocabulary:
 
 
 def with_symbols(words: Vocabulary, is_open: bool) -> WordVocabulary:
-    """The vocabulary of these words after the reserved symbols, which must not be among them."""
+    """Return the vocabulary of the reserved symbols and these words, which must not include them."""
     blob, offsets = pack_strings([END, UNKNOWN] if is_open else [END])
     joined = np.concatenate([offsets, offsets[-1] + words.offsets[1:]])
     return WordVocabulary(Vocabulary(np.concatenate([blob, words.blob]), joined))
@@ -173,7 +173,7 @@ def _numbered(
     unknown: UnknownPolicy,
     n_threads: int | None,
 ) -> Sentences:
-    """The text in the numbers of the vocabulary. Its tokens are overwritten: a corpus is in memory once."""
+    """Return the text in the numbers of the vocabulary. Its tokens are overwritten, to hold a corpus only once."""
     numbers = _look_up(text, vocabulary)
     outside = np.flatnonzero(numbers < 0)
     if outside.size and (unknown == "error" or not vocabulary.is_open):

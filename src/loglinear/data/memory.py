@@ -1,4 +1,4 @@
-"""Amounts of memory as people write them."""
+"""Amounts of memory as people write them: "4G"."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def parse_memory(amount: int | str) -> int:
-    """Bytes from a number of bytes or from text such as "4G", "512M", "1.5 GB" or "100k" (powers of 1024)."""
+    """Return the bytes of a number or of text such as "4G", "512M", "1.5 GB" or "100k" (powers of 1024)."""
     if isinstance(amount, int) and not isinstance(amount, bool):
         if amount > 0:
             return amount

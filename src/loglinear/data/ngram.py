@@ -2,7 +2,7 @@
 
 An *entry* (h, w) is an n-gram: a context h of n - 1 words and the next word w. Its parent is (h without its oldest
 word, w). Contexts of one length are sorted by their words from the most recent to the oldest, so the children of a
-context (one older word more) are contiguous, and so are the entries of all of them: a sweep over the trie streams
+context (with one more, older word) are contiguous, and so are the entries of all of them: a sweep over the trie streams
 through memory and looks up parents only within the entries of the parent context.
 
 Numbers of words: 0 is ``</s>``; the V predictable words are 0 .. V - 1 (``<unk>`` is 1 where the vocabulary is open);
@@ -70,11 +70,11 @@ class NgramTrie:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays."""
+        """The size of all arrays in bytes."""
         return sum(a.nbytes for a in vars(self).values() if isinstance(a, np.ndarray))
 
     def order_of_entries(self) -> NDArray[np.uint8]:
-        """The order of each entry: [n_entries]."""
+        """Return the order of each entry: [n_entries]."""
         return np.repeat(np.arange(1, self.order + 1, dtype=np.uint8), np.diff(self.entry_start))
 
 
@@ -86,15 +86,16 @@ def build_trie(
     folder: str | os.PathLike[str] | None = None,
     n_threads: int | None = None,
 ) -> NgramTrie:
-    """Every n-gram of the sentences, or of blocks of them, up to ``order`` words; the same for any number of threads.
+    """Count every n-gram of the sentences, or of blocks of them, up to ``order`` words.
 
-    In memory this takes 12 bytes per entry and 16 per context, which is the result, and about 20 per token besides.
+    The result is the same for any number of threads. Building it in memory takes 12 bytes per entry and 16 per context,
+    which is the result, and about 20 bytes per token.
 
-    ``memory``, in bytes or as "4G", limits what is used besides the sentences given. Where the trie of a corpus of that
-    size might not fit (``memory_needed``), it is built in files under ``folder`` (the system's folder for temporary
-    files unless given): same result, its arrays mapped from files that are gone when the arrays are. Blocks are then
-    read one at a time. To the limit come 16 bytes per word of the vocabulary and 1 MB per order; a limit below 1 MB is
-    taken as 1 MB.
+    ``memory``, in bytes or as "4G", limits the memory used besides the sentences given. If the trie of a corpus of that
+    size might not fit (``memory_needed``), it is built in files under ``folder`` (default: the system's folder for
+    temporary files). The result is the same; its arrays are mapped from files that vanish with the arrays. Blocks are
+    then read one at a time. Beyond the limit, 16 bytes per word of the vocabulary and 1 MB per order are used; a limit
+    below 1 MB counts as 1 MB.
     """
     _check_order(order)
     blocks = iter([sentences] if isinstance(sentences, Sentences) else sentences)
@@ -112,12 +113,12 @@ def build_trie(
 
 
 def memory_needed(n_tokens: int, n_words: int, order: int) -> int:
-    """Bytes that suffice to build a trie in memory: as if no n-gram of two words or more occurred twice."""
+    """Bound the bytes to build a trie in memory: as if no n-gram of two words or more occurred twice."""
     return n_tokens * (PIECE_BYTES + 12 * (order - 1) + 16 * (order - 1)) + 28 * n_words
 
 
 def _build_in_memory(sentences: Sentences, order: int, n_threads: int | None) -> NgramTrie:
-    words, sentence_ptr = _contiguous(sentences)
+    words, sentence_ptr = sentences.contiguous()
     arrays = _core.build_trie(pool(n_threads), sentences.n_words, words, sentence_ptr, order)
     return NgramTrie(order, sentences.n_words, *arrays)
 
@@ -130,13 +131,13 @@ def _build_in_files(
     n_threads: int | None,
     piece_tokens: int | None = None,
 ) -> NgramTrie:
-    """The folder made here is removed in any case; files that are mapped live on, without a name, until unmapped."""
+    """Build the trie in a temporary folder, which is removed; its mapped files live on, unnamed, until unmapped."""
     with tempfile.TemporaryDirectory(prefix="loglinear-", dir=folder) as place:
         runs = None
         for block in blocks:
             if runs is None:
                 runs, n_words = _core.TrieRuns(place, block.n_words, order), block.n_words
-            words, sentence_ptr = _contiguous(block)
+            words, sentence_ptr = block.contiguous()
             runs.add(pool(n_threads), block.n_words, words, sentence_ptr, piece_tokens or limit // PIECE_BYTES)
         if runs is None:
             raise ValueError(NO_BLOCKS)
@@ -147,16 +148,11 @@ def _build_in_files(
 
 
 def _each_once(held: list[Sentences], others: Iterator[Sentences]) -> Iterator[Sentences]:
-    """Forgets every block as it is used."""
+    """Yield all blocks, releasing the held ones as they are used."""
     held.reverse()
     while held:
         yield held.pop()
     yield from others
-
-
-def _contiguous(sentences: Sentences) -> tuple[IndexArray, NDArray[np.int64]]:
-    words = np.ascontiguousarray(sentences.words, dtype=np.uint32)
-    return words, np.ascontiguousarray(sentences.sentence_ptr, dtype=np.int64)
 
 
 def _concatenate(blocks: list[Sentences]) -> Sentences:
@@ -179,11 +175,11 @@ def _check_order(order: int) -> None:
 
 
 def cut(trie: NgramTrie, min_counts: Sequence[int]) -> NgramTrie:
-    """The trie without rare n-grams: those of order n >= 2 that occur less than ``min_counts[n - 1]`` times.
+    """Return the trie without rare n-grams: those of order n >= 2 that occur less than ``min_counts[n - 1]`` times.
 
-    Unigrams are kept, and ``min_counts[0]`` says nothing but where the cut-offs begin; the last is that of all higher
-    orders. They must not decrease with the order, so that the shorter n-grams of every one that is kept are kept too.
-    Contexts without entries are dropped; the counts of the others still tell all tokens.
+    Unigrams are always kept (``min_counts[0]`` has no effect); the last cut-off holds for all higher orders. Cut-offs
+    must not decrease with the order, so that the shorter n-grams of every one that is kept are kept too. Contexts
+    without entries are dropped; the counts of the others still include all tokens.
     """
     if len(min_counts) == 0 or len(min_counts) > trie.order:
         raise ValueError(f"{len(min_counts)} cut-offs for a trie of order {trie.order}: give 1 to {trie.order}")
@@ -239,10 +235,10 @@ class NgramSet(Protocol):
 
 
 def extend_trie(trie: NgramTrie, model: NgramSet) -> NgramTrie:
-    """The trie with the n-grams of a back-off model over the same vocabulary, counted 0 where the trie has them not.
+    """Add the n-grams of a back-off model over the same vocabulary, with count 0 if they are new, and return the trie.
 
-    So are the shorter n-grams of the model's n-grams, which a trie must have. Contexts of the model that have no
-    entries are left out unless such an n-gram falls to them. The order is the higher of the two.
+    The shorter n-grams in which they end are added too, since a trie must have them. Contexts of the model without
+    entries are left out, unless such an n-gram belongs to them. The order is the higher of the two.
     """
     arrays = _core.extend_trie(
         model.vocabulary.n_words,

@@ -6,8 +6,8 @@ Unigrams are class 0. By ``"order"``, each order above is one class. By ``"fine"
     count of its parent        equal (the shorter n-gram occurs after this one word only), or larger
     frequency of its last word among the words that make up half of all tokens, the next third, or the rest
 
-since how far a count can be trusted depends on all three: the absolute discounts of Kneser-Ney differ by count, and a
-count that equals its parent's adds nothing that the parent does not say.
+since the reliability of a count depends on all three: the absolute discounts of Kneser-Ney differ by count, and an
+n-gram with the count of its parent adds no information.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class NgramClasses:
 
 
 def ngram_classes(trie: NgramTrie, scheme: str = "order") -> NgramClasses:
-    """The classes of a trie's entries."""
+    """Return the classes of a trie's entries."""
     if scheme not in SCHEMES:
         raise ValueError(f"unknown classes of n-grams {scheme!r}; known: {', '.join(SCHEMES)}")
     if scheme == "order":
@@ -64,7 +64,7 @@ def ngram_classes(trie: NgramTrie, scheme: str = "order") -> NgramClasses:
 
 
 def _word_bands(trie: NgramTrie) -> NDArray[np.uint8]:
-    """0, 1 or 2 for each word: common, middle, rare."""
+    """Return 0, 1 or 2 for each word: common, middle, rare."""
     count = trie.entry_count[: trie.n_words].astype(np.float64)
     by_frequency = np.argsort(-count, kind="stable")
     before = np.cumsum(count[by_frequency]) - count[by_frequency]  # tokens of more frequent words

@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class UnknownWords:
-    """What a reader met that the vocabulary lacks."""
+    """The words of a text that the vocabulary lacks."""
 
     n_tokens: int  # words that are not in the vocabulary, and became <unk>
     n_types: int  # how many different ones
     n_literal: int  # tokens that were written <unk>
-    examples: tuple[tuple[str, str, int], ...]  # the first few: the word, and the source and line where it is first
+    examples: tuple[tuple[str, str, int], ...]  # the first few: word, source and line of the first occurrence
 
 
 @dataclass(frozen=True)
 class Sentences:
-    """Sentence i is words[sentence_ptr[i] : sentence_ptr[i + 1]]; ``</s>`` follows each, unwritten."""
+    """Sentence i is words[sentence_ptr[i] : sentence_ptr[i + 1]]; the ``</s>`` after each is implied."""
 
     n_words: int  # V of the vocabulary; every number is below it
     words: NDArray[np.uint32]  # [n_tokens]
     sentence_ptr: NDArray[np.int64]  # [n_sentences + 1]
-    unknown: UnknownWords | None = None  # where the reader tells
+    unknown: UnknownWords | None = None  # if they were read from text
 
     @property
     def n_sentences(self) -> int:
@@ -36,3 +36,8 @@ class Sentences:
     def n_tokens(self) -> int:
         """Words, without the ends of sentences."""
         return self.words.size
+
+    def contiguous(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Return words and sentence_ptr as kernels take them."""
+        words = np.ascontiguousarray(self.words, dtype=np.uint32)
+        return words, np.ascontiguousarray(self.sentence_ptr, dtype=np.int64)

@@ -1,11 +1,11 @@
-"""The suffix tree of a corpus: n-grams of any length, in memory that grows with where histories part.
+"""The suffix tree of a corpus: n-grams of any length, in memory proportional to the number of tokens.
 
-Most long contexts occur in one way only. Let h be a context that is not empty, does not begin with ``<s>`` and is
-shorter than the longest length, order - 1: some longer context v h is in the trie S of all contexts. Where there is
-only one, h and v h occur together always, have the same next words with the same counts, and weights of their entries
-(h, w) and (v h, w) have the same gradient. Such contexts form one *class*. A class ends with a context of several
-longer ones, one that begins with ``<s>``, or one of the longest length; the empty context is a class by itself. The
-classes and their next words are the collapsed tree T (Nelakanti et al., 2013, definition 3): at most twice as many
+Most long contexts can be extended in one way only. Let h be a context that is not empty, does not begin with ``<s>``
+and is shorter than the longest length, order - 1: some longer context v h is in the trie S of all contexts. If there is
+only one, h and v h always occur together, have the same next words with the same counts, and the weights of their
+entries (h, w) and (v h, w) have the same gradient. Such contexts form one *class*. A class ends with a context that has
+several longer ones, one that begins with ``<s>``, or one of the longest length; the empty context is a class by itself.
+The classes and their next words are the collapsed tree T (Nelakanti et al., 2013, definition 3): at most twice as many
 classes as tokens, for any order.
 
     trie               T as a trie: levels of the tree stand where lengths were, and everything that sweeps over a trie
@@ -14,7 +14,7 @@ classes as tokens, for any order.
     context_end        an occurrence: its words are text[end - 1], text[end - 2], ..., the most recent first
 
 An entry of T stands for ``entry_multiplicity`` n-grams of S, one for each length of its class. Memory: 12 bytes per
-entry, 24 per class and 4 per token of the text. native/kernels/suffix_tree.hh says how it is built.
+entry, 24 per class and 4 per token of the text. native/suffix/tree.hh describes how it is built.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class SuffixTree:
 
     @property
     def n_words(self) -> int:
-        """V."""
+        """V, the number of predictable words."""
         return self.trie.n_words
 
     @property
@@ -63,7 +63,7 @@ class SuffixTree:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays."""
+        """The size of all arrays in bytes."""
         return self.trie.nbytes + self.context_length.nbytes + self.context_end.nbytes + self.text.nbytes
 
     @cached_property
@@ -112,10 +112,10 @@ class SuffixTree:
         return counts.tolist()
 
     def n_parameters(self, x: FloatArray) -> int:
-        """Constant-value non-branching paths whose value is not zero (Nelakanti et al., 2013, definition 3).
+        """Count constant-value non-branching paths whose value is not zero (Nelakanti et al., 2013, definition 3).
 
-        Paths are those of the tree of n-grams (h, w), whose parents lack the oldest word of h: an entry goes on with
-        the path of its parent where it is the only child and has the same weight. Unigrams are paths by themselves.
+        Paths are those of the tree of n-grams (h, w), whose parents lack the oldest word of h: an entry continues
+        the path of its parent if it is the only child and has the same weight. Unigrams are paths by themselves.
         """
         self._check_weights(x)
         parent = self.trie.entry_parent[self.n_words :]
@@ -126,7 +126,7 @@ class SuffixTree:
 
     @cached_property
     def native(self) -> _core.SuffixTree:
-        """The arrays for the kernels, checked; it keeps them alive."""
+        """The checked arrays for the kernels, which keep them alive."""
         t = self.trie
         arrays = [t.context_word, t.context_child, t.context_entry, t.context_count]
         arrays += [t.entry_word, t.entry_parent, t.entry_count]
@@ -142,26 +142,27 @@ class SuffixTree:
         )
 
     def expand(self, x: FloatArray) -> tuple[NgramTrie, FloatArray]:
-        """(the trie of n-grams, their weights): those whose weight is not zero, their parents, and all unigrams.
+        """Return (the trie of n-grams, their weights): those with a weight, their parents, and all unigrams.
 
-        The same distribution, in the form that back-off models are made of. N-grams of more than 255 words are refused.
+        They have the same distribution, in the form from which back-off models are made. N-grams of more than 255 words
+        raise an error.
         """
         self._check_weights(x)
         arrays, weights = self.native.expand(x)
         return NgramTrie(arrays[0].size - 1, self.n_words, *arrays), weights
 
     def pack(self, x: FloatArray) -> dict[str, NDArray[Any]]:
-        """The least that is needed of a tree with weights: arrays to store, without counts and text.
+        """Return the arrays that a file of a tree with weights needs, without counts and text; ``unpack`` reads them.
 
-        Entries whose weight is not zero, with their parents and all unigrams. Classes that became the only one below
-        their parent are joined to it where all weights are equal. ``unpack`` is the way back.
+        They hold the entries whose weight is not zero, their parents and all unigrams. A class that is left as the only
+        one below its parent is joined to it if all their weights are equal.
         """
         self._check_weights(x)
         return dict(zip(PACKED, self.native.pack(x)))
 
     @staticmethod
     def unpack(arrays: Mapping[str, NDArray[Any]], n_words: int) -> tuple[SuffixTree, FloatArray]:
-        """(a tree, its weights) with the distribution of what was packed; counts are zero. Nothing is trusted."""
+        """Return (a tree, its weights) with the distribution that was packed, after a check; counts are zero."""
         packed = []
         for name in PACKED:
             if name not in arrays:
@@ -186,12 +187,11 @@ class SuffixTree:
 
 
 def build_suffix_tree(sentences: Sentences, order: int | None = None, *, n_threads: int | None = None) -> SuffixTree:
-    """The suffix tree of the sentences; n-grams of up to ``order`` words, or of any length where it is None.
+    """Build the suffix tree of the sentences, with n-grams of up to ``order`` words, or of any length if it is None.
 
-    Histories end at ``<s>``. The same for any number of threads.
+    Histories end at ``<s>``. The result is the same for any number of threads.
     """
-    words = np.ascontiguousarray(sentences.words, dtype=np.uint32)
-    sentence_ptr = np.ascontiguousarray(sentences.sentence_ptr, dtype=np.int64)
+    words, sentence_ptr = sentences.contiguous()
     if order is None:
         order = _core.longest_ngram(sentences.n_words, words, sentence_ptr)
     elif not isinstance(order, int) or isinstance(order, bool) or order < 1:

@@ -1,11 +1,11 @@
-r"""ARPA files of n-gram models: text to arrays and back. Parsed and written natively, in parallel.
+r"""ARPA files of n-gram models: text to arrays and back, parsed and written natively and in parallel.
 
-Read: what SRILM, KenLM and others write: tabs or blanks between fields, ``\n`` or ``\r\n``, anything before ``\data\``
-and after ``\end\``, ``-inf``; ``<UNK>`` is ``<unk>`` where that is absent. ``<s>`` is never predicted, so its
+The reader takes what SRILM, KenLM and others write: tabs or blanks between fields, ``\n`` or ``\r\n``, anything before
+``\data\`` and after ``\end\``, ``-inf``; ``<UNK>`` is ``<unk>`` if that is absent. ``<s>`` is never predicted, so its
 probability is not read, and n-grams with ``<s>`` after another word, which no history has, are left out. A probability
-above one by no more than rounding (1e-4 in log10) is one.
-Written: log10, 7 significant digits or all 17; -99 for a probability of zero and for ``<s>``; no back-off where its
-logarithm is 0.
+above one by rounding only (1e-4 in log10) is one.
+The writer writes log10 with 7 significant digits or all 17, -99 for a probability of zero and for ``<s>``, and no
+back-off weight if its logarithm is 0.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def read_arpa_arrays(source: Source, *, n_threads: int | None = None) -> ArpaArr
 def parse_arpa(
     data: bytes | NDArray[np.uint8], source: str = "<bytes>", *, n_threads: int | None = None
 ) -> ArpaArrays:
-    """Parse bytes; FormatError with the line of what is wrong."""
+    """Parse bytes; raise FormatError with the line of an error."""
     text = np.frombuffer(data, dtype=np.uint8) if isinstance(data, bytes) else data
     if text[: len(_MARK)].tobytes() == _MARK:
         text = text[len(_MARK) :]
@@ -73,7 +73,7 @@ def parse_arpa(
 def write_arpa_text(
     path: Source, text: _core.ArpaText, order: int, *, full_precision: bool = False, n_threads: int | None = None
 ) -> None:
-    """Write a file, whole or not at all; compressed where the name ends in .gz or .xz. ``-`` is standard output."""
+    """Write a file, whole or not at all; compressed if its name ends in .gz or .xz. ``-`` is standard output."""
     blocks = _blocks(text, order, _FULL if full_precision else _SHORT, n_threads)
     pack = _PACKERS.get(Path(path).suffix.lower())
     if os.fspath(path) == "-":
@@ -97,7 +97,7 @@ def _blocks(text: _core.ArpaText, order: int, digits: int, n_threads: int | None
 
 
 def _packed(blocks: Iterable[Any], pack: Callable[[Any], bytes], n_threads: int) -> Iterator[bytes]:
-    """Compressed blocks, in order: both formats allow one member after another. A few at a time are in memory."""
+    """Yield compressed blocks, in order (both formats allow several members); a few at a time are in memory."""
     with ThreadPoolExecutor(max(n_threads, 1)) as executor:
         waiting: deque[Future[bytes]] = deque()
         for block in blocks:

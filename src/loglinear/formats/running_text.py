@@ -1,6 +1,6 @@
-"""Running text: one sentence a line, its units numbered by first occurrence. Read natively in parallel.
+"""Running text: one sentence per line, units numbered by first occurrence, read natively and in parallel.
 
-Units are *words* (what is between spaces, tabs and the other ASCII blanks), *characters* (a blank is the visible
+Units are *words* (separated by spaces, tabs and the other ASCII blanks), *characters* (a blank is the visible
 U+2581; a carriage return that ends a line is dropped) or *bytes* (printable ASCII stands for itself, every other byte,
 the space included, is written like ``<0x20>``). Text is a file, several files, or sentences in memory.
 """
@@ -26,21 +26,21 @@ Units: TypeAlias = Literal["words", "characters", "bytes"]
 Sentence: TypeAlias = str | Sequence[str]
 TextSource: TypeAlias = Source | Iterable[Source] | Iterable[Sentence]
 
-SENTENCES = "<sentences>"  # their name in messages; the line is then the number of the sentence
+SENTENCES = "<sentences>"  # the source of sentences in messages; the line is then the number of the sentence
 VISIBLE_BLANK = "\u2581"
 _MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 _BLANK = re.compile(r"[ \t\n\r\v\f]")
 _OTHER_BLANK = re.compile(r"[\t\n\r\v\f]")
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
-_LOOK_AT = 64  # strings of a list among which a file is looked for
+_LOOK_AT = 64  # a list is one of files if one of its first so many strings names a file
 
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How text is read."""
+    """Options of reading."""
 
     units: Units = "words"
-    encoding: str = "utf-8"  # of words and characters
+    encoding: str = "utf-8"  # for words and characters; bytes have none
     keep_empty: bool = False  # a sentence for every line, not only for those with units
     skip_boundaries: bool = False  # words <s> and </s> are left out
     n_threads: int | None = None
@@ -65,11 +65,11 @@ class RunningText:
     sources: list[str]
 
     def unit(self, number: int) -> str:
-        """The unit of a number."""
+        """Return the unit with this number."""
         return self.blob[self.offsets[number] : self.offsets[number + 1]].tobytes().decode()
 
     def place(self, number: int) -> tuple[str, int]:
-        """Source and line of the first occurrence."""
+        """Return source and line of the first occurrence of a unit."""
         return self.sources[self.first_text[number]], int(self.first_line[number])
 
 
@@ -84,7 +84,7 @@ class TextBlock:
 
 
 def read_text(source: TextSource, options: TextOptions) -> RunningText:
-    """Read all of a source: see :func:`files_of` for what it may be. Plain files are mapped, not copied."""
+    """Read all of a source (see :func:`files_of`). Plain files are mapped, not copied."""
     files = files_of(source)
     if files is None:
         packed, options = next(_sentence_blocks(source, options, None), (b"", options))
@@ -93,7 +93,7 @@ def read_text(source: TextSource, options: TextOptions) -> RunningText:
 
 
 def iterate_text(source: TextSource, size: int, options: TextOptions) -> Iterator[TextBlock]:
-    """Read a source in blocks of whole lines of about ``size`` bytes, so that no more of it is in memory."""
+    """Read a source in blocks of whole lines of about ``size`` bytes, one at a time in memory."""
     if size < 1:
         raise ValueError(f"the size of a block must be positive, not {size!r}")
     files = files_of(source)
@@ -106,9 +106,9 @@ def iterate_text(source: TextSource, size: int, options: TextOptions) -> Iterato
 
 
 def iterate_lines(source: Source, size: int, encoding: str = "utf-8") -> Iterator[str]:
-    """The lines of a file as text, whole ones of about ``size`` bytes at a time; standard input as it comes.
+    """Yield the text of a file in blocks of whole lines of about ``size`` bytes; standard input as it comes.
 
-    A byte that is no text is refused with its line; a byte order mark is dropped.
+    Bytes that are not text raise FormatError with their line; a byte order mark is dropped.
     """
     name, n_lines = name_of(source), 0
     for block in _recoded(read_line_blocks(source, size), name, TextOptions(encoding=encoding)):
@@ -122,10 +122,10 @@ def iterate_lines(source: Source, size: int, encoding: str = "utf-8") -> Iterato
 
 
 def files_of(source: TextSource) -> list[Source] | None:
-    """The files that a source names; None where it is an iterable of sentences.
+    """Return the files that a source names; None if it is an iterable of sentences.
 
     A string or path is a file, ``-`` is standard input. A list is one of files if it holds paths, or if one of its
-    first strings names a file; strings are sentences otherwise, as lists of words and whatever is iterated are.
+    first strings names a file; otherwise strings are sentences, as are lists of words and the items of any iterator.
     """
     if isinstance(source, str | os.PathLike):
         return [source]
@@ -148,7 +148,7 @@ def files_of(source: TextSource) -> list[Source] | None:
 
 
 def split_units(text: str, units: Units = "words") -> list[str]:
-    """The units of one sentence, as they are read from a file."""
+    """Return the units of one sentence, as they are read from a file."""
     if units == "words":
         return [word for word in _BLANK.split(text) if word]
     if units == "characters":
@@ -157,7 +157,7 @@ def split_units(text: str, units: Units = "words") -> list[str]:
 
 
 def join_units(tokens: Iterable[str], units: Units = "words") -> str:
-    """The text of units; bytes that are no UTF-8 become U+FFFD."""
+    """Return the text of units; bytes that are not UTF-8 become U+FFFD."""
     if units == "words":
         return " ".join(tokens)
     if units == "characters":
@@ -190,7 +190,7 @@ def _file_bytes(file: Source, options: TextOptions) -> NDArray[np.uint8]:
 
 
 def _recoded(blocks: Iterator[bytes], name: str, options: TextOptions) -> Iterator[bytes]:
-    """Blocks of whole lines in UTF-8, without a byte order mark."""
+    """Yield blocks of whole lines in UTF-8, without a byte order mark."""
     if options.units == "bytes":
         yield from blocks
         return
@@ -203,7 +203,7 @@ def _recoded(blocks: Iterator[bytes], name: str, options: TextOptions) -> Iterat
 
 
 def _decoded(blocks: Iterator[bytes], name: str, encoding: str) -> Iterator[bytes]:
-    """Lines end where decoded text has a line end, which need not be where the bytes seem to have one."""
+    """Yield blocks in UTF-8; lines end at the line ends of the decoded text, not at bytes that look like one."""
     try:
         " ".encode(encoding)  # refuses a codec that is not one of text
         decoder = codecs.getincrementaldecoder(encoding)()
@@ -231,7 +231,7 @@ def _decoded(blocks: Iterator[bytes], name: str, encoding: str) -> Iterator[byte
 def _sentence_blocks(
     source: Any, options: TextOptions, size: int | None
 ) -> Iterator[tuple[bytes, TextOptions]]:
-    """Lines of the sentences, about ``size`` bytes at a time; words are words whatever the units asked for."""
+    """Yield lines of the sentences, about ``size`` bytes at a time; lists of words are read as words in any case."""
     block, of_words = bytearray(), None
     for number, sentence in enumerate(source, 1):
         line = _line_of(sentence, number, options.units)

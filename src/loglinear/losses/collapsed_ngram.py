@@ -3,9 +3,9 @@
     loss(x) = - sum over tokens of log p(w | h)
     log p(w | h) = sum over n-grams (suffix of h, w) of theta - log Z(h)
 
-where theta is x of the class that the suffix is of. The n-grams of a class are active together: an entry adds m x where
-it stands for m of them, so with theta' = m x this is the loss of the trie of classes, one sweep over |T| entries
-whatever the order:
+where theta is the weight x of the class to which the suffix belongs. The n-grams of a class are active together: an
+entry that stands for m of them adds m x, so with theta' = m x this is the loss of the trie of classes T. One pass of
+both sweeps (losses/ngram_maxent.py) visits |T| entries, whatever the order:
 
     loss(x) = loss_T(m x),     gradient = m grad loss_T,     Hessian = m H_T m
 """
@@ -33,32 +33,32 @@ class CollapsedNgramLoss:
 
     # Loss
     def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
-        """The sweeps of the trie of classes."""
+        """Return the loss and write its gradient, by the sweeps over the trie of classes."""
         value = self._on_classes.value_and_gradient(self.multiplicity * w, out)
         out *= self.multiplicity
         return value
 
     # Curvature
     def hessian(self, w: FloatArray) -> CollapsedHessian:
-        """Second derivatives at ``w``."""
+        """Return the second derivatives at ``w``."""
         return CollapsedHessian(self._on_classes.hessian(self.multiplicity * w), self.multiplicity)
 
     # Scaled
     def curvature_estimate(self, out: FloatArray) -> None:
-        """Of one entry, m^2 times the count: what m p (1 - p) m is for all but a few words at the optimum."""
+        """Write m^2 times the count of each entry: about m p (1 - p) m at the optimum, for most words."""
         self._on_classes.curvature_estimate(out)
         out *= self.multiplicity
         out *= self.multiplicity
 
     # the distribution
     def log_probabilities(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(log p(w | longest context of the class) of each entry, log Z / Z of the parent class of each class)."""
+        """Return (log p(w | longest context of the class) of entries, log Z / Z of the parent class of classes)."""
         return self._on_classes.log_probabilities(self.multiplicity * w)
 
     def score(self, w: FloatArray, sentences: Sentences) -> tuple[FloatArray, NDArray[np.uint32]]:
-        """(log p, longest n-gram matched) of each token of any text, each sentence followed by its ``</s>``: exact.
+        """Return (log p, longest n-gram matched) of each token of any text, exactly; ``</s>`` follows each sentence.
 
-        Histories may match some contexts of a class and not others: native/kernels/suffix_score.hh.
+        Histories may match some contexts of a class and not others: see native/suffix/score.hh.
         """
         w = np.ascontiguousarray(w, dtype=np.float64)
         log_p, log_r = self.log_probabilities(w)
@@ -70,31 +70,30 @@ class CollapsedNgramLoss:
             log_p,
             log_r,
             sentences.n_words,
-            np.ascontiguousarray(sentences.words, dtype=np.uint32),
-            np.ascontiguousarray(sentences.sentence_ptr, dtype=np.int64),
+            *sentences.contiguous(),
             scores,
             lengths,
         )
         return scores, lengths
 
     def value_on(self, w: FloatArray, sentences: Sentences) -> float:
-        """The loss of other text: validation."""
+        """Return the loss of other text, such as a validation text."""
         return -float(self.score(w, sentences)[0].sum())
 
 
 class CollapsedHessian:
-    """m H_T m."""
+    """The Hessian m H_T m."""
 
     def __init__(self, on_classes: NgramHessian, multiplicity: FloatArray) -> None:
         self._on_classes, self._multiplicity = on_classes, multiplicity
 
     def diagonal(self, out: FloatArray) -> None:
-        """m^2 times that of the trie of classes."""
+        """Write m^2 times the diagonal of the trie of classes."""
         self._on_classes.diagonal(out)
         out *= self._multiplicity
         out *= self._multiplicity
 
     def product(self, v: FloatArray, out: FloatArray) -> None:
-        """The derivative of the gradient along ``v``."""
+        """Write the derivative of the gradient along ``v``."""
         self._on_classes.product(self._multiplicity * v, out)
         out *= self._multiplicity

@@ -1,9 +1,18 @@
-"""The loss of a maximum-entropy n-gram model: exact, one sweep over the distinct n-grams.
+"""The loss of a maximum-entropy n-gram model, exact, by two sweeps over the distinct n-grams.
 
     loss(theta) = - sum over tokens of log p(w | h)
     p(w | h) = exp(sum of theta over the entries of w in h and its suffixes) / Z(h)
 
-One weight per entry of the trie. The equations are in native/kernels/ngram_maxent.hh.
+with one weight per entry e = (h, w) of the trie. Hierarchical normalisation (Wu and Khudanpur 2000; Wu 2002, chapter 3)
+computes all Z on the way down the trie and all expectations E on the way up; S(e) is exp(sum of theta along the chain
+of e and its parents):
+
+    S(e) = S(parent e) exp(theta_e)
+    Z(h) = Z(parent h) + sum over entries e of h of (S(e) - S(parent e)),      Z(root) = sum over words of S(w)
+    A(h) = sum over histories x that end in h of count(x) / Z(x)
+    E(e) = S(e) (A(h) - sum over children e' of e of A(h(e'))) + sum over children e' of E(e')
+
+gradient = E - counts. The sweeps are in native/ngram/hierarchical_normalisation.hh.
 """
 
 from __future__ import annotations
@@ -24,7 +33,7 @@ from loglinear.threads import pool
 class NgramMaxentLoss:
     """Powers: Curvature, Scaled, SplitExpectations.
 
-    ``offset`` is added to the weights: those of a base model, so that only the difference is learnt.
+    ``offset``, the weights of a base model, is added to the weights, so that only the difference is learnt.
     """
 
     def __init__(self, trie: NgramTrie, *, offset: FloatArray | None = None, n_threads: int | None = None) -> None:
@@ -41,28 +50,28 @@ class NgramMaxentLoss:
 
     # Loss
     def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
-        """Down the trie for the probabilities, up for the expectations; gradient = expected - observed count."""
+        """Sweep down the trie for Z and up for E; return the loss and write its gradient, E - counts."""
         return self._native.value_and_gradient(pool(self.n_threads), self.total_weights(w), out)
 
     # Curvature
     def hessian(self, w: FloatArray) -> NgramHessian:
-        """Second derivatives at ``w``."""
+        """Return the second derivatives at ``w``."""
         return NgramHessian(self._native, np.array(self.total_weights(w)), self.n_threads)
 
     # Scaled
     def curvature_estimate(self, out: FloatArray) -> None:
-        """The observed counts: what the expected ones are at the optimum, and p (1 - p) is p for all but a few."""
+        """Write the observed counts: the expected ones at the optimum, since p (1 - p) is about p for most words."""
         np.maximum(self.trie.entry_count, 0.5, out=out)
 
     # the distribution
     def log_probabilities(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(log p(w | h) of each entry, log Z(h) / Z(parent h) of each context)."""
+        """Return (log p(w | h) of each entry, log Z(h) / Z(parent h) of each context)."""
         log_p, log_r = np.empty(self.trie.n_entries), np.empty(self.trie.n_contexts)
         self._native.log_probabilities(pool(self.n_threads), self.total_weights(w), log_p, log_r)
         return log_p, log_r
 
     def on(self, sentences: Sentences) -> NgramMaxentLoss:
-        """The loss of other text as a function of the same weights: validation."""
+        """Return the loss of other text, such as a validation text, as a function of the same weights."""
         context_count = np.empty(self.trie.n_contexts, np.uint32)
         entry_count = np.empty(self.trie.n_entries, np.uint32)
         self._native.recount(sentences.words, sentences.sentence_ptr, context_count, entry_count)
@@ -76,18 +85,18 @@ class NgramMaxentLoss:
         return self.trie.order
 
     def empirical(self, out: FloatArray) -> None:
-        """The counts of the entries."""
+        """Write the counts of the entries."""
         out[:] = self.trie.entry_count
 
     def expectations(self, w: FloatArray, out: FloatArray) -> float:
-        """The gradient with the counts put back."""
+        """Return the loss and write the expected counts."""
         value = self.value_and_gradient(w, out)
         out += self.trie.entry_count
         return value
 
     # SplitExpectations
     def expectations_by_total(self, w: FloatArray, out: FloatArray) -> float:
-        """By the order of the longest entry of the event."""
+        """Write the expected counts by the order of the longest entry of the event."""
         w, threads = self.total_weights(w), pool(self.n_threads)
         log_p, log_r = np.empty(self.trie.n_entries), np.empty(self.trie.n_contexts)
         self._native.log_probabilities(threads, w, log_p, log_r)
@@ -100,27 +109,27 @@ class NgramMaxentLoss:
 
 
 class NgramHessian:
-    """Products cost about two gradients; nothing is stored but the weights."""
+    """Second derivatives. A product costs about two gradients; only the weights are stored."""
 
     def __init__(self, native: _core.NgramMaxent, w: FloatArray, n_threads: int | None) -> None:
         self._native, self._w, self.n_threads = native, w, n_threads
 
     def diagonal(self, out: FloatArray) -> None:
-        """sum over histories of tokens times p (1 - p)."""
+        """Write sum over histories of tokens times p (1 - p)."""
         self._native.curvature_diagonal(pool(self.n_threads), self._w, out)
 
     def product(self, v: FloatArray, out: FloatArray) -> None:
-        """The derivative of the expectations along ``v``."""
+        """Write the derivative of the expectations along ``v``."""
         self._native.hessian_vector(pool(self.n_threads), self._w, v, out)
 
 
 def native_maxent(trie: NgramTrie, unit: int = 8192) -> _core.NgramMaxent:
-    """The native form of a trie; it keeps the arrays alive."""
+    """Return the native form of a trie, which keeps the arrays alive."""
     return _core.NgramMaxent(trie.n_words, trie.context_start, trie.entry_start, _arrays(trie), unit)
 
 
 def native_histories(trie: NgramTrie) -> _core.NgramHistories:
-    """The histories of a trie in native form; it keeps the arrays alive."""
+    """Return the histories of a trie in native form, which keeps the arrays alive."""
     return _core.NgramHistories(trie.n_words, trie.context_start, trie.entry_start, _arrays(trie))
 
 

@@ -2,13 +2,12 @@ import contextlib
 import gzip
 import os
 import pickle
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+from children import python, stopped
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -303,40 +302,46 @@ def test_damaged_files_are_refused(tmp_path):
         LanguageModel.load(tmp_path / "c.ll")
 
 
-def test_interrupted_training_keeps_the_best_so_far(tmp_path):
-    script = f"""
-import os, signal, threading, warnings
+ENDLESS = """
+import warnings
 from loglinear import LanguageModel
 warnings.simplefilter("ignore")
 rng = __import__("numpy").random.default_rng(0)
-text = [" ".join(map(str, rng.zipf(1.3, 25).clip(max=3000))) for _ in range(20000)]
-threading.Timer(4.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-model = LanguageModel(5, verbose=0, tolerance=0.0, decrease_tolerance=0.0, max_iterations=100000).fit(text)
+text = [" ".join(map(str, rng.zipf(1.3, 25).clip(max=3000))) for _ in range(2400)]
+"""
+
+
+def test_interrupted_training_keeps_the_best_so_far(tmp_path):
+    code = f"""{ENDLESS}
+model = LanguageModel(5, verbose=1, tolerance=0.0, decrease_tolerance=0.0, max_iterations=10**9, penalty="l2",
+                      strength=1e-9).fit(text)
 assert model.status_ == "interrupted", model.status_
 model.save({str(tmp_path / "m.ll")!r})
 """
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+    done = stopped(python(code), "step 1")
+    assert done.returncode == 0, done.stdout
     assert LanguageModel.load(tmp_path / "m.ll").perplexity(["1 2 3"]) > 1
 
 
 def test_interrupted_tuning_says_so():
-    script = """
-import os, signal, threading, warnings
-from loglinear import LanguageModel
-warnings.simplefilter("ignore")
-rng = __import__("numpy").random.default_rng(0)
-text = [" ".join(map(str, rng.zipf(1.3, 25).clip(max=3000))) for _ in range(24000)]
+    code = f"""{ENDLESS}
 import loglinear.models.language_model.training as training
 tune = training.tune_strengths
-def tune_and_interrupt(*args, **options):
-    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    return tune(*args, **options)
-training.tune_strengths = tune_and_interrupt
-model = LanguageModel(4, verbose=0, strength="auto").fit(text[:20000], validation=text[20000:])
+def tune_and_say(loss, penalty, validation, *args, **options):
+    value_and_gradient, trials = validation.value_and_gradient, []
+    def evaluated(*weights):
+        trials.append(0)
+        print("trial", len(trials), flush=True)
+        return value_and_gradient(*weights)
+    validation.value_and_gradient = evaluated
+    return tune(loss, penalty, validation, *args, **options)
+training.tune_strengths = tune_and_say
+model = LanguageModel(4, verbose=0, strength="auto").fit(text[:2000], validation=text[2000:])
 assert model.status_ == "interrupted", model.status_
 assert model.perplexity(text[:100]) > 1
 """
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+    done = stopped(python(code), "trial 2")
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.skipif(DATA is None, reason="LOGLINEAR_DATA is not set")

@@ -81,7 +81,8 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         probable
     min_count : n-grams that occur less often are left out: one number, or one per order (not decreasing); maxent
     prune : n-grams with at most this count are left out, per order, as (0, 0, 1); Kneser-Ney
-    prune_entropy : leave out n-grams whose removal raises the perplexity by a smaller factor than this; any estimator
+    prune_entropy : leave out n-grams whose removal raises the perplexity, relatively, by less than this; any
+        estimator
     k : added to counts (add-k)
     vocabulary : a file of words, one per line, or a list of words; None: the words of the text
     min_word_count, max_words : the vocabulary keeps words of the text that occur at least so often; at most so many

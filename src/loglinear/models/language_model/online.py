@@ -150,7 +150,7 @@ class OnlineNgrams:
         """Take sentences into the tree without learning from them; returns their numbers."""
         self._check(sentences)
         first = self.n_sentences
-        self._native.extend(pool(self.n_threads), *_contiguous(sentences))
+        self._native.extend(pool(self.n_threads), *sentences.contiguous())
         return np.arange(first, self.n_sentences)
 
     def learn(self, sentences: Sentences, *, callback: Callback | None = None) -> float:
@@ -160,7 +160,7 @@ class OnlineNgrams:
         it returns True are not taken in.
         """
         self._check(sentences)
-        words, ptr = _contiguous(sentences)
+        words, ptr = sentences.contiguous()
         cuts = _batches(np.diff(ptr) + 1, self.batch_tokens)
         threads, loss, begin, steps = pool(self.n_threads), 0.0, self.n_tokens, self.n_steps
         for a, b in pairwise(cuts):
@@ -291,11 +291,6 @@ class _Strengths:
         same = len(set(pairs)) == 1 and penalty.depth_growth == 1.0
         norms, ridges = [float(a) for a, _ in pairs], [float(b) for _, b in pairs]
         return cls("l1" if any(norms) else "none", norms, ridges, float(penalty.depth_growth), same)
-
-
-def _contiguous(sentences: Sentences) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    words = np.ascontiguousarray(sentences.words, dtype=np.uint32)
-    return words, np.ascontiguousarray(sentences.sentence_ptr, dtype=np.int64)
 
 
 def _batches(tokens: NDArray[Any], size: int) -> list[int]:

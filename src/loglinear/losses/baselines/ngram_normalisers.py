@@ -1,11 +1,12 @@
-"""The loss of a maximum-entropy n-gram model by older ways of normalising, to compare hierarchical training with.
+"""Baselines of hierarchical training: the loss of a maximum-entropy n-gram model by older ways of normalising.
 
     naive             Z(x) = sum over all words of S(x, w)
     unigram caching   Z(x) = sum over all words of S(w) + sum over the words of x's bigram context of S(x, w) - S(w)
 
-Same weights, value and gradient as NgramMaxentLoss (hierarchical); what differs is how many terms are summed (Wu,
-"Maximum entropy language modeling with non-local dependencies", 2002, chapter 3; Wu and Khudanpur 2000). A history is a
-context that is the longest of the trie for some token. The loops are in native/kernels/ngram_normalisers.hh.
+The weights, the value and the gradient are those of NgramMaxentLoss (hierarchical normalisation); only the number of
+terms differs (Wu, "Maximum entropy language modeling with non-local dependencies", 2002, chapter 3; Wu and Khudanpur
+2000). A history is a context that is the longest of the trie for some token. The loops are in
+native/baselines/ngram_normalisers.hh.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ class TermCounts:
 
     @property
     def nominal_speed_up(self) -> float:
-        """Of hierarchical training over unigram caching (equation 3.53)."""
+        """The speed-up of hierarchical training over unigram caching (equation 3.53)."""
         return self.unigram_caching / max(self.hierarchical, 1)
 
 
 def count_terms(trie: NgramTrie) -> TermCounts:
-    """What each way costs, without going it."""
+    """Count the terms that each way would sum, without summing them."""
     return TermCounts(*native_histories(trie).terms())
 
 
 class SummedNgramLoss(ABC):
-    """Powers: Expectations. Subclasses say how normalisers and expectations are summed."""
+    """Powers: Expectations. Subclasses define how normalisers and expectations are summed."""
 
     def __init__(self, trie: NgramTrie, *, n_threads: int | None = None) -> None:
         self.trie, self.n_threads = trie, n_threads
@@ -52,22 +53,22 @@ class SummedNgramLoss(ABC):
         self._native = native_histories(trie)
 
     def histories(self) -> NDArray[np.uint32]:
-        """Numbers of the contexts that are histories, ascending."""
+        """Return the numbers of the contexts that are histories, ascending."""
         return self._native.histories()
 
     @abstractmethod
     def _sum(self, w: FloatArray, log_z: FloatArray, expectations: FloatArray | None) -> int:
-        """Write log Z of the histories and, where asked, the expectations; return the number of terms."""
+        """Write log Z of the histories and, unless None, the expectations; return the number of terms."""
 
     def log_normalisers(self, w: FloatArray) -> FloatArray:
-        """log Z of each context that is a history, NaN for the others: [n_contexts]."""
+        """Return log Z of each context that is a history, NaN for the others: [n_contexts]."""
         log_z = np.full(self.trie.n_contexts, np.nan)
         self.terms = self._sum(w, log_z, None)
         return log_z
 
     # Loss
     def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
-        """Expected - observed counts."""
+        """Return the loss and write its gradient, expected - observed counts."""
         value = self.expectations(w, out)
         out -= self.trie.entry_count
         return value
@@ -79,18 +80,18 @@ class SummedNgramLoss(ABC):
         return self.trie.order
 
     def empirical(self, out: FloatArray) -> None:
-        """The counts of the entries."""
+        """Write the counts of the entries."""
         out[:] = self.trie.entry_count
 
     def expectations(self, w: FloatArray, out: FloatArray) -> float:
-        """One pass for normalisers and expectations."""
+        """Return the loss and write the expected counts; one pass sums both."""
         log_z = np.zeros(self.trie.n_contexts)
         self.terms = self._sum(w, log_z, out)
         return self._native.log_loss(pool(self.n_threads), w, log_z)
 
 
 class NaiveNgramLoss(SummedNgramLoss):
-    """Every history times every word: the plain definition, in logarithms, right for any finite weights."""
+    """Sums over every history and every word: the definition, in logarithms, correct for any finite weights."""
 
     def _sum(self, w: FloatArray, log_z: FloatArray, expectations: FloatArray | None) -> int:
         return self.sum_histories(w, self.histories(), log_z, expectations)
@@ -98,17 +99,17 @@ class NaiveNgramLoss(SummedNgramLoss):
     def sum_histories(
         self, w: FloatArray, contexts: NDArray[np.uint32], log_z: FloatArray, expectations: FloatArray | None = None
     ) -> int:
-        """The same for some contexts only, so that a sample can be timed; returns the number of terms."""
+        """Sum for some contexts only, so that a sample can be timed; return the number of terms."""
         if expectations is not None:
             expectations[:] = 0.0
         return self._native.naive(pool(self.n_threads), w, contexts, log_z, expectations)
 
 
 class UnigramCachingLoss(SummedNgramLoss):
-    """The sum over unigrams is kept; a history adds the words that follow its last word in training.
+    """Sums over unigrams once; a history adds the words that follow its last word in training.
 
-    Terms are products of exp(weight), made anew for each history as equation 3.8 has them. ``shared_products`` makes
-    those of histories with the same last word once, with vector instructions; only the sums are then taken anew.
+    Terms are products of exp(weight), computed for each history as in equation 3.8. With ``shared_products`` histories
+    with the same last word share the products, computed with vector instructions, and only the sums are separate.
     """
 
     def __init__(self, trie: NgramTrie, *, shared_products: bool = False, n_threads: int | None = None) -> None:
