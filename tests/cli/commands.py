@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -17,6 +18,22 @@ COMMAND = str(Path(sysconfig.get_path("scripts"), "loglinear"))
 def invoke(*args: object, stdin: str | bytes | None = None) -> Result:
     """Run a command in this process."""
     return CliRunner().invoke(app, [str(a) for a in args], input=stdin)
+
+
+HEAVY = {"matplotlib", "rich", "scipy", "sklearn"}
+
+
+def heavy_imports(*args: object) -> list[str]:
+    """Run a command in a process of its own and return the heavy packages that it imported."""
+    code = (
+        "import sys, atexit, loglinear.cli\n"
+        f"atexit.register(lambda: print(*({HEAVY} & sys.modules.keys()), file=sys.stderr))\n"
+        "loglinear.cli.main()"
+    )
+    command = [sys.executable, "-c", code, *map(str, args)]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=False, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    return sorted(done.stderr.split())
 
 
 def run(*args: object, stdin: bytes | None = None, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -151,13 +151,13 @@ def test_lists_to_be_ranked_only():
 
 def test_scores_that_are_missing():
     lists = [one_list(("a", 1.0), ("b", None), ("c", -4.0)), one_list(("a", 0.0))]
-    with pytest.raises(ValueError, match=r"list 'u', candidate 2 and 0 others have no score 'score'.*missing='worst'"):
+    with pytest.raises(ValueError, match=r"list 'u', candidate 2 has no score 'score' \(1 of 4.*missing='worst'"):
         encode_lists(lists, CandidateFeatures(min_count=1))
     data = encode_lists(lists, CandidateFeatures(min_count=1), missing="worst")
     assert data.base[:, 0].tolist() == [5.0, 5.0]
     with pytest.raises(ValueError, match="no candidate has the score 'score', so there is no lowest"):
         encode_lists([one_list(("a", None))], CandidateFeatures(min_count=1), missing="worst")
-    with pytest.raises(ValueError, match="scores there are: \\['score'\\]"):
+    with pytest.raises(ValueError, match="scores there are: score"):
         encode_lists(lists, CandidateFeatures(min_count=1), base=("lm",))
 
 

@@ -4,32 +4,38 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from loglinear.cli import choices, console
 from loglinear.status import Status
 
+if TYPE_CHECKING:
+    from loglinear.models.reranker.predictor import RerankerPredictor
+
 app = typer.Typer(
-    help="Rerank n-best lists: boosting, BLasso, perceptron, maximum entropy on word n-grams.", no_args_is_help=True
+    help="Rerank n-best lists by boosting, BLasso, the perceptron or maximum entropy on word n-grams.",
+    no_args_is_help=True,
 )
 
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file of rerank train.", show_default=False)]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="Model file written by rerank train.", show_default=False)]
 Lists = Annotated[
-    str, typer.Argument(metavar="LISTS", help="N-best lists: a file, a folder of SRILM's, or -.", show_default=False)
+    str,
+    typer.Argument(metavar="LISTS", help="N-best lists: a file, a folder of SRILM lists, or -.", show_default=False),
 ]
 Format = Annotated[
-    str | None, typer.Option("--format", metavar="jsonl|srilm|moses|kaldi", help="Guessed unless given.")
+    str | None,
+    typer.Option("--format", metavar="jsonl|srilm|moses|kaldi", help="Format of the lists.", show_default="guessed"),
 ]
 References = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Right texts: 'id text' a line, or a text a line in order.")
+    str | None, typer.Option(metavar="FILE", help="Right texts: 'id text' per line, or one text per line in order.")
 ]
 Costs = Annotated[
-    list[str] | None, typer.Option(metavar="NAME=FILE", help="Kaldi costs; the score NAME is minus the cost.")
+    list[str] | None, typer.Option(metavar="NAME=FILE", help="File of Kaldi costs; the score NAME is minus the cost.")
 ]
 Language = Annotated[
-    str | None, typer.Option("--lm", metavar="MODEL", help="A language model; its log-probability is the score lm.")
+    str | None, typer.Option("--lm", metavar="MODEL", help="Language model whose log-probability is the score lm.")
 ]
 Encoding = Annotated[str, typer.Option(help="Encoding of the files.")]
 Threads = Annotated[int | None, typer.Option("--threads", help="Native threads.", show_default="all cores")]
@@ -54,57 +60,58 @@ def train(
         str,
         typer.Option(
             metavar="blasso|boosting|fslr|f-boosting|perceptron|maxent|...|list", callback=choices.list_methods,
-            is_eager=True, help="How to train; list: describe all.",
+            is_eager=True, help="Training method; list describes all.",
         ),
     ] = "blasso",
     step: Annotated[float, typer.Option(help="Length of a step (blasso, f-boosting, fslr).")] = 0.5,
-    threshold: Annotated[float, typer.Option(help="What a backward step must gain (blasso).")] = 0.0,
-    smoothing: Annotated[float, typer.Option(help="Of updates (boosting).")] = 1e-3,
+    threshold: Annotated[float, typer.Option(help="Minimum gain of a backward step (blasso).")] = 0.0,
+    smoothing: Annotated[float, typer.Option(help="Smoothing of updates (boosting).")] = 1e-3,
     shrinkage: Annotated[float, typer.Option(help="Share of an update that is taken (boosting).")] = 1.0,
     by_errors: Annotated[
         bool, typer.Option("--by-errors", help="Candidates with more errors weigh more in the loss.")
     ] = False,
-    words: Annotated[str, typer.Option(metavar="N,N,...|none", help="Word n-grams that are features.")] = "1,2",
-    min_count: Annotated[int, typer.Option(help="Features of fewer lists are left out.")] = 2,
+    words: Annotated[str, typer.Option(metavar="N,N,...|none", help="Orders of word n-grams.")] = "1,2",
+    min_count: Annotated[int, typer.Option(help="Leave out features that occur in fewer lists.")] = 2,
     boundaries: Annotated[
-        bool, typer.Option("--boundaries/--no-boundaries", help="N-grams reach to the ends of a text.")
+        bool, typer.Option("--boundaries/--no-boundaries", help="Whether n-grams include the ends of a text.")
     ] = True,
-    skips: Annotated[int, typer.Option(help="Skip bigrams: words that may lie between.")] = 0,
+    skips: Annotated[int, typer.Option(help="Maximum number of words left out by skip bigrams.")] = 0,
     headwords: Annotated[
         str | None,
         typer.Option(
-            metavar="cjk|FILE", help="Headword bigrams: of words with kanji or katakana, or of all but those of FILE."
+            metavar="cjk|FILE", help="Headword bigrams: of words with kanji or katakana, or of all but those in FILE."
         ),
     ] = None,
-    characters: Annotated[str, typer.Option(metavar="N,N,...|none", help="Character n-grams.")] = "none",
+    characters: Annotated[str, typer.Option(metavar="N,N,...|none", help="Orders of character n-grams.")] = "none",
     base: Annotated[
         str | None,
         typer.Option(metavar="NAME,NAME,...|none", help="Base scores.", show_default="score, or all, or rank"),
     ] = None,
     units: Annotated[str, typer.Option(metavar="words|characters", help="What errors are counted in.")] = "words",
     missing: Annotated[
-        str, typer.Option(metavar="error|worst", help="Candidates without a base score: refused, or the lowest.")
+        str, typer.Option(metavar="error|worst", help="If a base score is missing: error, or the lowest of the list.")
     ] = "error",
     penalty: Annotated[
         str,
         typer.Option(
             metavar="l1|l2|elastic_net|none|list", callback=choices.list_penalties, is_eager=True,
-            help="Of the batch methods; list: describe all.",
+            help="Penalty of the batch methods; list describes all.",
         ),
     ] = "l1",
     strength: Annotated[
-        str, typer.Option(metavar="S|S,S,...", help="Of the penalty; of several, DEV chooses.")
+        str, typer.Option(metavar="S|S,S,...", help="Strength of the penalty; of several, DEV chooses one.")
     ] = "1",
     l1_ratio: Annotated[float, typer.Option(help="Share of l1 in the elastic net.")] = 0.5,
     solver: Annotated[
         str,
         typer.Option(
-            metavar="NAME|list", callback=choices.list_solvers, is_eager=True, help="Of the batch methods.",
+            metavar="NAME|list", callback=choices.list_solvers, is_eager=True,
+            help="Solver of the batch methods; list describes all.",
         ),
     ] = "auto",
-    tolerance: Annotated[float, typer.Option(help="Violation of optimality to reach, relative (batch).")] = 1e-4,
+    tolerance: Annotated[float, typer.Option(help="Relative violation of optimality to reach (batch methods).")] = 1e-4,
     max_iterations: Annotated[
-        int | None, typer.Option(help="Most steps, passes or iterations.", show_default="20,000, 20, 1000")
+        int | None, typer.Option(help="Maximum number of steps, passes or iterations.", show_default="20,000, 20, 1000")
     ] = None,
     patience: Annotated[
         int | None, typer.Option(metavar="N", help="Stop after N steps or passes without fewer errors in DEV.")
@@ -117,15 +124,15 @@ def train(
     costs: Costs = None,
     language_model: Language = None,
     encoding: Encoding = "utf-8",
-    seed: Annotated[int | None, typer.Option(help="Seed of what is random.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed.")] = None,
     threads: Threads = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Print lines of progress on stderr.")] = False,
     json: Json = False,
 ) -> None:  # fmt: skip
-    """Train a reranker and save it. Ctrl-C stops early and saves the best so far."""
+    """Train a reranker and save it. Ctrl-C stops early and saves the best model so far."""
     console.check_writable(output)
 
-    from loglinear.models import Reranker
+    from loglinear.models.reranker.estimator import Reranker
     from loglinear.models.reranker.files import read_function_words, train_reranker, training_summary
     from loglinear.report.reranker import training_facts, verdict
 
@@ -156,7 +163,7 @@ def train(
 
 
 def _numbers(option: str, text: str, kind: Callable[[str], Any]) -> tuple[Any, ...]:
-    """Those that commas separate; none of them for "none"."""
+    """Parse numbers separated by commas; "none" gives no number."""
     if text == "none":
         return ()
     try:
@@ -176,7 +183,6 @@ def _files(
     format: str | None, references: str | None, costs: list[str] | None, language_model: str | None, encoding: str,
     threads: int | None,
 ) -> Any:  # fmt: skip
-    from loglinear.models.language_model.files import load_language_model
     from loglinear.models.reranker.files import ListFiles
 
     named = {}
@@ -185,8 +191,20 @@ def _files(
         if not (name and sign and file):
             raise ValueError(f"--costs takes NAME=FILE, such as acoustic=ac.txt, not {given!r}")
         named[name] = file
-    language = None if language_model is None else load_language_model(language_model, threads)
+    language = None
+    if language_model is not None:
+        from loglinear.models.language_model.files import load_language_model
+
+        language = load_language_model(language_model, threads)
     return ListFiles(format, references, named, language, encoding)
+
+
+def _load(path: str, threads: int | None) -> RerankerPredictor:
+    from loglinear.models import load_predictor
+
+    model: RerankerPredictor = load_predictor(path, "reranker")
+    model.n_threads = threads
+    return model
 
 
 @app.command()
@@ -195,20 +213,20 @@ def apply(
     model: Model,
     lists: Lists = "-",
     nbest: Annotated[
-        int | None, typer.Option(metavar="K", help="The K best: text TAB score, and an empty line.")
+        int | None, typer.Option(metavar="K", help="Print the K best of each list: text TAB score, then an empty line.")
     ] = None,
-    ids: Annotated[bool, typer.Option("--ids", help="The id of the list and a tab before each text.")] = False,
+    ids: Annotated[bool, typer.Option("--ids", help="Print the id of the list and a tab before each text.")] = False,
     format: Format = None,
     costs: Costs = None,
     language_model: Language = None,
     encoding: Encoding = "utf-8",
     threads: Threads = None,
-    json: Annotated[bool, typer.Option("--json", help="A list a line, in its new order, with scores.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print each list as a JSON line in its new order.")] = False,
 ) -> None:
-    """Print the best text of every list, a line each."""
-    from loglinear.models.reranker.files import load_reranker, rerank_file
+    """Print the best text of every list, one per line."""
+    from loglinear.models.reranker.files import rerank_file
 
-    reranker = load_reranker(model, threads)
+    reranker = _load(model, threads)
     files = _files(format, None, costs, language_model, encoding, threads)
     for line in rerank_file(reranker, lists, nbest=nbest, as_json=json, ids=ids, files=files):
         sys.stdout.buffer.write(line)
@@ -219,7 +237,7 @@ def apply(
 def evaluate(
     model: Model,
     lists: Lists,
-    samples: Annotated[int, typer.Option(help="Samples of the bootstrap.")] = 1000,
+    samples: Annotated[int, typer.Option(help="Number of bootstrap samples.")] = 1000,
     format: Format = None,
     references: References = None,
     costs: Costs = None,
@@ -228,11 +246,11 @@ def evaluate(
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Error rate with its interval, baseline, oracle, reduction, and whether the difference is significant."""
-    from loglinear.models.reranker.files import evaluate_file, load_reranker
+    """Print the error rate with its confidence interval, the baseline, the oracle and a significance test."""
+    from loglinear.models.reranker.files import evaluate_file
     from loglinear.report.reranker import score_facts
 
-    reranker = load_reranker(model, threads)
+    reranker = _load(model, threads)
     files = _files(format, references, costs, language_model, encoding, threads)
     scores = evaluate_file(reranker, lists, files=files, n_samples=samples)
     if json:

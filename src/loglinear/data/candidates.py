@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,16 +25,17 @@ from loglinear.data.edit_distance import ErrorUnits, edit_distances
 from loglinear.data.matrix import SparseRows
 from loglinear.errors import IncompatibleError
 from loglinear.features.candidate_features import CandidateFeatures
-from loglinear.formats.nbest import CandidateList
+from loglinear.formats.candidate_list import BadList, CandidateList
 from loglinear.threads import pool
 
 MissingPolicy: TypeAlias = Literal["error", "worst"]
 RANK = "rank"  # the base score of lists without scores: minus the place in the list
+LANGUAGE_MODEL = "lm"  # the base score that a language model gives
 
 
 @dataclass(frozen=True, eq=False)
 class CandidateLists:
-    """Lists 0 .. n_lists - 1; those without two candidates have no pair: they cost nothing and count in evaluation."""
+    """Encoded lists. Lists with fewer than two candidates have no pair: they add no loss, but count in evaluation."""
 
     list_ptr: NDArray[np.int64]  # [n_lists + 1], pairs of each list
     base: FloatArray  # [n_pairs, n_base], reference - candidate
@@ -45,7 +46,7 @@ class CandidateLists:
     reference_errors: FloatArray  # [n_lists]; of an empty list, the length of its transcript
     length: FloatArray  # [n_lists], of the transcript; NaN where there is none
     base_names: tuple[str, ...] = ()
-    space: str = ""  # what the features are: sets of the same space have the same weights
+    space: str = ""  # hash of the features: lists of one space share their weights
     n_threads: int | None = None
 
     def __post_init__(self) -> None:
@@ -176,7 +177,7 @@ class CandidateLists:
         return self.errors_of(self.choices(w))
 
     def check_same_space(self, other: CandidateLists, what: str = "the other lists") -> None:
-        """Refuse lists whose features or base scores are others than these."""
+        """Raise IncompatibleError for lists that were encoded with other features or base scores."""
         if self.base_names != other.base_names:
             raise IncompatibleError(
                 f"{what} have the base scores {list(other.base_names)}, not {list(self.base_names)}; encode them with "
@@ -201,7 +202,7 @@ class CandidateLists:
         )  # fmt: skip
 
     def fingerprint(self) -> str:
-        """A short hash: two sets with one hash are the same."""
+        """Return a short hash, equal for equal lists only."""
         digest = hashlib.blake2b(f"{self.base_names}{self.space}".encode(), digest_size=8)
         arrays = (self.list_ptr, self.base, self.rows.indptr, self.rows.indices, self.rows.values, self.errors,
                   self.place, self.reference, self.reference_errors, self.length)  # fmt: skip
@@ -222,18 +223,27 @@ def encode_lists(
     missing: MissingPolicy = "error",
     n_threads: int | None = None,
 ) -> CandidateLists:
-    """Encode lists; ``fit`` learns the features, else those known are counted.
+    """Return the lists encoded as pairs of their best candidate and every other one.
 
-    ``base`` names the base scores, in the order of their weights; "rank", where the candidates have no score of that
-    name, is minus the place in the list. A candidate without a score is refused, or with ``missing="worst"`` gets the
-    lowest of its list. Errors are those given, or else distances to the reference text in ``units``. Without
-    ``labelled``, for lists to be ranked only, the candidate of the highest first base score stands for the reference
-    and there are no errors.
+    Parameters
+    ----------
+    lists : the lists, each with a reference or with errors of all its candidates if ``labelled``
+    features : counts the features of candidates; learns them from the lists first if ``fit``
+    base : names of the base scores, in the order of their weights. "rank", where the candidates have no score of that
+        name, is minus the place in the list
+    labelled : False for lists that are only to be ranked: the candidate with the highest first base score stands for
+        the reference, and there are no errors
+    units : what errors are counted in where they are not given, "words" or "characters"
+    missing : "error" raises ValueError for a candidate without a base score, "worst" gives it the lowest of its list
+    n_threads : native threads; None means all cores
     """
     counts = np.asarray([len(one.candidates) for one in lists], dtype=np.int64)
     candidate_ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    scores = base_scores(lists, tuple(base), missing)
-    errors, length = _errors(lists, candidate_ptr, units, n_threads) if labelled else _no_errors(candidate_ptr)
+    scores = base_scores(lists, base, missing)
+    if labelled:
+        errors, length = candidate_errors(lists, units, n_threads)
+    else:
+        errors, length = np.zeros(int(candidate_ptr[-1])), np.full(len(lists), np.nan)
     reference = _oracles(candidate_ptr, errors, scores)
     rows = features.fit_transform(lists, n_threads) if fit else features.transform(lists, n_threads)
     indptr, indices, values = _core.candidate_differences(pool(n_threads), *rows, candidate_ptr, reference)
@@ -260,7 +270,7 @@ def encode_lists(
 
 
 def feature_space(features: CandidateFeatures) -> str:
-    """A short hash of the features and their numbers."""
+    """Return a short hash of the features and their numbers."""
     vocabulary = features.vocabulary
     digest = hashlib.blake2b(repr(sorted(features.settings().items())).encode(), digest_size=8)
     digest.update(np.ascontiguousarray(vocabulary.offsets).view(np.uint8).data)
@@ -269,12 +279,28 @@ def feature_space(features: CandidateFeatures) -> str:
 
 
 # ---- scores, errors, oracles ----------------------------------------------------------------------------------------
-def base_scores(lists: Sequence[CandidateList], base: tuple[str, ...], missing: MissingPolicy) -> FloatArray:
-    """[n_candidates, n_base]."""
-    if len(set(base)) < len(base):
-        raise ValueError(f"a base score is named twice: {list(base)}")
+# All that training and ranking need of candidate lists is checked here, and only here; parsers of files only check that
+# what they read are finite numbers.
+def check_base_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of base scores; raise ValueError unless they are strings and all different."""
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError(f"base must be names of scores, not {names!r}")
+    if len(set(names)) < len(names):
+        raise ValueError(f"a base score is named twice: {list(names)}")
+    return tuple(names)
+
+
+def check_missing(missing: str) -> MissingPolicy:
+    """Return the policy for missing base scores; raise ValueError if there is none of that name."""
     if missing not in ("error", "worst"):
         raise ValueError(f"missing must be 'error' or 'worst', not {missing!r}")
+    return cast(MissingPolicy, missing)
+
+
+def base_scores(lists: Sequence[CandidateList], base: Sequence[str], missing: MissingPolicy = "error") -> FloatArray:
+    """Return the base scores of all candidates: [n_candidates, n_base]."""
+    check_base_names(base)
+    check_missing(missing)
     columns = []
     for name in base:
         column = [candidate.scores.get(name) for one in lists for candidate in one.candidates]
@@ -283,52 +309,63 @@ def base_scores(lists: Sequence[CandidateList], base: tuple[str, ...], missing: 
         values = np.asarray([np.nan if value is None else value for value in column], dtype=np.float64)
         absent = np.fromiter((value is None for value in column), bool, count=len(column))
         if not np.isfinite(values[~absent]).all():
-            where = _where(lists, int(np.flatnonzero(~absent & ~np.isfinite(values))[0]))
-            raise ValueError(f"{where}: the score {name!r} is NaN or infinite; leave the candidate out")
+            one, place = _candidate(lists, int(np.flatnonzero(~absent & ~np.isfinite(values))[0]))
+            raise BadList(one, f", candidate {place}: the score {name!r} is NaN or infinite; leave the candidate out")
         if absent.any():
-            values = _filled(lists, name, values, absent, missing)
+            if missing == "error":
+                raise _missing_score(lists, name, absent)
+            _fill_missing(lists, name, values, absent)
         columns.append(values)
     return np.stack(columns, axis=1) if columns else np.zeros((sum(len(one.candidates) for one in lists), 0))
 
 
-def _filled(
-    lists: Sequence[CandidateList], name: str, values: FloatArray, absent: NDArray[np.bool_], missing: MissingPolicy
-) -> FloatArray:
-    """Scores that are missing become the lowest of their list."""
-    if missing == "error":
-        where = _where(lists, int(np.flatnonzero(absent)[0]))
-        known = sorted({key for one in lists for candidate in one.candidates for key in candidate.scores})
-        raise ValueError(
-            f"{where} and {int(absent.sum()) - 1} others have no score {name!r} (scores there are: {known}); name "
-            "another base score, or none, or give those the lowest of their list with missing='worst'"
-        )
+def _missing_score(lists: Sequence[CandidateList], name: str, absent: NDArray[np.bool_]) -> BadList:
+    known = sorted({key for one in lists for candidate in one.candidates for key in candidate.scores})
+    remedy = "give the language model (--lm)" if name == LANGUAGE_MODEL else "name other base scores (--base)"
+    one, place = _candidate(lists, int(np.flatnonzero(absent)[0]))
+    return BadList(
+        one,
+        f", candidate {place} has no score {name!r} ({absent.sum()} of {absent.size} candidates lack it; scores there "
+        f"are: {', '.join(known) or 'none'}); {remedy}, or give such candidates the lowest score of their list with "
+        "missing='worst' (--missing worst)",
+    )
+
+
+def _fill_missing(lists: Sequence[CandidateList], name: str, values: FloatArray, absent: NDArray[np.bool_]) -> None:
+    """Give candidates without a score the lowest of their list, in place."""
     at = 0
     for one in lists:
         part = slice(at, at + len(one.candidates))
         at = part.stop
         if absent[part].any():
             if absent[part].all():
-                raise ValueError(f"list {one.id!r}: no candidate has the score {name!r}, so there is no lowest")
+                raise BadList(one, f": no candidate has the score {name!r}, so there is no lowest")
             values[part] = np.where(absent[part], np.nanmin(values[part]), values[part])
-    return values
 
 
-def _where(lists: Sequence[CandidateList], number: int) -> str:
+def _candidate(lists: Sequence[CandidateList], number: int) -> tuple[CandidateList, int]:
+    """Return the list of a candidate and its place there, from 1, by its number among all candidates."""
     for one in lists:
         if number < len(one.candidates):
-            return f"list {one.id!r}, candidate {number + 1}"
+            return one, number + 1
         number -= len(one.candidates)
     raise IndexError(number)
 
 
-def _errors(
-    lists: Sequence[CandidateList], candidate_ptr: NDArray[np.int64], units: ErrorUnits, n_threads: int | None
+def has_errors(one: CandidateList) -> bool:
+    """Whether the errors of the candidates are given or can be counted against a reference."""
+    given = {candidate.errors is not None for candidate in one.candidates}
+    return given == {True} or (one.reference is not None and True not in given)
+
+
+def candidate_errors(
+    lists: Sequence[CandidateList], units: ErrorUnits = "words", n_threads: int | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """(errors of each candidate, length of each transcript). Distances are computed only where no errors are given."""
+    """Return (errors of each candidate, length of each transcript), as given or else by edit distance."""
     given = [candidate.errors for one in lists for candidate in one.candidates]
     absent = np.fromiter((value is None for value in given), bool, count=len(given))
     errors = np.asarray([np.nan if value is None else value for value in given], dtype=np.float64)
-    sizes = np.diff(candidate_ptr)
+    sizes = np.asarray([len(one.candidates) for one in lists], dtype=np.int64)
     owner = np.repeat(np.arange(sizes.size), sizes)
     to_count = np.bincount(owner[absent], minlength=sizes.size) == sizes
     _check_errors(lists, to_count, np.unique(owner[~(errors >= 0) | np.isinf(errors)]))
@@ -341,22 +378,17 @@ def _errors(
 
 
 def _check_errors(lists: Sequence[CandidateList], to_count: NDArray[np.bool_], without: NDArray[np.intp]) -> None:
-    """Refuse lists of which errors are neither to be counted nor given for all candidates."""
-    for i in np.flatnonzero(to_count).tolist():
-        if lists[i].reference is None:
-            raise ValueError(
-                f"list {lists[i].id!r} has neither a reference nor errors of its candidates; give one of them, leave "
-                "the list out, or encode lists that are only to be ranked with labelled=False"
-            )
-    for i in without[~to_count[without]].tolist():
-        raise ValueError(
-            f"list {lists[i].id!r}: errors must be given for all of its candidates or for none, finite and not negative"
+    """Raise BadList for a list whose errors are neither countable nor given for all candidates."""
+    bare = [lists[i] for i in np.flatnonzero(to_count).tolist() if lists[i].reference is None]
+    if bare:
+        raise BadList(
+            bare[0],
+            f" has neither a reference nor errors of its candidates ({len(bare)} of {len(lists)} lists have neither); "
+            "give references (--references), or leave such lists out",
         )
-
-
-def _no_errors(candidate_ptr: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
-    """None of any candidate, and no transcripts."""
-    return np.zeros(int(candidate_ptr[-1])), np.full(candidate_ptr.size - 1, np.nan)
+    for i in without[~to_count[without]].tolist():
+        message = ": errors must be given for all of its candidates or for none, finite and not negative"
+        raise BadList(lists[i], message)
 
 
 def _oracles(candidate_ptr: NDArray[np.int64], errors: FloatArray, scores: FloatArray) -> NDArray[np.int32]:

@@ -1,4 +1,4 @@
-"""Errors of texts: the least number of insertions, deletions and substitutions, of words or of characters."""
+"""Edit distance: the smallest number of insertions, deletions and substitutions, of words or of characters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ErrorUnits: TypeAlias = Literal["words", "characters"]
 
 
 def check_error_units(units: str) -> None:
-    """Refuse what is neither."""
+    """Raise ValueError unless the units are "words" or "characters"."""
     if units not in ("words", "characters"):
         raise ValueError(f"units must be 'words' or 'characters', not {units!r}")
 
@@ -30,9 +30,10 @@ def edit_distances(
     units: ErrorUnits = "words",
     n_threads: int | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """(distance of each text to the transcript of its list, length of each transcript). Blanks are no characters.
+    """Return (distance of each text to the transcript of its list, length of each transcript).
 
-    ``list_ptr`` [n_transcripts + 1]: which texts belong to each transcript; without it, one each.
+    ``list_ptr`` [n_transcripts + 1] says where the texts of each transcript begin; None: there is one text for each.
+    Blanks do not count as characters.
     """
     check_error_units(units)
     if list_ptr is None:

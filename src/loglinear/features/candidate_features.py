@@ -1,33 +1,32 @@
 """Features of the candidates of n-best lists: counts of word n-grams, skip and headword bigrams, character n-grams, and
-numbers of one's own.
+the user's own numbers.
 
-    word: a b      n-grams of words (what is between blanks), of ``<s> words </s>`` where they are longer than one
+    word: a b      n-grams of words (separated by blanks); those longer than one word are taken from ``<s> words </s>``
     skip: a b      two words with 1 to ``skips`` others between them
     head: a b      two headwords with no headword between them (Gao, Suzuki and Yu 2006, section 5.3)
     char: ab       n-grams of characters, blanks left out
-    given: name    what the candidates' own ``features`` say
+    given: name    the numbers in the ``features`` of a candidate
 
-A feature is kept if it occurs in at least ``min_count`` lists and if in one of them it differs between candidates: one
-that never does cannot change an order. The first four are numbered by first occurrence, those given come after them.
+A feature is kept if it occurs in at least ``min_count`` lists and differs between the candidates of one of them: a
+feature that never differs cannot change an order. The first four kinds are numbered by first occurrence; given features
+come after them.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from loglinear import _core
 from loglinear.features.featuriser import Featuriser, Rows, sum_rows
 from loglinear.features.vocabulary import Vocabulary, pack_strings
-from loglinear.formats.nbest import CandidateList
+from loglinear.formats.candidate_list import CandidateList
 from loglinear.threads import pool
 
-_MAX_ORDER = 32
+_MAX_ORDER = 32  # the longest n-gram that native code counts
 
 
 def _orders(given: Iterable[int], what: str) -> tuple[int, ...]:
@@ -45,11 +44,16 @@ def _function_words(given: Iterable[str]) -> list[str]:
 
 
 class CandidateFeatures(Featuriser):
-    """What is counted in a candidate.
+    """Counts features in the candidates of lists.
 
-    ``words`` and ``characters`` are the orders of their n-grams; ``skips`` is the largest number of words a skip bigram
-    leaves out, 0 for none. ``headwords`` is None, "cjk" (words with a kanji or a katakana), or the function words,
-    which are none.
+    Parameters
+    ----------
+    words, characters : orders of the n-grams; empty for none
+    min_count : features that occur in fewer lists are left out
+    boundaries : whether n-grams of words reach over the ends of the text, ``<s>`` and ``</s>``
+    skips : the largest number of words that a skip bigram leaves out; 0 for no skip bigrams
+    headwords : None, "cjk" (headwords are words with a kanji or a katakana), or a list of function words (headwords
+        are all others)
     """
 
     kind = "candidates"
@@ -75,7 +79,7 @@ class CandidateFeatures(Featuriser):
         self.headwords = headwords if headwords is None or isinstance(headwords, str) else _function_words(headwords)
 
     def settings(self) -> dict[str, Any]:
-        """What the constructor was given, as JSON values."""
+        """Return the parameters of the constructor as JSON values."""
         return {
             "words": list(self.words),
             "min_count": self.min_count,
@@ -86,7 +90,7 @@ class CandidateFeatures(Featuriser):
         }
 
     def fit_transform(self, lists: Sequence[CandidateList], n_threads: int | None = None) -> Rows:
-        """Learn the features of the lists and count them in each candidate, list after list."""
+        """Learn the features of the lists and return their counts in each candidate, list after list."""
         texts, list_ptr = _flat(lists)
         rows, blob, offsets = _core.fit_candidate_features(
             pool(n_threads), *pack_strings(texts), list_ptr, self._options(), self.min_count
@@ -101,22 +105,23 @@ class CandidateFeatures(Featuriser):
         return self._with_given(rows, names, lengths, numbers)
 
     def transform(self, lists: Sequence[CandidateList], n_threads: int | None = None) -> Rows:
-        """Count the known features in each candidate; others are ignored."""
+        """Return the counts of the known features in each candidate; others are ignored."""
         texts, list_ptr = _flat(lists)
         index = self.vocabulary.index()
-        rows = _core.count_candidate_features(
-            pool(n_threads), *pack_strings(texts), list_ptr, self._options(), index
-        )
+        rows = _core.count_candidate_features(pool(n_threads), *pack_strings(texts), list_ptr, self._options(), index)
         given = _given(lists)
         return rows if given is None else self._with_given(rows, *given)
 
     def _with_given(self, rows: Rows, names: list[str], lengths: list[int], numbers: NDArray[np.float64]) -> Rows:
+        """Add the given features to the rows; their columns are never among those counted."""
         own = sum_rows(lengths, self.vocabulary.ids(names), numbers, len(self.vocabulary))
-        shape = (len(lengths), len(self.vocabulary))
-        counted, given = (sparse.csr_matrix((r[2], r[1], r[0]), shape=shape) for r in (rows, own))
-        total = sparse.csr_matrix(counted + given)
-        total.sort_indices()
-        return total.indptr.astype(np.int64), total.indices.astype(np.int32), total.data
+        n_rows = len(lengths)
+        row = np.concatenate([np.repeat(np.arange(n_rows), np.diff(part[0])) for part in (rows, own)])
+        column, value = (np.concatenate([rows[i], own[i]]) for i in (1, 2))
+        order = np.lexsort((column, row))
+        order = order[value[order] != 0.0]
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(row[order], minlength=n_rows))])
+        return indptr.astype(np.int64), column[order].astype(np.int32), value[order]
 
     def _options(self) -> _core.CandidateFeatureOptions:
         rule, listed = "none", None
@@ -128,19 +133,9 @@ class CandidateFeatures(Featuriser):
             list(self.words), self.boundaries, self.skips, rule, listed, list(self.characters)
         )
 
-    def same_space(self, other: CandidateFeatures) -> bool:
-        """Whether features of equal numbers are the same."""
-        return self.settings() == other.settings() and self.vocabulary == other.vocabulary
-
-    def copy(self) -> CandidateFeatures:
-        """The same settings, to be fitted anew."""
-        fresh = copy.copy(self)
-        fresh._vocabulary = None
-        return fresh
-
 
 def _flat(lists: Sequence[CandidateList]) -> tuple[list[str], NDArray[np.int64]]:
-    """All texts, and where those of each list begin."""
+    """Return all texts, and where those of each list begin."""
     texts = [candidate.text for one in lists for candidate in one.candidates]
     list_ptr = np.zeros(len(lists) + 1, dtype=np.int64)
     np.cumsum([len(one.candidates) for one in lists], out=list_ptr[1:])
@@ -148,7 +143,7 @@ def _flat(lists: Sequence[CandidateList]) -> tuple[list[str], NDArray[np.int64]]
 
 
 def _given(lists: Sequence[CandidateList]) -> tuple[list[str], list[int], NDArray[np.float64]] | None:
-    """Names and values of all features given, and how many each candidate has; None where there are none."""
+    """Return names, numbers per candidate and values of all given features; None if there are none."""
     if not any(candidate.features for one in lists for candidate in one.candidates):
         return None
     names: list[str] = []
@@ -170,21 +165,19 @@ def _given(lists: Sequence[CandidateList]) -> tuple[list[str], list[int], NDArra
 def _kept_given(
     names: list[str], lengths: list[int], values: NDArray[np.float64], list_ptr: NDArray[np.int64], min_count: int
 ) -> list[str]:
-    """Those that occur in enough lists and differ in one, in sorted order."""
+    """Return the given features that occur in enough lists and differ within one of them, in sorted order."""
     known = sorted(set(names))
     number = {name: k for k, name in enumerate(known)}
     ids = np.fromiter((number[name] for name in names), np.int32, count=len(names))
-    matrix = sparse.csr_matrix(
-        (values, ids, np.concatenate([[0], np.cumsum(lengths)])), shape=(len(lengths), len(known))
-    )
-    lists = np.zeros(len(known), dtype=np.int64)
-    differs = np.zeros(len(known), dtype=bool)
-    for begin, end in zip(list_ptr[:-1].tolist(), list_ptr[1:].tolist()):
-        part = matrix[begin:end]
-        present = np.unique(part.indices)
-        if not present.size:
-            continue
-        lists[present] += 1
-        dense = part[:, present].toarray()
-        differs[present] |= dense.max(axis=0) != dense.min(axis=0)
-    return [known[k] for k in np.flatnonzero((lists >= min_count) & differs)]
+    sizes = np.diff(list_ptr)
+    owner = np.repeat(np.repeat(np.arange(sizes.size), sizes), lengths)
+    order = np.lexsort((ids, owner))
+    owner, ids, values = owner[order], ids[order], values[order]
+    # One group of entries for every feature of every list; candidates without the feature have a zero.
+    starts = np.flatnonzero(np.concatenate([[True], (np.diff(owner) != 0) | (np.diff(ids) != 0)]))
+    low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    some_lack = np.diff(np.append(starts, ids.size)) < sizes[owner[starts]]
+    varies = (low != high) | (some_lack & (low != 0.0))
+    occurs = np.bincount(ids[starts], minlength=len(known)) >= min_count
+    differs = np.bincount(ids[starts][varies], minlength=len(known)) > 0
+    return [known[k] for k in np.flatnonzero(occurs & differs)]

@@ -8,27 +8,35 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True)
 class Candidate:
-    """A text, words separated by blanks. ``errors``: how wrong it is, where that is known without a reference."""
+    """A text, words separated by blanks."""
 
     text: str
     scores: dict[str, float] = field(default_factory=dict)
-    errors: float | None = None
-    features: dict[str, float] = field(default_factory=dict)  # of one's own
+    errors: float | None = None  # number of errors, where it is known without a reference
+    features: dict[str, float] = field(default_factory=dict)  # the user's own, beside those of the text
 
 
 @dataclass(frozen=True)
 class CandidateList:
-    """Candidates for one input, best first as far as is known. ``reference``: the right text."""
+    """Candidates for one input, best first as far as is known."""
 
     id: str
     candidates: list[Candidate]
-    reference: str | None = None
+    reference: str | None = None  # the right text
+
+
+class BadList(ValueError):
+    """A list that cannot be used; whoever has read it from a file can add the name of the file to the message."""
+
+    def __init__(self, one: CandidateList, message: str) -> None:
+        super().__init__(f"list {one.id!r}{message}")
+        self.one = one
 
 
 def merge_duplicates(lists: Iterable[CandidateList]) -> list[CandidateList]:
-    """Candidates of one list with the same words become one: the first of them, with the highest of each score.
+    """Merge candidates of one list that have the same words: the first stays, with the highest value of each score.
 
-    Where errors are given they must agree.
+    Raises BadList if their errors are given and differ.
     """
     return [_merged(one) for one in lists]
 
@@ -38,17 +46,18 @@ def _merged(one: CandidateList) -> CandidateList:
     for candidate in one.candidates:
         key = " ".join(candidate.text.split())
         first = kept.get(key)
-        kept[key] = candidate if first is None else _joined(first, candidate, one.id)
+        kept[key] = candidate if first is None else _joined(first, candidate, one)
     if len(kept) == len(one.candidates):
         return one
     return replace(one, candidates=list(kept.values()))
 
 
-def _joined(first: Candidate, second: Candidate, list_id: str) -> Candidate:
+def _joined(first: Candidate, second: Candidate, of: CandidateList) -> Candidate:
     if first.errors is not None and second.errors is not None and first.errors != second.errors:
-        raise ValueError(
-            f"list {list_id!r}: the candidate {first.text[:60]!r} is there twice, with {first.errors:g} and with "
-            f"{second.errors:g} errors; give it once"
+        raise BadList(
+            of,
+            f": the candidate {first.text[:60]!r} is there twice, with {first.errors:g} and with {second.errors:g} "
+            "errors; give it once",
         )
     scores = dict(first.scores)
     for name, value in second.scores.items():
@@ -58,7 +67,7 @@ def _joined(first: Candidate, second: Candidate, list_id: str) -> Candidate:
 
 
 def with_scores(lists: Sequence[CandidateList], name: str, values: Sequence[float]) -> list[CandidateList]:
-    """The lists with one more score: ``values`` has one for each candidate, list after list."""
+    """Return the lists with one more score; ``values`` has one number for each candidate, list after list."""
     n = sum(len(one.candidates) for one in lists)
     numbers = [float(value) for value in values]
     if len(numbers) != n:

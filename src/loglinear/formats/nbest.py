@@ -1,14 +1,14 @@
-"""N-best lists of files.
+"""Files of n-best lists.
 
-    jsonl      an object a line: {"id", "reference"?, "hypotheses": [{"text", "score"?, "scores"?, "errors"?,
-               "features"?}]}; "score" is the score of that name, "scores" an object of more, "features" an object
-               of numbers for features of one's own
+    jsonl      one object per line: {"id", "reference"?, "hypotheses": [{"text", "score"?, "scores"?, "errors"?,
+               "features"?}]}; "scores" and "features" are objects of numbers, "score" is short for one score
     srilm      NBestList1.0: (score) word ...; NBestList2.0: (score) word ( st: .. et: .. g: .. a: .. ) ...;
                without a header: acoustic-score lm-score n-words word ...; a file is one list, a folder many
-    moses      id ||| word ... ||| name= number ... ||| total; lines of one id are one list (also Joshua's form)
-    kaldi      utterance-n word ...; costs ``utterance-n number`` are files of their own
+    moses      id ||| word ... ||| name= number ... ||| total; lines with the same id are one list (also Joshua's form)
+    kaldi      utterance-n word ...; costs, ``utterance-n number``, are in files of their own
 
-The candidates of a list stay in order; equal ones are merged, see :func:`merge_duplicates`.
+The candidates of a list stay in order; equal ones are merged, see :func:`merge_duplicates`. A new format is one new
+file and one line in NBEST_FORMATS.
 """
 
 from __future__ import annotations
@@ -16,27 +16,43 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from loglinear.errors import FormatError
-from loglinear.formats.candidate_list import Candidate, CandidateList, merge_duplicates, with_scores
-from loglinear.formats.nbest_text import is_srilm, parse_kaldi, parse_kaldi_costs, parse_moses, parse_srilm, records
+from loglinear.formats.candidate_list import BadList, Candidate, CandidateList, merge_duplicates, with_scores
+from loglinear.formats.nbest_text import (
+    is_kaldi,
+    is_srilm,
+    parse_kaldi,
+    parse_kaldi_costs,
+    parse_moses,
+    parse_srilm,
+    records,
+)
 from loglinear.formats.text import Source, atomic_write, decode, name_of, read_bytes, split_lines
+from loglinear.registry import Registry
 
 __all__ = [
     "NBEST_FORMATS",
     "Candidate",
     "CandidateList",
+    "NbestFormat",
     "json_line",
     "merge_duplicates",
     "read_nbest",
     "with_scores",
     "write_nbest",
 ]
+
+
+class NbestFormat(NamedTuple):
+    """How lists are read from the lines of a file, and how the format is recognised."""
+
+    parse: Callable[[list[str], str], list[CandidateList]]  # of (lines, name of the file for messages)
+    recognises: Callable[[str], bool]  # of the first line that is not blank
 
 
 def read_nbest(
@@ -48,37 +64,38 @@ def read_nbest(
     encoding: str = "utf-8",
     merge: bool = True,
 ) -> list[CandidateList]:
-    """Lists of a file (plain, gzip, xz, or ``-``), or of a folder of SRILM lists by name of file.
+    """Return the lists of a file, or those of a folder of SRILM lists sorted by file name.
 
-    The format is guessed from the first line unless named. ``references``: a file of right texts, ``id text`` a line,
-    or one text a line in the order of the lists. ``costs``: for Kaldi, files of costs by name; the score of that name
-    is minus the cost.
+    Parameters
+    ----------
+    source : a path (plain, gzip or xz), or ``-`` for stdin
+    format : one of NBEST_FORMATS; None: guessed from the first line
+    references : a file of right texts: one line ``id text`` per list, or one line ``text`` per list in their order
+    costs : Kaldi's files of costs by name; the score of that name is minus the cost
+    encoding : of all the files
+    merge : whether candidates of one list that have the same words are merged
     """
     if os.fspath(source) != "-" and Path(source).is_dir():
         paths = sorted(path for path in Path(source).iterdir() if path.is_file())
         lists = [one for path in paths for one in _read_file(path, format or "srilm", encoding)]
     else:
         lists = _read_file(source, format, encoding)
-    name = name_of(source)
     if not lists:
-        raise FormatError("there are no lists", name)
+        raise FormatError("there are no lists", name_of(source))
     for score, file in (costs or {}).items():
         lists = _with_costs(lists, score, file, encoding)
     if references is not None:
         lists = _with_references(lists, references, encoding)
     try:
         return merge_duplicates(lists) if merge else lists
-    except ValueError as error:
-        raise FormatError(str(error), name) from None
+    except BadList as error:
+        raise FormatError(str(error), name_of(source)) from None
 
 
 def _read_file(source: Source, format: str | None, encoding: str) -> list[CandidateList]:
     lines, name = _lines(source, encoding), name_of(source)
-    if format is None:
-        format = _guess(lines, name)
-    elif format not in NBEST_FORMATS:
-        raise FormatError(f"unknown n-best format {format!r} (known: {', '.join(NBEST_FORMATS)})", name)
-    return NBEST_FORMATS[format](lines, name)
+    found = NBEST_FORMATS[_guess(lines, name) if format is None else format]
+    return found.parse(lines, name)
 
 
 def _lines(source: Source, encoding: str) -> list[str]:
@@ -86,7 +103,7 @@ def _lines(source: Source, encoding: str) -> list[str]:
 
 
 def write_nbest(path: Source, lists: Iterable[CandidateList]) -> None:
-    """Write JSON lines that read back the same, whole or not at all."""
+    """Write the lists as JSON lines, atomically; they read back the same."""
     with atomic_write(path) as file:
         for number, one in enumerate(lists, start=1):
             try:
@@ -97,7 +114,7 @@ def write_nbest(path: Source, lists: Iterable[CandidateList]) -> None:
 
 
 def json_line(one: CandidateList) -> bytes:
-    """A list as a line of JSON."""
+    """Return a list as a line of JSON."""
     record: dict[str, Any] = {"id": one.id}
     if one.reference is not None:
         record["reference"] = one.reference
@@ -105,10 +122,10 @@ def json_line(one: CandidateList) -> bytes:
     try:
         line = json.dumps(record, ensure_ascii=False, allow_nan=False)
     except ValueError:
-        raise ValueError(f"list {one.id!r} has a score that is no finite number") from None
+        raise ValueError(f"list {one.id!r} has a score that is not a finite number") from None
     try:
         return line.encode() + b"\n"
-    except UnicodeEncodeError:  # a lone surrogate, which only an escape can say
+    except UnicodeEncodeError:  # a lone surrogate, which only an escape can express
         return json.dumps(record).encode() + b"\n"
 
 
@@ -125,25 +142,20 @@ def _record(candidate: Candidate) -> dict[str, Any]:
     return record
 
 
-# ---- what comes with the lists --------------------------------------------------------------------------------------
+# ---- formats, costs, references -------------------------------------------------------------------------------------
 def _guess(lines: list[str], name: str) -> str:
     _, first = next(records(lines), (0, ""))
     if not first:
         raise FormatError("there are no lists", name)
-    if first.lstrip().startswith("{"):
-        return "jsonl"
-    if is_srilm(first):
-        return "srilm"
-    if "|||" in first:
-        return "moses"
-    if re.match(r"\S+-\d+(\s|$)", first):
-        return "kaldi"
+    for format in NBEST_FORMATS:
+        if NBEST_FORMATS[format].recognises(first):
+            return format
     message = f"the format cannot be guessed from the first line; name it with --format ({', '.join(NBEST_FORMATS)})"
     raise FormatError(message, name)
 
 
 def _with_costs(lists: list[CandidateList], score: str, source: Source, encoding: str) -> list[CandidateList]:
-    """The candidates of a list are numbered from 1, in order, as their keys are."""
+    """Add a score; costs are keyed by list and by place, and the places of a list are those of its candidates."""
     costs = parse_kaldi_costs(_lines(source, encoding), name_of(source))
     result = []
     for one in lists:
@@ -178,14 +190,14 @@ def _with_references(lists: list[CandidateList], source: Source, encoding: str) 
 
 # ---- JSON lines ---------------------------------------------------------------------------------------------------
 def _not_finite(constant: str) -> Any:
-    raise ValueError(f"{constant} is no finite number; leave the score out")
+    raise ValueError(f"{constant} is not a finite number; leave the score out")
 
 
 _DECODER = json.JSONDecoder(parse_constant=_not_finite)
 
 
 def parse_json_lists(lines: list[str], name: str) -> list[CandidateList]:
-    """Of JSON lines."""
+    """Parse JSON lines."""
     lists: list[CandidateList] = []
     for number, line in records(lines):
         try:
@@ -226,14 +238,12 @@ def _json_candidate(item: Any, place: int, name: str, line: int) -> Candidate:
     errors = item.get("errors")
     if errors is not None:
         errors = _json_number(errors, f"{where}: 'errors'", name, line)
-        if errors < 0:
-            raise FormatError(f"{where}: 'errors' must not be negative, and is {errors:g}", name, line)
     features = _json_numbers(item.get("features"), f"{where}: 'features'", name, line)
     return Candidate(item["text"], scores, errors, features)
 
 
 def _json_numbers(given: Any, what: str, name: str, line: int) -> dict[str, float]:
-    """A missing number is left out."""
+    """Return an object of numbers; nulls are left out."""
     if given is None:
         return {}
     if not isinstance(given, dict):
@@ -254,9 +264,12 @@ def _json_number(value: Any, what: str, name: str, line: int) -> float:
     return number
 
 
-NBEST_FORMATS: dict[str, Callable[[list[str], str], list[CandidateList]]] = {
-    "jsonl": parse_json_lists,
-    "srilm": parse_srilm,
-    "moses": parse_moses,
-    "kaldi": parse_kaldi,
-}
+NBEST_FORMATS: Registry[NbestFormat] = Registry(
+    "n-best format",
+    {
+        "jsonl": NbestFormat(parse_json_lists, lambda line: line.lstrip().startswith("{")),
+        "srilm": NbestFormat(parse_srilm, is_srilm),
+        "moses": NbestFormat(parse_moses, lambda line: "|||" in line),
+        "kaldi": NbestFormat(parse_kaldi, is_kaldi),
+    },
+)

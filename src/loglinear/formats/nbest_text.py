@@ -1,6 +1,6 @@
-"""N-best lists as lines of text: the forms of SRILM, of Moses and Joshua, and of Kaldi.
+"""Parsers of n-best lists in the formats of SRILM, of Moses and Joshua, and of Kaldi.
 
-Each parser takes the lines of a file and the name of the file for messages. Scores are as they stand there.
+Each parser takes the lines of a file, and the name of the file for messages. Scores stay as they are in the file.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from loglinear.formats.candidate_list import Candidate, CandidateList
 
 
 def records(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, numbered from 1."""
+    """Return the lines that are not blank with their numbers, from 1."""
     return ((number, line) for number, line in enumerate(lines, start=1) if line and not line.isspace())
 
 
 def parse_number(text: str, what: str, name: str, line: int) -> float:
-    """A finite number; ``what`` names it in messages."""
+    """Return a finite number; ``what`` names it in messages."""
     try:
         value = float(text)
     except ValueError:
@@ -36,12 +36,12 @@ _SCORED = re.compile(r"\s*\(\s*(\S+?)\s*\)\s*(.*)")
 
 
 def is_srilm(line: str) -> bool:
-    """Whether a file that begins with this line is one of SRILM."""
+    """Whether a file that begins with this line is SRILM's."""
     return line.startswith("NBestList") or bool(_HEADERLESS.match(line))
 
 
 def parse_srilm(lines: list[str], name: str) -> list[CandidateList]:
-    """Of one file of SRILM, of version 1.0, 2.0 or without a header: one list, named as the file."""
+    """Parse a file of SRILM, of version 1.0, 2.0 or without a header: one list, named after the file."""
     version, candidates = "", []
     for number, line in records(lines):
         if line.startswith("NBestList"):
@@ -68,7 +68,7 @@ def _headed(line: str, version: str, name: str, number: int) -> Candidate:
 
 
 def _timed_words(text: str, name: str, number: int) -> tuple[str, float, float]:
-    """Words, and the sums of what ``a:`` and ``g:`` say of them. A bracket that opens no times is a word."""
+    """Return the words, and the sums of their scores ``a:`` and ``g:``. A bracket without times is a word."""
     words: list[str] = []
     sums = {"a:": 0.0, "g:": 0.0}
     tokens = text.split()
@@ -103,7 +103,7 @@ def _headerless(line: str, version: str, name: str, number: int) -> Candidate:
 
 # ---- Moses and Joshua -----------------------------------------------------------------------------------------------
 def parse_moses(lines: list[str], name: str) -> list[CandidateList]:
-    """Of ``id ||| text ||| features ||| total``; the separator may also be part of the text."""
+    """Parse lines ``id ||| text ||| features ||| total``; the text may contain the separator."""
     candidates: dict[str, list[Candidate]] = {}
     for number, line in records(lines):
         fields = re.split(r"(?:^|(?<=\s))\|\|\|(?=\s|$)", line)
@@ -116,7 +116,7 @@ def parse_moses(lines: list[str], name: str) -> list[CandidateList]:
 
 
 def _moses_fields(fields: list[str], name: str, line: int) -> tuple[str, str, dict[str, float]]:
-    """The id, the text and the scores. The text is what is left: it may hold the separator, but not at its end."""
+    """Return the id, the text and the scores. The text may contain the separator, but not at its end."""
     if not fields[0] or " " in fields[0]:
         raise FormatError("the id before the first ||| must be one word", name, line)
     at = _place_of_features(fields)
@@ -136,7 +136,7 @@ _MOSES_NAME = re.compile(r"([^\s=]+)=(\S*)|([A-Za-z][^\s:]*):")
 
 
 def _place_of_features(fields: list[str]) -> int | None:
-    """The last field of named scores, else of numbers, that the total follows; or the third where there is no total."""
+    """Return the last field of named scores, else of numbers, before the total; or the third if there is no total."""
     likely = [i for i in range(2, len(fields)) if _is_moses_features(fields[i])]
     followed = [i for i in likely if i + 1 < len(fields) and _is_number(fields[i + 1])]
     named = [i for i in followed if not all(_is_number(token) for token in fields[i].split())]
@@ -158,7 +158,10 @@ def _is_number(text: str) -> bool:
 
 
 def _moses_features(text: str, name: str, number: int) -> dict[str, float]:
-    """``lm= -3.2 tm= -1 -2`` (Moses; also ``lm:``) and ``lm=-3.2 tm_0=-1`` (Joshua); many numbers get a number each."""
+    """Parse ``lm= -3.2 tm= -1 -2`` (Moses; also ``lm:``) or ``lm=-3.2 tm_0=-1`` (Joshua) into named scores.
+
+    Several numbers after one name become scores ``name_0``, ``name_1`` and so on.
+    """
     groups: list[tuple[str, list[float]]] = []
     for token in text.split():
         match = _MOSES_NAME.fullmatch(token)
@@ -177,8 +180,13 @@ def _moses_features(text: str, name: str, number: int) -> dict[str, float]:
 
 
 # ---- Kaldi ----------------------------------------------------------------------------------------------------------
+def is_kaldi(line: str) -> bool:
+    """Whether a file that begins with this line is Kaldi's."""
+    return re.match(r"\S+-\d+(\s|$)", line) is not None
+
+
 def parse_kaldi(lines: list[str], name: str) -> list[CandidateList]:
-    """Of ``utterance-n word ...``, in the order of n."""
+    """Parse lines ``utterance-n word ...``; candidates are in the order of n."""
     lists: dict[str, dict[int, Candidate]] = {}
     for line, (utterance, place), text in keyed_lines(lines, name):
         found = lists.setdefault(utterance, {})
@@ -189,7 +197,7 @@ def parse_kaldi(lines: list[str], name: str) -> list[CandidateList]:
 
 
 def parse_kaldi_costs(lines: list[str], name: str) -> dict[str, dict[int, float]]:
-    """Of ``utterance-n number``: the costs of candidates."""
+    """Parse lines ``utterance-n number``, the costs of candidates."""
     costs: dict[str, dict[int, float]] = {}
     for line, (utterance, place), text in keyed_lines(lines, name):
         costs.setdefault(utterance, {})[place] = parse_number(text, "the cost", name, line)
@@ -197,7 +205,7 @@ def parse_kaldi_costs(lines: list[str], name: str) -> dict[str, dict[int, float]
 
 
 def keyed_lines(lines: list[str], name: str) -> Iterator[tuple[int, tuple[str, int], str]]:
-    """(line, (utterance, place), the rest) of lines that begin with a key ``utterance-place``."""
+    """Yield (line, (utterance, place), rest) of lines that begin with a key ``utterance-place``."""
     for line, record in records(lines):
         key, *rest = record.split(None, 1)
         utterance, _, place = key.rpartition("-")

@@ -1,10 +1,10 @@
-"""Word and character error rates, how sure they are, and whether two systems differ.
+"""Word and character error rates, their confidence intervals, and tests of whether two systems differ.
 
     rate = errors / length of the transcripts,       reduction = (baseline - rate) / baseline
 
 Intervals are percentiles over lists drawn with replacement (the bootstrap). Two systems are compared list by list, on
 the same transcripts: by the bootstrap of the difference of their rates, and by the matched-pairs test of Gillick and
-Cox (1989), which holds the mean difference of errors per list against its standard error.
+Cox (1989), which compares the mean difference of errors per list with its standard error.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class ErrorRate:
     n_wrong: int  # lists with an error
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """Return plain values, for JSON."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class ErrorComparison:
-    """The second system against the first."""
+    """The second system compared with the first."""
 
     rate_first: float
     rate_second: float
@@ -52,13 +52,13 @@ class ErrorComparison:
     n_worse: int
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """Return plain values, for JSON."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class RerankingScores:
-    """What the weights choose, beside the baseline and the best and worst choices there are."""
+    """Error rates of the chosen candidates, of the baseline, and of the best and worst possible choices."""
 
     baseline: ErrorRate
     reranked: ErrorRate
@@ -68,12 +68,12 @@ class RerankingScores:
     oracle_share: float  # of the reduction that the oracle would bring; NaN if there is none
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """Return plain values, for JSON."""
         return asdict(self)
 
 
 def error_rate(errors: Any, length: Any, *, n_samples: int = 1000, random_state: int = 0) -> ErrorRate:
-    """Of errors and lengths list by list."""
+    """Return the error rate from the errors and the length of each list."""
     errors, length = _checked(errors, length)
     samples = _resampled(np.stack([errors, length], axis=1), n_samples, random_state)
     return ErrorRate(
@@ -90,7 +90,7 @@ def text_error_rate(
     transcripts: Sequence[str], texts: Sequence[str], *, units: ErrorUnits = "words", n_samples: int = 1000,
     random_state: int = 0, n_threads: int | None = None,
 ) -> ErrorRate:  # fmt: skip
-    """Of texts against their transcripts: WER, or CER where ``units`` is "characters"."""
+    """Return the error rate of texts against their transcripts: WER, or CER if ``units`` is "characters"."""
     errors, length = edit_distances(transcripts, texts, units=units, n_threads=n_threads)
     return error_rate(errors, length, n_samples=n_samples, random_state=random_state)
 
@@ -119,7 +119,7 @@ def compare_errors(
 
 
 def matched_pairs(change: FloatArray) -> float:
-    """Two-sided p-value of the mean of ``change`` being zero, by the normal approximation; 1 where nothing changes."""
+    """Return the two-sided p-value of a zero mean of ``change``, by the normal approximation; 1 if nothing changes."""
     n = change.size
     deviation = float(np.std(change, ddof=1)) if n > 1 else 0.0
     mean = float(np.mean(change))
@@ -132,10 +132,10 @@ def reranking_scores(
     data: CandidateLists, w: FloatArray, *, baseline: FloatArray | Literal["first"] | None = None,
     n_samples: int = 1000, random_state: int = 0,
 ) -> RerankingScores:  # fmt: skip
-    """Scores of what ``w`` chooses in encoded lists. The baseline is the choice of the weights ``baseline``.
+    """Return the scores of the candidates that the weights ``w`` choose in encoded lists.
 
-    Unless given these are one on the first base score and zero elsewhere: no change. "first" is the first candidate of
-    every list, as it was given.
+    ``baseline`` is None (the choice of the first base score alone), weights, or "first" (the first candidate of every
+    list, as it was given).
     """
     sampling = {"n_samples": n_samples, "random_state": random_state}
     before, after = baseline_errors(data, baseline), data.chosen_errors(w)
@@ -151,7 +151,7 @@ def reranking_scores(
 
 
 def baseline_errors(data: CandidateLists, baseline: FloatArray | Literal["first"] | None = None) -> FloatArray:
-    """Errors of every list before reranking; baselines are those of :func:`reranking_scores`."""
+    """Return the errors of every list before reranking, by a baseline of :func:`reranking_scores`."""
     if isinstance(baseline, str):
         return data.errors_of(np.minimum(data.reference, 0))  # place 0, and -1 in an empty list
     if baseline is None:
@@ -186,7 +186,7 @@ def _checked(errors: Any, length: Any) -> tuple[FloatArray, FloatArray]:
 
 
 def _resampled(sums: FloatArray, n_samples: int, random_state: int) -> FloatArray:
-    """Sums over lists drawn with replacement: [n_samples, 2]; samples without a word are drawn again."""
+    """Return sums over lists drawn with replacement, [n_samples, 2]; samples without a word are drawn again."""
     if n_samples < 1:
         raise ValueError(f"the number of samples must be at least 1, not {n_samples}")
     rng = np.random.default_rng(random_state)

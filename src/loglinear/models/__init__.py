@@ -47,7 +47,8 @@ KINDS: Registry[Kind] = Registry(
             "an input method", "input_method.estimator:InputMethod", "input_method.estimator:InputMethod", "ime build"
         ),
         "reranker": Kind(
-            "a reranker", "reranker.estimator:Reranker", "reranker.estimator:Reranker", "rerank train or ime adapt"
+            "a reranker", "reranker.predictor:RerankerPredictor", "reranker.estimator:Reranker",
+            "rerank train or ime adapt",
         ),
     },
 )  # fmt: skip

@@ -10,9 +10,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from loglinear.errors import ModelFileError
-from loglinear.models import KINDS, InputMethod, Reranker, archive
+from loglinear.models import KINDS, InputMethod, archive
 from loglinear.models.language_model.file import KIND as LANGUAGE_MODEL
 from loglinear.models.language_model.predictor import LanguageModelPredictor
+from loglinear.models.reranker.predictor import RerankerPredictor
 from loglinear.models.tagger.file import KIND as TAGGER
 from loglinear.models.tagger.predictor import TaggerPredictor
 from loglinear.report import input_method, reranker
@@ -129,7 +130,7 @@ def describe_model(path: str | os.PathLike[str], top: int = 10) -> ModelDescript
             facts, more = model_facts(model), model_sections(model, top, found.summary.get("tuning"))
         elif isinstance(model, InputMethod):
             facts, more = input_method.model_facts(model), input_method.model_sections(model, top)
-        elif isinstance(model, Reranker):
+        elif isinstance(model, RerankerPredictor):
             facts, more = reranker.model_facts(model), reranker.model_sections(model, top)
         elif top > 0 and isinstance(model, HasTopFeatures):
             features = {str(label): pairs for label, pairs in model.top_features(top).items()}

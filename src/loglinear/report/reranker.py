@@ -1,4 +1,4 @@
-"""Rerankers for people: what a model holds, how its path went, how well it chooses."""
+"""Reports on rerankers: the weights of a model, its path, and error rates."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from loglinear.metrics.error_rate import ErrorRate, RerankingScores
-from loglinear.models import Reranker
+from loglinear.models.reranker.predictor import RerankerPredictor
 from loglinear.report.html import Section
 from loglinear.report.plots import Curve, Plot
 from loglinear.report.tables import Table
 
-_ROWS = 12  # of the table of a path
+_ROWS = 12  # of the table of a path, which fits a screen
 
 
-def model_facts(model: Reranker) -> dict[str, Any]:
-    """Sizes and weights."""
+def model_facts(model: RerankerPredictor) -> dict[str, Any]:
+    """Return sizes and weights as plain values."""
     return {
         "base_weights": model.base_weights(),
         "features": len(model.feature_weights()),
@@ -27,8 +27,8 @@ def model_facts(model: Reranker) -> dict[str, Any]:
     }
 
 
-def model_sections(model: Reranker, top: int) -> list[Section]:
-    """Base scores, the strongest features for and against, the path."""
+def model_sections(model: RerankerPredictor, top: int) -> list[Section]:
+    """Return the sections on base scores, the strongest features and the path."""
     base = Table(("base score", "weight"), list(model.base_weights().items()))
     sections = [Section("Base scores", [verdict(model)] if verdict(model) else [], tables=[base])]
     if top > 0 and model.feature_weights(1):
@@ -46,8 +46,8 @@ def model_sections(model: Reranker, top: int) -> list[Section]:
     return sections
 
 
-def path_rows(model: Reranker) -> list[dict[str, Any]]:
-    """Some points of the path, the first, the chosen and the last among them."""
+def path_rows(model: RerankerPredictor) -> list[dict[str, Any]]:
+    """Return the figures of some points of the path, including the first, the chosen and the last."""
     path = model.path_
     even = np.linspace(0, path.point.size - 1, min(_ROWS, path.point.size)).round().astype(int)
     rows = []
@@ -63,8 +63,8 @@ def path_rows(model: Reranker) -> list[dict[str, Any]]:
     return rows
 
 
-def path_section(model: Reranker) -> Section:
-    """The path as a table and, on a page, as a plot."""
+def path_section(model: RerankerPredictor) -> Section:
+    """Return the path as a table and as a plot."""
     rows = path_rows(model)
     columns = tuple(name.replace("_", " ") for name in rows[0])
     cells = [tuple(row.values()) for row in rows]
@@ -79,8 +79,8 @@ def path_section(model: Reranker) -> Section:
     return Section("Path", [ended], tables=[table], plots=plots)
 
 
-def verdict(model: Reranker) -> str:
-    """What held-out lists say of no change; empty where there are none."""
+def verdict(model: RerankerPredictor) -> str:
+    """Return a sentence that compares the model with no change on the held-out lists; empty if there are none."""
     path = model.path_
     baseline = getattr(model, "dev_baseline_errors_", None)
     if path.dev_errors is None:
@@ -92,13 +92,13 @@ def verdict(model: Reranker) -> str:
     if isinstance(baseline, (int, float)) and baseline < chosen:
         return (
             f"The first candidates as given make {baseline:g} errors in the held-out lists, fewer than any point of "
-            f"the path ({chosen:g}): name a base score that tells their order, such as rank."
+            f"the path ({chosen:g}): add a base score that keeps their order, such as rank."
         )
     return f"Errors in the held-out lists: {chosen:g}, and {first:g} without a change."
 
 
 def training_facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """What training found, one line for each number."""
+    """Return (name, value) of each number that training found."""
     weights = ", ".join(f"{name} {weight:.4g}" for name, weight in summary["base_weights"].items())
     facts = [
         ("method", summary["method"]),
@@ -117,7 +117,7 @@ def training_facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def score_facts(scores: RerankingScores, units: str) -> list[tuple[str, str]]:
-    """Error rates, one line for each."""
+    """Return (name, value) of each error rate and test."""
     rate = "word error rate" if units == "words" else "character error rate"
     compared = scores.comparison
     low, high = compared.interval

@@ -17,6 +17,7 @@ from loglinear.data.candidates import encode_lists
 from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.formats.nbest import Candidate, CandidateList, write_nbest
 from loglinear.models.reranker.methods import BATCH, METHODS
+from loglinear.models.reranker.predictor import RerankerPredictor
 
 TRAIN, DEV, TEST = random_lists(150, 0), random_lists(60, 1), random_lists(60, 2)
 
@@ -146,14 +147,14 @@ def test_a_base_score_of_no_use_is_told():
     assert "bad y" in model.take(0).predict(lists)  # no change is the order of the base score
 
 
-def test_a_path_from_a_file_has_figures_alone(tmp_path):
+def test_a_path_from_a_file_has_no_weights(tmp_path):
     model = Reranker("maxent", strength=[4, 1], min_count=1).fit(TRAIN, dev=DEV)
     model.save(tmp_path / "m.ll")
     loaded = Reranker.load(tmp_path / "m.ll")
     np.testing.assert_array_equal(loaded.path_.dev_errors, model.path_.dev_errors)
     np.testing.assert_array_equal(loaded.path_.strength, model.path_.strength)
     assert loaded.chosen_ == model.chosen_
-    with pytest.raises(ValueError, match="figures alone"):
+    with pytest.raises(ValueError, match="keeps the weights of the chosen point"):
         loaded.take(0)
 
 
@@ -254,7 +255,7 @@ def test_a_language_model_gives_a_base_score():
             assert candidate.scores["lm"] == expected
         scores = [candidate.scores["reranker"] for candidate in one.candidates]
         assert scores == sorted(scores, reverse=True)
-    with pytest.raises(ValueError, match="have no score 'lm'"):
+    with pytest.raises(ValueError, match="has no score 'lm'"):
         model.predict(plain)
     given = [replace(one, candidates=[replace(c, scores={"lm": 7.0}) for c in one.candidates]) for one in plain]
     assert all(c.scores["lm"] == 7.0 for one in model.rerank(given, base_model=language) for c in one.candidates)
@@ -368,7 +369,7 @@ def test_all_candidates_wrong():
 def test_scores_missing_for_some():
     first, *rest = (one for one in TRAIN if len(one.candidates) > 2)
     bare = replace(first, candidates=[*first.candidates[:-1], replace(first.candidates[-1], scores={})])
-    with pytest.raises(ValueError, match=r"list .* candidate \d+ and 0 others have no score 'score'.*missing='worst'"):
+    with pytest.raises(ValueError, match=r"list .*, candidate \d+ has no score 'score' \(1 of .*missing='worst'"):
         Reranker("maxent").fit([bare, *rest])
     model = Reranker("maxent", missing="worst").fit([bare, *rest])
     scores = model.candidate_scores([bare])[0]
@@ -393,7 +394,7 @@ def test_dev_lists_of_another_feature_space():
     with pytest.raises(IncompatibleError, match="none of the features of the training lists"):
         Reranker("maxent").fit(TRAIN, dev=foreign)
     other_scores = random_lists(20, 4, scores=("acoustic",))
-    with pytest.raises(ValueError, match=r"dev: .*have no score 'score' \(scores there are: \['acoustic'\]\)"):
+    with pytest.raises(ValueError, match=r"dev: .*has no score 'score' \(.*scores there are: acoustic\)"):
         Reranker("maxent").fit(TRAIN, dev=other_scores)
     encoded = encode_lists(DEV, CandidateFeatures(min_count=1))
     with pytest.raises(IncompatibleError, match="the dev lists have other features"):
@@ -441,3 +442,15 @@ def test_searches_of_scikit_learn():
 
 def test_batch_methods_are_methods():
     assert set(BATCH) < set(METHODS)
+
+
+def test_a_predictor_ranks_and_saves_as_the_estimator_does(tmp_path):
+    model = Reranker("maxent", min_count=1, strength=0.3).fit(TRAIN, dev=DEV)
+    model.save(tmp_path / "m.ll")
+    light = RerankerPredictor.load(tmp_path / "m.ll")
+    assert not isinstance(light, Reranker)
+    assert light.rerank(TEST, with_scores=True) == model.rerank(TEST, with_scores=True)
+    assert light.evaluate(TEST) == model.evaluate(TEST)
+    assert str(light.explain(TEST[1])) == str(model.explain(TEST[1]))
+    light.save(tmp_path / "again.ll")
+    assert (tmp_path / "again.ll").read_bytes() == (tmp_path / "m.ll").read_bytes()

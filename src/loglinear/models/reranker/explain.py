@@ -1,26 +1,35 @@
-"""Why a reranker prefers a candidate: the share of every base score and feature in the scores of a list."""
+"""Why a reranker prefers a candidate: what every base score and feature contributes to the scores of a list."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from loglinear.arrays import FloatArray
+from loglinear.data.candidates import candidate_errors, has_errors
+from loglinear.data.edit_distance import ErrorUnits
+from loglinear.features.featuriser import Rows
+from loglinear.features.vocabulary import Vocabulary
+from loglinear.formats.candidate_list import CandidateList
 from loglinear.models.push import Push
 
-_BASE = "base: "
+_BASE = "base: "  # what the names of base scores begin with beside features
 
 
 @dataclass(frozen=True)
 class CandidateExplanation:
-    """One candidate: its score is the sum of the contributions. Pushes are sorted, largest effect first."""
+    """One candidate, whose score is the sum of its contributions; they are sorted, largest effect first."""
 
     text: str
     place: int  # in the list as it was given
     score: float
     pushes: list[Push]
-    errors: float | None = None  # where the right text is known
+    errors: float | None = None  # if the right text is known
 
     def against(self, other: CandidateExplanation) -> list[Push]:
-        """What sets this one apart from another: contributions add up to the difference of their scores."""
+        """Return what sets this candidate apart from another; contributions add up to the difference of scores."""
         here = {push.feature: push for push in self.pushes}
         there = {push.feature: push for push in other.pushes}
         differences = []
@@ -34,11 +43,11 @@ class CandidateExplanation:
 
 @dataclass(frozen=True)
 class ListExplanation:
-    """The candidates of a list, best first, and the one that they are held against."""
+    """The candidates of a list, best first, and the one that they are compared with."""
 
     id: str
     candidates: list[CandidateExplanation]
-    against: CandidateExplanation  # the chosen one, or the one with the least errors
+    against: CandidateExplanation  # the chosen one, or the one with the fewest errors
 
     @property
     def chosen(self) -> CandidateExplanation:
@@ -46,7 +55,7 @@ class ListExplanation:
         return self.candidates[0]
 
     def differences(self) -> list[tuple[CandidateExplanation, list[Push]]]:
-        """Every other candidate, and what sets it apart."""
+        """Return every other candidate with what sets it apart."""
         return [(one, one.against(self.against)) for one in self.candidates if one is not self.against]
 
     def __str__(self) -> str:
@@ -63,6 +72,28 @@ def _errors(one: CandidateExplanation) -> str:
     return "" if one.errors is None else f"  [{one.errors:g} errors]"
 
 
-def base_name(name: str) -> str:
-    """How a base score is called beside features."""
-    return _BASE + name
+def explain_list(
+    one: CandidateList, against: str, scores: FloatArray, base: FloatArray, rows: Rows, base_names: Sequence[str],
+    features: Vocabulary, weights: FloatArray, *, units: ErrorUnits,
+) -> ListExplanation:  # fmt: skip
+    """Return the explanation of a list from the scores, base scores [n, n_base] and features of its candidates."""
+    if against not in ("chosen", "reference"):
+        raise ValueError(f"against must be 'chosen' or 'reference', not {against!r}")
+    errors: list[float | None] = [None] * len(one.candidates)
+    if against == "reference" or has_errors(one):
+        errors = candidate_errors([one], units)[0].tolist()
+    names = [_BASE + name for name in base_names]
+    explained = []
+    for place in np.argsort(-scores, kind="stable").tolist():
+        shares = list(zip(names, base[place].tolist(), weights.tolist()))
+        indptr, indices, values = rows
+        part = slice(indptr[place], indptr[place + 1])
+        counted = zip(indices[part].tolist(), values[part].tolist(), weights[len(names) + indices[part]].tolist())
+        shares += [(features[j], value, weight) for j, value, weight in counted]
+        pushes = [Push(name, value, weight, value * weight) for name, value, weight in shares]
+        pushes.sort(key=lambda push: -abs(push.contribution))
+        text = one.candidates[place].text
+        explained.append(CandidateExplanation(text, place, float(scores[place]), pushes, errors[place]))
+    if against == "chosen":
+        return ListExplanation(one.id, explained, explained[0])
+    return ListExplanation(one.id, explained, min(explained, key=lambda item: (item.errors, -item.score)))

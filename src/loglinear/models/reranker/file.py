@@ -1,4 +1,4 @@
-"""Reranker to and from an archive: its weights that are not zero, the names of their features, figures of its path."""
+"""The reranker's model file: non-zero weights, the names of their features, and the figures of its path."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from loglinear.data.candidates import check_base_names
 from loglinear.errors import ModelFileError
 from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.models import archive as files
@@ -20,7 +21,7 @@ _LEARNT = ("n_lists", "n_pairs", "n_features", "dev_baseline_errors", "fit_secon
 
 def save(model: Any, path: Any) -> None:
     """Write the model."""
-    settings: dict[str, Any] = {"parameters": as_json(model.get_params(deep=False)), "base": list(model.base_names_)}
+    settings: dict[str, Any] = {"parameters": as_json(model.parameters()), "base": list(model.base_names_)}
     settings["featuriser"], arrays = model._features.to_arrays()
     arrays = {_FEATURES + name: array for name, array in arrays.items()}
     arrays["weights"] = model._weights
@@ -34,7 +35,7 @@ def save(model: Any, path: Any) -> None:
 
 
 def load(cls: Any, archive: Archive, source: Any) -> Any:
-    """Make the model, checking everything that ranking relies on."""
+    """Make the model, a ``Reranker`` or a ``RerankerPredictor``, and check everything that ranking relies on."""
     settings = archive.settings
     try:
         parameters = dict(settings["parameters"])
@@ -45,13 +46,11 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         model.check_settings()
         check_n_threads(model.n_threads)
         names, featuriser = settings["base"], dict(settings["featuriser"])
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        if not isinstance(names, list):
             raise ValueError("base scores have no names")
-        if len(set(names)) < len(names):
-            raise ValueError("a base score is named twice")
+        model.base_names_ = check_base_names(names)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"{source}: the model's settings are damaged ({error})") from None
-    model.base_names_ = tuple(names)
     model.features_ = _features(featuriser, archive, source)
     weights = np.array(require(source, archive, "weights", "<f8", 1))
     if weights.size != len(names) + len(model.features_.vocabulary) or not np.isfinite(weights).all():
@@ -62,7 +61,7 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     model.weights_ = weights
     model.path_ = _path(archive, source)
     model.chosen_, model.no_change_ = model.path_.chosen, model.path_.chosen == 0
-    model._use()
+    model.use_weights()
     for name in _LEARNT:
         if name in archive.summary:
             setattr(model, name + "_", archive.summary[name])
@@ -73,8 +72,8 @@ def _features(settings: dict[str, Any], archive: Archive, source: Any) -> Candid
     try:
         arrays = {n.removeprefix(_FEATURES): a for n, a in archive.arrays.items() if n.startswith(_FEATURES)}
         features = CandidateFeatures.from_arrays(settings, arrays)
-        features.vocabulary.index()  # names that are there twice are refused here,
-        features.names()  # and those that are no text here
+        features.vocabulary.index()  # raises ValueError for names that are there twice,
+        features.names()  # and this for names that are no text
     except (TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's features are damaged ({error})") from None
     return features

@@ -1,23 +1,27 @@
-"""Files through a reranker: lists in, the best texts or the lists in their new order out; and what training found."""
+"""Files through a reranker: lists in; the best texts, or the lists in their new order, or error rates out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from loglinear.data.candidates import RANK
 from loglinear.errors import FormatError
-from loglinear.formats.nbest import CandidateList, json_line, read_nbest
+from loglinear.formats.candidate_list import BadList, CandidateList
+from loglinear.formats.nbest import json_line, read_nbest
 from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
 from loglinear.metrics.error_rate import RerankingScores
-from loglinear.models import Reranker, load
-from loglinear.models.language_model.predictor import LanguageModelPredictor
-from loglinear.models.reranker.inputs import LANGUAGE_MODEL, base_names, with_language_model
+from loglinear.models.reranker.inputs import with_language_model
+from loglinear.models.reranker.predictor import RerankerPredictor
+
+if TYPE_CHECKING:
+    from loglinear.models.language_model.predictor import LanguageModelPredictor
+    from loglinear.models.reranker.estimator import Reranker
 
 
 class ListFiles:
-    """How files of lists are read, and what commands say of lists that they cannot use.
+    """How files of lists are read.
 
     ``format``, ``references`` and ``costs`` are those of ``formats.read_nbest``; ``language_model`` gives the score
     "lm" to candidates that have none.
@@ -33,95 +37,58 @@ class ListFiles:
     ) -> None:
         self.format, self.references, self.costs, self.encoding = format, references, costs, encoding
         self.language_model = language_model
+        self._read: list[tuple[Source, list[CandidateList]]] = []
 
-    def read(self, source: Source, *, labelled: bool) -> list[CandidateList]:
-        """The lists of a file; where they are to be learnt from or scored, each needs a reference or errors."""
-        lists = read_nbest(
-            source, self.format, references=self.references, costs=self.costs, encoding=self.encoding
-        )
-        if labelled:
-            _check_labelled(lists, source)
-        return lists if self.language_model is None else with_language_model(lists, self.language_model)
+    def read(self, source: Source, references: Source | None = None) -> list[CandidateList]:
+        """Return the lists of a file; ``references`` take the place of the usual ones."""
+        references = references or self.references
+        lists = read_nbest(source, self.format, references=references, costs=self.costs, encoding=self.encoding)
+        if self.language_model is not None:
+            lists = with_language_model(lists, self.language_model)
+        self._read.append((source, lists))
+        return lists
 
-    def with_references(self, references: Source | None) -> ListFiles:
-        """The same with other references, unless None."""
-        language_model = self.language_model
-        return ListFiles(self.format, references or self.references, self.costs, language_model, self.encoding)
-
-
-def _check_labelled(lists: Sequence[CandidateList], source: Source) -> None:
-    bare = [one.id for one in lists if one.reference is None and any(c.errors is None for c in one.candidates)]
-    bare += [one.id for one in lists if one.reference is None and not one.candidates]
-    if bare:
-        message = (
-            f"list {bare[0]!r} and {len(bare) - 1} others of {len(lists)} have neither a reference nor errors of all "
-            "their candidates; name a file of right texts with --references, or leave those lists out"
-        )
-        raise FormatError(message, name_of(source))
-
-
-def check_scores(lists: Sequence[CandidateList], names: Sequence[str], missing: str, source: Source) -> None:
-    """Refuse a file whose candidates lack a base score, with the options that help."""
-    for name in names:
-        lacking = [
-            (one.id, place)
-            for one in lists
-            for place, candidate in enumerate(one.candidates, start=1)
-            if name not in candidate.scores
-        ]
-        n = sum(len(one.candidates) for one in lists)
-        if not lacking or (name == RANK and len(lacking) == n) or (missing == "worst" and len(lacking) < n):
-            continue
-        known = sorted({key for one in lists for candidate in one.candidates for key in candidate.scores})
-        remedy = "name the language model with --lm" if name == LANGUAGE_MODEL else "name other scores with --base"
-        message = (
-            f"{len(lacking)} of {n} candidates have no score {name!r}, the first in list {lacking[0][0]!r}, candidate "
-            f"{lacking[0][1]} (scores there are: {', '.join(known) or 'none'}); {remedy}, or give those the lowest of "
-            "their list with --missing worst"
-        )
-        raise FormatError(message, name_of(source))
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """Add the name of the file to errors about a list that was read here."""
+        try:
+            yield
+        except BadList as error:
+            for source, lists in self._read:
+                if any(one is error.one for one in lists):
+                    raise FormatError(str(error), name_of(source)) from None
+            raise
 
 
 def train_reranker(
     model: Reranker, sources: Sequence[Source], dev: Source | None = None, *, files: ListFiles | None = None,
     dev_references: Source | None = None,
 ) -> Reranker:  # fmt: skip
-    """Fit a reranker on the lists of files, its point of the path chosen on those of another."""
+    """Fit a reranker to the lists of files; the lists of ``dev`` choose the point of its path."""
     files = files or ListFiles()
     model.check_settings()
-    read = [files.read(source, labelled=True) for source in sources]
-    lists = [one for part in read for one in part]
-    names = base_names(lists, model.base, files.language_model is not None)
-    for part, source in zip(read, sources):
-        check_scores(part, names, model.missing, source)
-    held_out = None
-    if dev is not None:
-        held_out = files.with_references(dev_references).read(dev, labelled=True)
-        check_scores(held_out, names, model.missing, dev)
-    return model.fit(lists, dev=held_out, base_model=files.language_model)
-
-
-def load_reranker(path: Source, n_threads: int | None = None) -> Reranker:
-    """The reranker of a model file; other kinds are refused."""
-    model = load(path, "reranker")
-    model.n_threads = n_threads
-    return model
+    lists = [one for source in sources for one in files.read(source)]
+    held_out = None if dev is None else files.read(dev, dev_references)
+    with files.naming():
+        return model.fit(lists, dev=held_out, base_model=files.language_model)
 
 
 def rerank_file(
-    model: Reranker, source: Source, *, nbest: int | None = None, as_json: bool = False, ids: bool = False,
+    model: RerankerPredictor, source: Source, *, nbest: int | None = None, as_json: bool = False, ids: bool = False,
     files: ListFiles | None = None,
 ) -> Iterator[bytes]:  # fmt: skip
-    """The best text of every list, a line each. ``ids``: the id and a tab before it.
+    """Yield the best text of every list, one line each; ``ids`` puts the id of the list and a tab before it.
 
-    With ``nbest`` every list gives that many lines, text TAB score, and an empty one after them. ``as_json`` gives a
-    list a line, as ``formats.read_nbest`` reads them, candidates in their new order with the score "reranker".
+    With ``nbest`` every list gives that many lines, text TAB score, and an empty line after them. ``as_json`` gives one
+    line per list, as ``formats.read_nbest`` reads them, candidates in their new order with the score "reranker".
     """
     if nbest is not None and nbest < 1:
         raise ValueError(f"the number of candidates must be at least 1, not {nbest}")
-    lists = (files or ListFiles()).read(source, labelled=False)
-    check_scores(lists, model.base_names_, model.missing, source)
-    for one in model.rerank(lists, with_scores=True):
+    files = files or ListFiles()
+    lists = files.read(source)
+    with files.naming():
+        ranked = model.rerank(lists, with_scores=True)
+    for one in ranked:
         kept = one.candidates[:nbest]
         if as_json:
             yield json_line(replace(one, candidates=kept))
@@ -135,24 +102,22 @@ def rerank_file(
 
 
 def _line(text: str) -> str:
-    """Words between single blanks: neither tabs nor line ends, which separate what is printed."""
+    """Join the words by single blanks: tabs and line ends would break the lines of the output."""
     return " ".join(text.split())
 
 
 def evaluate_file(
-    model: Reranker, source: Source, *, files: ListFiles | None = None, n_samples: int = 1000
+    model: RerankerPredictor, source: Source, *, files: ListFiles | None = None, n_samples: int = 1000
 ) -> RerankingScores:
-    """Error rates of a file of lists with references."""
-    lists = (files or ListFiles()).read(source, labelled=True)
-    check_scores(lists, model.base_names_, model.missing, source)
-    try:
+    """Return the error rates of a file of lists with references."""
+    files = files or ListFiles()
+    lists = files.read(source)
+    with files.naming():
         return model.evaluate(lists, n_samples=n_samples)
-    except ValueError as error:
-        raise FormatError(str(error), name_of(source)) from None
 
 
 def read_function_words(path: Source, encoding: str = "utf-8") -> list[str]:
-    """Words of a file, between blanks or line ends."""
+    """Return the words of a file, separated by blanks or line ends."""
     words = [word for line in split_lines(decode(read_bytes(path), name_of(path), encoding)) for word in line.split()]
     if not words:
         raise FormatError("there are no function words", name_of(path))
@@ -160,7 +125,7 @@ def read_function_words(path: Source, encoding: str = "utf-8") -> list[str]:
 
 
 def training_summary(model: Reranker) -> dict[str, Any]:
-    """What training found, as plain values."""
+    """Return what training found, as plain values."""
     path = model.path_
     at = path.index(model.chosen_)
     summary: dict[str, Any] = {

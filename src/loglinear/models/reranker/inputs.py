@@ -1,4 +1,4 @@
-"""What a reranker reads: lists in memory or in files, the names of their base scores, scores of a language model."""
+"""The input of a reranker: lists in memory or in files, the names of their base scores, scores of a language model."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from loglinear.data.candidates import RANK, CandidateLists
+from loglinear.data.candidates import LANGUAGE_MODEL, RANK, CandidateLists, check_base_names
 from loglinear.errors import IncompatibleError
 from loglinear.formats.nbest import CandidateList, read_nbest
 from loglinear.models.language_model.predictor import LanguageModelPredictor
 
-LANGUAGE_MODEL = "lm"  # the base score that a language model gives
-
 
 def read_lists(X: Any, base_model: LanguageModelPredictor | None = None) -> list[CandidateList]:
-    """Lists, or those of a file or of several; with a language model, scored by it."""
+    """Return lists as given, or those of a file or of several files, scored by the language model if there is one."""
     if isinstance(X, (str, os.PathLike)):
         lists = read_nbest(X)
     elif isinstance(X, CandidateList):
@@ -37,7 +35,7 @@ def read_lists(X: Any, base_model: LanguageModelPredictor | None = None) -> list
 
 
 def with_language_model(lists: list[CandidateList], model: LanguageModelPredictor) -> list[CandidateList]:
-    """The lists with the log-probability of each candidate as its score "lm", where it has none."""
+    """Give every candidate without a score "lm" its log-probability under the model as that score."""
     if not isinstance(model, LanguageModelPredictor):
         raise TypeError(f"base_model must be a LanguageModel, not {type(model).__name__}")
     model.check_fitted()
@@ -49,7 +47,7 @@ def with_language_model(lists: list[CandidateList], model: LanguageModelPredicto
     texts = [c.text for one in lists for c in one.candidates if LANGUAGE_MODEL not in c.scores]
     scores = iter(model.queries_.score_texts(texts).log_probability.tolist() if texts else [])
     return [
-        replace(one, candidates=[
+        one if all(LANGUAGE_MODEL in c.scores for c in one.candidates) else replace(one, candidates=[
             c if LANGUAGE_MODEL in c.scores else replace(c, scores={**c.scores, LANGUAGE_MODEL: next(scores)})
             for c in one.candidates
         ])
@@ -60,11 +58,9 @@ def with_language_model(lists: list[CandidateList], model: LanguageModelPredicto
 def base_names(
     lists: Sequence[CandidateList], given: Sequence[str] | str | None, language_model: bool
 ) -> tuple[str, ...]:
-    """Names of the base scores: those given, or "score" where there is one, else all there are, else the rank."""
+    """Return the names of the base scores: those given, or "score" if the lists have it, else all, else "rank"."""
     if given is not None:
-        names = (given,) if isinstance(given, str) else tuple(given)
-        if not all(isinstance(name, str) for name in names):
-            raise ValueError(f"base must be names of scores, not {given!r}")
+        names = check_base_names((given,) if isinstance(given, str) else tuple(given))
     else:
         found = {name for one in lists for candidate in one.candidates for name in candidate.scores}
         if language_model:
@@ -74,7 +70,7 @@ def base_names(
 
 
 def check_comparable(train: CandidateLists, dev: CandidateLists) -> None:
-    """Refuse held-out lists that can tell nothing of the features."""
+    """Raise IncompatibleError for held-out lists that tell nothing about the features."""
     train.check_same_space(dev, "the dev lists")
     if train.n_features and dev.n_pairs and not dev.feature.size:
         raise IncompatibleError(
@@ -84,5 +80,5 @@ def check_comparable(train: CandidateLists, dev: CandidateLists) -> None:
 
 
 def ranked_places(scores: np.ndarray, candidate_ptr: np.ndarray) -> list[np.ndarray]:
-    """Places of the candidates of every list, highest score first, equal ones in the order given."""
+    """Return the places of the candidates of every list, highest score first; ties stay in the order given."""
     return [np.argsort(-scores[a:b], kind="stable") for a, b in pairwise(candidate_ptr)]

@@ -1,4 +1,4 @@
-"""How a reranker is trained: a method takes encoded lists and gives a path.
+"""Training methods of rerankers: functions from encoded lists to a path.
 
     none                                  the base scores alone
     blasso, f-boosting, fslr, boosting    one feature at a time, on the exponential loss; a point for each step
@@ -33,12 +33,12 @@ from loglinear.stagewise import AveragedPerceptron, Stagewise, StagewisePath, fi
 from loglinear.status import Status
 
 _OF_LISTS = ("none", "l1", "l2", "elastic_net")
-_SMALL = 1e-3  # what a base score of no use adds to the margin of a usual pair
+_SMALL = 1e-3  # contribution of a useless base score to the margin of an average pair: it only breaks ties
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a method is given: lists, the settings of the reranker, and the path of its last fit on the same lists."""
+    """The input of a method: lists, the settings of the reranker, and the path of its last fit to the same lists."""
 
     data: CandidateLists
     dev: CandidateLists | None
@@ -48,7 +48,7 @@ class Task:
 
 # ---- the base scores alone ------------------------------------------------------------------------------------------
 def fit_base(loss: ListLoss) -> FloatArray:
-    """Weights of the base scores that minimise the loss without any feature: [n_base]."""
+    """Return the weights of the base scores that minimise the loss without any feature: [n_base]."""
     n_base, n_features = loss.data.n_base, loss.data.n_features
     if n_base == 0 or loss.data.n_pairs == 0:
         return np.eye(1, n_base).reshape(-1)  # nothing to learn from: the first base score decides
@@ -60,8 +60,8 @@ def fit_base(loss: ListLoss) -> FloatArray:
         found = minimise(objective, choose_solver(objective)[0], tolerance=1e-6).weights
     if n_base == 1 and found[0] <= 0:
         warnings.warn(
-            f"the base score {loss.data.base_names[0]!r} is of no use: higher ones do not go with fewer errors. It "
-            "keeps a small weight, so that no change is its order. If it is a cost, give minus the cost",
+            f"the base score {loss.data.base_names[0]!r} is of no use: higher scores do not go with fewer errors. It "
+            "keeps a small weight, so that no change keeps its order. If it is a cost, give minus the cost",
             UserWarning,
             stacklevel=2,
         )
@@ -70,7 +70,7 @@ def fit_base(loss: ListLoss) -> FloatArray:
 
 
 def follow_none(task: Task) -> RerankerPath:
-    """No change: the base score alone, or several of them with weights fitted to the log-loss."""
+    """The base scores alone; several are weighted by minimising the log-loss."""
     data = task.data
     loss = ListLogLoss(data, n_threads=task.settings.n_threads)
     base = np.ones(1) if data.n_base == 1 else fit_base(loss)
@@ -85,13 +85,13 @@ def follow_maxent(task: Task) -> RerankerPath:
 
 
 def follow_exponential(task: Task) -> RerankerPath:
-    """The loss of boosting, minimised as a whole, with any penalty."""
+    """The exponential loss of boosting, minimised over all features, with any penalty."""
     s = task.settings
     return _strengths(task, [ExponentialMarginLoss(task.data, by_errors=s.by_errors, n_threads=s.n_threads)])
 
 
 def follow_expected_error(task: Task) -> RerankerPath:
-    """Expected number of errors, from the weights of maxent on; not convex."""
+    """Expected number of errors, started from the weights of maxent; not convex."""
     n_threads = task.settings.n_threads
     return _strengths(
         task, [ListLogLoss(task.data, n_threads=n_threads), ExpectedErrorLoss(task.data, n_threads=n_threads)]
@@ -99,7 +99,7 @@ def follow_expected_error(task: Task) -> RerankerPath:
 
 
 def strengths_of(given: Any) -> FloatArray:
-    """One strength or several, the strongest first."""
+    """Return one strength or several as an array, the strongest first."""
     try:
         found = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
@@ -110,7 +110,7 @@ def strengths_of(given: Any) -> FloatArray:
 
 
 def _strengths(task: Task, losses: Sequence[ListLoss]) -> RerankerPath:
-    """A point for every strength, each started from the last; losses are minimised one after another."""
+    """Follow a path of strengths, each started from the last; the losses are minimised one after another."""
     s, data = task.settings, task.data
     name = s.penalty.replace("-", "_")
     if name not in _OF_LISTS and name in penalties.PENALTIES and name.startswith("tree"):
@@ -171,22 +171,22 @@ def _path(
 
 # ---- one feature or one list at a time ------------------------------------------------------------------------------
 def follow_blasso(task: Task) -> RerankerPath:
-    """Steps towards a lower loss, and back where the l1 norm falls by more: approximates the lasso."""
+    """BLasso: forward steps that lower the loss and backward steps that lower the l1 norm; approximates the lasso."""
     return _stagewise("blasso", task)
 
 
 def follow_f_boosting(task: Task) -> RerankerPath:
-    """Steps of one length, forward only."""
+    """Boosting with forward steps of a fixed length."""
     return _stagewise("f-boosting", task)
 
 
 def follow_fslr(task: Task) -> RerankerPath:
-    """Steps of one length for the feature that could lower the loss most."""
+    """Forward stagewise linear regression: fixed steps for the feature that could lower the loss most."""
     return _stagewise("fslr", task)
 
 
 def follow_boosting(task: Task) -> RerankerPath:
-    """Steps to the optimum of the best feature, smoothed and shrunk."""
+    """Boosting with smoothed steps to the optimum of the best feature."""
     return _stagewise("boosting", task)
 
 
@@ -218,7 +218,7 @@ def _stagewise(method: str, task: Task) -> RerankerPath:
 
 
 def follow_perceptron(task: Task) -> RerankerPath:
-    """Averaged perceptron: the differences of wrongly chosen candidates, pass after pass."""
+    """Averaged perceptron: adds the feature differences of wrongly chosen candidates, pass after pass."""
     s, data = task.settings, task.data
     loss = ExponentialMarginLoss(data, n_threads=s.n_threads)
     seed = 0 if s.random_state is None else s.random_state
@@ -230,7 +230,7 @@ def follow_perceptron(task: Task) -> RerankerPath:
 
 
 def _limits(settings: Any) -> dict[str, Any]:
-    """How long to go on; left out where the method is to say."""
+    """Return the limits that the user set; the others are the method's own."""
     limits = {"patience": settings.patience, "max_iterations": settings.max_iterations}
     return {name: value for name, value in limits.items() if value is not None}
 
