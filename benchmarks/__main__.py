@@ -1,20 +1,23 @@
-"""python -m benchmarks {classify,ime,kernels,lm,rerank,tag,tree} [--json] [--output FILE] [options]."""
+"""Run a benchmark: python -m benchmarks NAME [--json] [--output FILE] [options].
 
+Benchmarks are problems x contenders: a folder holds its problems, its contenders, each of which runs in a process of
+its own, and the page that they give. A new benchmark is one module with ``main`` and one line in BENCHMARKS.
+"""
+
+import importlib
 import sys
 
-from benchmarks import classify, ime, kernels, lm, rerank, tag, tree
-
-RUNNERS = {
-    "classify": classify.main,
-    "ime": ime.main,
-    "kernels": kernels.main,
-    "lm": lm.main,
-    "rerank": rerank.main,
-    "tag": tag.main,
-    "tree": tree.main,
+BENCHMARKS = {
+    "classify": "benchmarks.classify.page",
+    "ime": "benchmarks.ime",
+    "kernels": "benchmarks.kernels",
+    "lm": "benchmarks.lm.page",
+    "rerank": "benchmarks.rerank.page",
+    "tag": "benchmarks.tag.page",
+    "tree": "benchmarks.tree.page",
 }
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in RUNNERS:
-        sys.exit(f"usage: python -m benchmarks {{{','.join(RUNNERS)}}} [options]")
-    RUNNERS[sys.argv[1]](sys.argv[2:])
+    if len(sys.argv) < 2 or sys.argv[1] not in BENCHMARKS:
+        sys.exit(f"usage: python -m benchmarks {{{','.join(BENCHMARKS)}}} [options]")
+    importlib.import_module(BENCHMARKS[sys.argv[1]]).main(sys.argv[2:])

@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks.classify import machine
+from benchmarks.report import about_run
 from loglinear import InputMethod
 
 TARGETS = {1: (1000, 2000), 20: (200, 400)}  # candidates: sentences a second that must be reached, and are aimed at
@@ -42,7 +42,7 @@ def run(folder: Path, threads: int, n_sentences: int) -> dict:
             speed = measure(model, readings[:n_sentences], k)
             rows.append({"text": name, "k": k, "cer": score.cer, "oracle_cer": score.oracle_cer, "speed": speed})
     return {
-        "machine": machine(), "threads": threads, "build_seconds": model.fit_seconds_,
+        "machine": about_run(), "threads": threads, "build_seconds": model.fit_seconds_,
         "words": len(model.lexicon_.surfaces), "readings": len(model.lexicon_.readings), "rows": rows,
     }  # fmt: skip
 

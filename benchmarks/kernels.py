@@ -13,7 +13,7 @@ import time
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.classify import machine
+from benchmarks.report import about_run
 from loglinear import _core
 from loglinear.data.matrix import SparseRows
 from loglinear.threads import pool
@@ -107,10 +107,10 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     table = measure()
     if options.json:
-        print(json.dumps({"machine": machine(), "kernels": table}))
+        print(json.dumps({"machine": about_run(), "kernels": table}))
         return
     columns = ["kernel", "ms", "MB moved", "Mflop", "GB/s", "Gflop/s", "of the limit"]
-    print(machine(), "\n")
+    print(about_run(), "\n")
     print("| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|")
     for row in table:
         cells = [row["kernel"]] + [f"{row[c]:.3g}" if c in row else "" for c in columns[1:]]

@@ -7,6 +7,7 @@ measures must stay small.
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,11 @@ class Run:
     seconds: float
     megabytes: float
     output: str  # what it printed; empty where that went to a file
+
+
+def megabytes() -> float:
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
 
 
 def run(command: Sequence[str | Path], limit: float, *, text: Path | None = None, out: Path | None = None) -> Run:

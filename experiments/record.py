@@ -1,26 +1,76 @@
-"""What the experiments share: raw results in a JSON file, and pages of tables that keep remarks written by hand."""
+"""What the experiments share: options, raw results in a JSON file, pages of tables that keep remarks.
+
+Remarks are written by hand, between ``<!-- remarks NAME -->`` and ``<!-- end -->``; a page that is rebuilt keeps them.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
-import platform
 import re
 import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from loglinear import _core
-from loglinear.threads import pool
+from benchmarks.origin import commit, machine
 
 Json = dict[str, Any]
+Section = Callable[[Json, Json, Path], list[str]]  # (the part, all parts, the folder of the page) to lines
 _MARK = re.compile(r"<!-- remarks ([\w-]+) -->\n(.*?)<!-- end -->", re.DOTALL)
+_PLACES = {"--json", "--output", "--work"}  # options whose values are paths, which pages leave out
 
 
 def say(*words: object) -> None:
-    """To the terminal, not into the results."""
+    """Print progress on stderr."""
     print(*words, file=sys.stderr, flush=True)
 
 
+# ---- the command -----------------------------------------------------------------------------------------------------
+def parser_of(name: str, description: str | None) -> argparse.ArgumentParser:
+    """Return a parser with the options that experiments share."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m experiments.{name}", description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("--page", action="store_true", help="rebuild the page from the JSON file, measure nothing")
+    parser.add_argument("--quick", action="store_true", help="little data, to see whether all of it runs")
+    parser.add_argument("--json", type=Path, help=f"raw results (docs/results/{name}.json)")
+    parser.add_argument("--fresh", action="store_true", help="forget the results in the JSON file")
+    parser.add_argument("--output", type=Path, default=Path("docs/results"))
+    parser.add_argument("--threads", type=int, help="all by default")
+    return parser
+
+
+def add_parts(parser: argparse.ArgumentParser, parts: Iterable[str]) -> None:
+    """Add the option --parts, a list of names separated by commas."""
+    known = list(parts)
+
+    def chosen(text: str) -> list[str]:
+        if unknown := set(text.split(",")) - set(known):
+            names = ", ".join(sorted(unknown))
+            raise argparse.ArgumentTypeError(f"unknown parts {names}; known: {', '.join(known)}")
+        return text.split(",")
+
+    parser.add_argument("--parts", type=chosen, default=known, help="to measure, of " + ", ".join(known))
+
+
+def command_of(name: str, arguments: list[str]) -> str:
+    """Return the command as pages show it, without paths."""
+    told = [a for k, a in enumerate(arguments) if a not in _PLACES and (k == 0 or arguments[k - 1] not in _PLACES)]
+    return " ".join([f"python -m experiments.{name}", *told])
+
+
+def measure_parts(parts: Mapping[str, Callable[[Any], None]], chosen: Iterable[str], experiment: Any) -> None:
+    """Run the chosen parts of an experiment, one after another."""
+    for part in chosen:
+        began = time.perf_counter()
+        parts[part](experiment)
+        say(f"{part}: {time.perf_counter() - began:.0f} s")
+
+
+# ---- results ---------------------------------------------------------------------------------------------------------
 class Results:
     """What was measured, in a JSON file that is rewritten after every run."""
 
@@ -31,33 +81,69 @@ class Results:
         self.parts: Json = known.get("parts", {})
 
     def save(self) -> None:
-        """Under another name first: a run that is killed loses nothing."""
+        """Write to another name and rename: a run that is killed loses nothing."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         temporary = self.path.with_name(self.path.name + ".new")
         temporary.write_text(json.dumps({"parts": self.parts, "runs": self.runs}, indent=1) + "\n", encoding="utf-8")
         temporary.replace(self.path)
 
-    def keep(self, part: str, found: Json, command: str, seconds: float, n_threads: int | None) -> None:
-        """Store what a part found, with its origin: the commits of the runs that ``found["of"]`` names, the machine."""
-        n = pool(n_threads).size
-        machine = f"{platform.machine()}, {_core.simd_name()}, {n} thread{'s' * (n > 1)}"
-        commits = sorted({run["commit"] for key, run in self.runs.items() if key.split("/")[0] in found["of"]})
-        origin = {"commit": ", ".join(commits), "command": command, "seconds": seconds}
-        origin["machine"] = f"{machine}, Python {platform.python_version()}"
-        self.parts[part] = {**found, **origin}
+    def keep(
+        self, part: str, found: Json, command: str, n_threads: int | None, *, seconds: float | None = None,
+        commits: Iterable[str] = (),
+    ) -> None:  # fmt: skip
+        """Store what a part found, with its origin: command, machine, and the commits of its runs."""
+        kept = sorted(set(commits)) or [commit()]
+        self.parts[part] = {**found, **origin(command, n_threads, seconds), "commit": ", ".join(kept)}
         self.save()
+
+    def commits_of(self, kinds: Iterable[str]) -> set[str]:
+        """Return the commits of the runs whose keys begin with one of these words."""
+        return {run["commit"] for key, run in self.runs.items() if key.split("/")[0] in kinds}
+
+
+def origin(command: str, n_threads: int | None = None, seconds: float | None = None) -> Json:
+    """Return where a result comes from."""
+    found: Json = {"commit": commit(), "machine": machine(n_threads), "command": command}
+    return found if seconds is None else {**found, "seconds": seconds}
+
+
+def origin_line(part: Json) -> str:
+    """Return the line of a page that says where a part comes from."""
+    took = f", {part['seconds']:.0f} s" if "seconds" in part else ""
+    return f"Commit {part['commit']}; {part['machine']}; `{part['command']}`{took}."
+
+
+# ---- pages -----------------------------------------------------------------------------------------------------------
+def write_page(
+    page: Path,
+    introduction: list[str],
+    sections: Mapping[str, Section],
+    parts: Json,
+    *,
+    closing: list[str] | None = None,
+) -> Path:
+    """Write a page: an introduction, a section for every part that was measured, remarks, origins."""
+    page.parent.mkdir(parents=True, exist_ok=True)
+    remarks = remarks_of(page)
+    lines = [*introduction, "", *remark("summary", remarks)]
+    for name, section in sections.items():
+        if name in parts:
+            lines += ["", *section(parts[name], parts, page.parent), "", *remark(name, remarks), ""]
+            lines.append(origin_line(parts[name]))
+    page.write_text("\n".join([*lines, *(closing or [])]) + "\n", encoding="utf-8")
+    return page
 
 
 def remarks_of(page: Path) -> dict[str, str]:
-    """The remarks of a page by name; none where there is no page yet."""
+    """Return the remarks of a page by name; none if there is no page yet."""
     return dict(_MARK.findall(page.read_text(encoding="utf-8"))) if page.exists() else {}
 
 
 def remark(name: str, remarks: dict[str, str]) -> list[str]:
-    """Lines that hold a remark, or a place for one."""
+    """Return the lines of a remark, or of a place for one."""
     return [f"<!-- remarks {name} -->", *remarks.get(name, "").splitlines(), "<!-- end -->"]
 
 
 def table(head: list[str], rows: list[list[str]]) -> list[str]:
-    """A table of Markdown."""
+    """Return the lines of a Markdown table."""
     return ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)]

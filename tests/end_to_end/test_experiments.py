@@ -2,7 +2,7 @@
 
 import gzip
 import json
-import sys
+import re
 import warnings
 from pathlib import Path
 
@@ -45,42 +45,44 @@ def folder(tmp_path_factory):
     return root
 
 
-@pytest.fixture
-def experiments(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "experiments"))
-    yield
-    ours = ("m_estimation", "hierarchical_training", "structured_penalties", "approximation_lasso")
-    for name in [name for name in sys.modules if name.startswith(ours)]:
-        del sys.modules[name]
+@pytest.fixture(autouse=True)
+def from_the_root(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
 
 
-def test_m_estimation(experiments, folder, tmp_path, monkeypatch):
-    import m_estimation
+def check_page(page, sections, main, options, monkeypatch):
+    """The page has a section for every part, and is rebuilt from the results alone, remarks included."""
+    text = page.read_text(encoding="utf-8")
+    remarks = set(re.findall(r"<!-- remarks ([\w-]+) -->", text))
+    assert set(sections) <= remarks
+    assert text.count("\nCommit ") == text.count("; `python -m experiments.") > 0
+    assert "nan" not in text
+    name = sorted(sections)[0]
+    page.write_text(text.replace(f"remarks {name} -->\n", f"remarks {name} -->\nBy hand.\n"), encoding="utf-8")
+    monkeypatch.delenv("LOGLINEAR_DATA", raising=False)
+    main([*options, "--page"])
+    assert page.read_text(encoding="utf-8").replace("By hand.\n", "") == text
+    return text
+
+
+def test_m_estimation(folder, tmp_path, monkeypatch):
+    from experiments.m_estimation.__main__ import PARTS, main
 
     monkeypatch.setenv("LOGLINEAR_DATA", str(folder))
     output = tmp_path / "results"
     options = ["--quick", "--threads", "1", "--output", str(output)]
-    m_estimation.main(options)
-    page = output / "m_estimation.md"
-    text = page.read_text(encoding="utf-8")
-    assert text.count("\n## ") == 7
+    main(options)
+    text = check_page(output / "m_estimation.md", PARTS, main, options, monkeypatch)
     assert "| extended | CRF |" in text
-    assert "nan" not in text
     for picture in ("times", "curves", "cloud", "initialiser", "clustered"):
         assert (output / f"m_estimation_{picture}.png").stat().st_size > 0
-
-    # The page is rebuilt from the results alone, and keeps what was written by hand.
-    page.write_text(text.replace("<!-- remarks table2 -->\n", "<!-- remarks table2 -->\nBy hand.\n"), encoding="utf-8")
-    monkeypatch.delenv("LOGLINEAR_DATA")
-    m_estimation.main([*options, "--page"])
-    assert page.read_text(encoding="utf-8").replace("By hand.\n", "") == text
     with pytest.raises(SystemExit, match="LOGLINEAR_DATA"):
-        m_estimation.main([*options, "--part", "table1"])
+        main([*options, "--parts", "table1"])
 
 
 @pytest.mark.parametrize("estimator", ["crf", "memm", "pseudolikelihood", "m-estimation", "hmm"])
-def test_chains_of_the_experiment_are_taggers(experiments, folder, estimator):
-    from m_estimation_task import Chain, Family, chunking, one_type
+def test_chains_of_the_experiment_are_taggers(folder, estimator):
+    from experiments.m_estimation.task import Chain, Family, chunking, one_type
 
     corpus = chunking(folder, quick=True).map(lambda part: one_type(part, "NP"))
     chain = Chain(Family(estimator, "sha-pereira"), corpus.train, 30, 1)
@@ -96,9 +98,9 @@ def test_chains_of_the_experiment_are_taggers(experiments, folder, estimator):
     assert tagger.predict(corpus.test.X) == chain.predict(corpus.test, weights)
 
 
-def test_input_only_features_are_counted_and_expected(experiments, folder):
+def test_input_only_features_are_counted_and_expected(folder):
     """Their observed means and expectations are those of the labelled n-grams, summed over labels."""
-    from m_estimation_task import Chain, Family, chunking
+    from experiments.m_estimation.task import Chain, Family, chunking
 
     corpus = chunking(folder, quick=True)
     plain = Chain(Family("m-estimation", "hmm"), corpus.train, 10, 1)
@@ -116,11 +118,11 @@ def test_input_only_features_are_counted_and_expected(experiments, folder):
     assert more.score(corpus.test, more.solve(1.0).weights).f1 > 0
 
 
-def test_hierarchical_training(experiments, tmp_path, monkeypatch):
-    import hierarchical_training
+def test_hierarchical_training(tmp_path, monkeypatch):
+    from experiments.hierarchical_training.__main__ import CORPORA, main
 
     rng = np.random.default_rng(0)
-    for _, path in hierarchical_training.CORPORA.values():
+    for _, path in CORPORA.values():
         lines = [" ".join(f"w{k}" for k in rng.zipf(1.5, rng.integers(1, 9)) if k < 40) for _ in range(200)]
         (tmp_path / path).parent.mkdir(parents=True)
         (tmp_path / path).write_bytes(gzip.compress("\n".join([*lines, ""]).encode()))
@@ -128,19 +130,11 @@ def test_hierarchical_training(experiments, tmp_path, monkeypatch):
     output, raw = tmp_path / "results", tmp_path / "raw.json"
     options = ["--minutes", "0.02", "--sampled", "20", "--output", str(output), "--json", str(raw)]
     with pytest.raises(SystemExit, match="LOGLINEAR_DATA"):
-        hierarchical_training.main(options)
-    hierarchical_training.main([*options, "--data", str(tmp_path)])
-    page = output / "hierarchical_training.md"
-    text = page.read_text(encoding="utf-8")
-    assert text.count("\n## ") == 5
-    assert text.count("| Gutenberg |") == 3
+        main(options)
+    main([*options, "--data", str(tmp_path)])
+    text = check_page(output / "hierarchical_training.md", ["terms", "times"], main, options, monkeypatch)
+    assert all(f"| {title} |" in text for title, _ in CORPORA.values())
     assert "| IIS |" in text
-    assert "nan" not in text
-
-    # The page is rebuilt from the results alone, and keeps what was written by hand.
-    page.write_text(text.replace("<!-- remarks times -->\n", "<!-- remarks times -->\nBy hand.\n"), encoding="utf-8")
-    hierarchical_training.main([*options, "--page"])
-    assert page.read_text(encoding="utf-8").replace("By hand.\n", "") == text
 
 
 @pytest.fixture
@@ -173,8 +167,8 @@ def three_corpora(tmp_path):
     return tmp_path
 
 
-def test_corpora_of_structured_penalties(experiments, three_corpora, monkeypatch):
-    import structured_penalties_corpora as corpora
+def test_corpora_of_structured_penalties(three_corpora, monkeypatch):
+    from experiments.structured_penalties import corpora
 
     monkeypatch.setattr(corpora, "FRONT_WORDS", 20)
     monkeypatch.setattr(corpora, "BOOK_WORDS", 300)
@@ -198,8 +192,8 @@ def test_corpora_of_structured_penalties(experiments, three_corpora, monkeypatch
         corpora.deal([[["a"]]], sizes)
 
 
-def test_search_of_structured_penalties(experiments):
-    from structured_penalties_task import search
+def test_search_of_structured_penalties():
+    from experiments.structured_penalties.task import search
 
     best, trials = search(
         lambda x: np.log(x[0] / 3) ** 2 + np.log(x[1] / 0.8) ** 2, (1.0, 1.0, 0.5), (2.0, 1.3, 1.0), 6
@@ -208,32 +202,23 @@ def test_search_of_structured_penalties(experiments):
     assert len(trials) == len({tuple(trial["values"]) for trial in trials}) < 60
 
 
-def test_structured_penalties(experiments, three_corpora, tmp_path, monkeypatch):
-    import structured_penalties
-    import structured_penalties_corpora as corpora
+def test_structured_penalties(three_corpora, tmp_path, monkeypatch):
+    from experiments.structured_penalties import corpora
+    from experiments.structured_penalties.__main__ import PARTS, main
 
     monkeypatch.setattr(corpora, "FRONT_WORDS", 20)
     monkeypatch.setattr(corpora, "BOOK_WORDS", 300)
     monkeypatch.setenv("LOGLINEAR_DATA", str(three_corpora))
     output = tmp_path / "results"
     options = ["--quick", "--threads", "1", "--output", str(output)]
-    structured_penalties.main(options)
-    page = output / "structured_penalties.md"
-    text = page.read_text(encoding="utf-8")
-    assert text.count("\n## ") == 5
+    main(options)
+    text = check_page(output / "structured_penalties.md", PARTS, main, options, monkeypatch)
     assert text.count("\n| wℓ2ᵀ |") == 4  # strengths, and perplexities of three corpora
     assert "| heap on T |" in text
-    assert "nan" not in text
     for picture in ("perplexity", "parameters", "timing"):
         assert (output / f"structured_penalties_{picture}.png").stat().st_size > 0
-
-    # The page is rebuilt from the results alone, and keeps what was written by hand; runs are not repeated.
-    page.write_text(text.replace("<!-- remarks timing -->\n", "<!-- remarks timing -->\nBy hand.\n"), encoding="utf-8")
-    monkeypatch.delenv("LOGLINEAR_DATA")
-    structured_penalties.main([*options, "--page"])
-    assert page.read_text(encoding="utf-8").replace("By hand.\n", "") == text
     with pytest.raises(SystemExit, match="LOGLINEAR_DATA"):
-        structured_penalties.main([*options, "--parts", "parameters"])
+        main([*options, "--parts", "parameters"])
 
 
 @pytest.fixture
@@ -266,35 +251,26 @@ def readings_and_lists(tmp_path):
     return tmp_path
 
 
-def test_approximation_lasso(experiments, readings_and_lists, tmp_path, monkeypatch):
-    import approximation_lasso
+def test_approximation_lasso(readings_and_lists, tmp_path, monkeypatch):
+    from experiments.approximation_lasso.__main__ import PARTS, main
 
     monkeypatch.setenv("LOGLINEAR_DATA", str(readings_and_lists))
     output, work = tmp_path / "results", tmp_path / "work"
     options = ["--quick", "--threads", "1", "--output", str(output)]
-    approximation_lasso.main([*options, "--work", str(work)])
+    main([*options, "--work", str(work)])
     assert sorted(path.name for path in work.iterdir())[0] == "cooking.dev.20best.60.jsonl"
-    page = output / "approximation_lasso.md"
-    text = page.read_text(encoding="utf-8")
-    assert text.count("\n## ") == 7
+    text = check_page(output / "approximation_lasso.md", PARTS, main, options, monkeypatch)
     assert text.count("\n| BLasso, step chosen |") == 6  # rates, sizes and times, of two tasks
     assert "| *Yomiuri, 8,000* | 7.69 | 3.70 | 3.69 (+0.27) | 2.88 (+21.95) | 2.85 (+22.76 / +1.04) |" in text
-    assert "nan" not in text
     for picture in ("l1", "errors", "steps"):
         assert (output / f"approximation_lasso_{picture}.png").stat().st_size > 0
-
-    # The page is rebuilt from the results alone, and keeps what was written by hand; runs are not repeated.
-    page.write_text(text.replace("<!-- remarks curves -->\n", "<!-- remarks curves -->\nBy hand.\n"), encoding="utf-8")
-    monkeypatch.delenv("LOGLINEAR_DATA")
-    approximation_lasso.main([*options, "--page"])
-    assert page.read_text(encoding="utf-8").replace("By hand.\n", "") == text
     with pytest.raises(SystemExit, match="LOGLINEAR_DATA"):
-        approximation_lasso.main([*options, "--parts", "curves"])
+        main([*options, "--parts", "curves"])
 
 
-def test_samples_of_approximation_lasso(experiments):
-    from approximation_lasso_claims import at_equal_loss
-    from approximation_lasso_lists import numbers_of, part_of
+def test_samples_of_approximation_lasso():
+    from experiments.approximation_lasso.claims import at_equal_loss
+    from experiments.approximation_lasso.lists import numbers_of, part_of
 
     assert numbers_of("first-3", 10) == [0, 1, 2]
     assert numbers_of("4", 10) == [0, 2, 5, 7]
@@ -307,12 +283,11 @@ def test_samples_of_approximation_lasso(experiments):
     np.testing.assert_allclose(ratios, 0.5)
 
 
-def test_plain_blasso_takes_the_same_steps(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT))
+def test_plain_blasso_takes_the_same_steps():
     from scipy import sparse
 
-    from benchmarks.plain_blasso import PlainBlasso
-    from benchmarks.rerank import entries_per_step, features_per_step, made_up
+    from benchmarks.rerank.page import entries_per_step, features_per_step, made_up
+    from benchmarks.rerank.plain_blasso import PlainBlasso
     from loglinear.stagewise import Stagewise
 
     data = made_up(6000, 40)

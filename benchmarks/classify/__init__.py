@@ -1,0 +1,1 @@
+"""Classifiers against scikit-learn's, to equal objective."""

@@ -1,0 +1,178 @@
+"""Contenders of the language-model benchmark, each a process of its own, so that time and peak memory are its own:
+
+python -m benchmarks.lm.contenders ROLE '{"option": value, ...}'        (prints JSON)
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from pathlib import Path
+
+N_THREADS = 2
+
+
+def lines_of(path: str) -> list[str]:
+    return Path(path).read_bytes().decode().rstrip("\n").split("\n")
+
+
+def tokens_of(lines: list[str]) -> int:
+    """Words between ASCII blanks, and ends of sentences."""
+    return sum(len(line.encode().split()) + 1 for line in lines)
+
+
+def baseline() -> dict:
+    """What Python takes with the imports of a language model, and nothing else."""
+    from loglinear.models import LanguageModel
+
+    return {"estimator": LanguageModel().estimator}
+
+
+def count(text: str, order: int) -> dict:
+    """One plain pass: text to numbers, n-grams sorted and counted."""
+    from loglinear.data.corpus import read_corpus
+    from loglinear.data.ngram import build_trie
+
+    start = time.perf_counter()
+    sentences, vocabulary = read_corpus(text, n_threads=N_THREADS)
+    reading = time.perf_counter() - start
+    trie = build_trie(sentences, order, n_threads=N_THREADS)
+    return {
+        "reading": reading,
+        "sorting": time.perf_counter() - start - reading,
+        "tokens": sentences.n_tokens + sentences.n_sentences,
+        "words": vocabulary.n_words,
+        "n-grams": trie.n_entries,
+        "contexts": trie.n_contexts,
+        "trie bytes": trie.nbytes,
+    }
+
+
+def train(
+    text: str, model: str, validation: str | None = None, test: str | None = None, settings: dict | None = None
+) -> dict:
+    """From text to a saved model; then, where there is a test text, its perplexity."""
+    from benchmarks.processes import megabytes
+    from loglinear.models import LanguageModel
+
+    lm = LanguageModel(n_threads=N_THREADS, verbose=0, **(settings or {}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        lm.fit(text, validation=validation)
+    start = time.perf_counter()
+    lm.save(model)
+    found = {
+        "fit": lm.fit_seconds_,
+        "saving": time.perf_counter() - start,
+        "peak MB": megabytes(),
+        "file MB": Path(model).stat().st_size / 1e6,
+        "n-grams": int(sum(lm.counts_)),
+        "kept": int(sum(lm.n_ngrams_)),
+        "weights": int(lm.n_weights_ - lm.n_ngrams_[0]),
+        "parameters": int(getattr(lm, "n_parameters_", lm.n_weights_) - lm.n_ngrams_[0]),
+        "steps": int(lm.n_iter_),
+        "status": lm.status_,
+    }
+    if hasattr(lm, "tuning_"):
+        found["rounds"] = len(lm.tuning_)
+    if test is not None:
+        found["perplexity"] = lm.perplexity(test)
+    return found
+
+
+def sweep(text: str, order: int) -> dict:
+    """One value and gradient at Kneser-Ney's weights, beside the bytes it must move and those a copy moves."""
+    import numpy as np
+
+    from benchmarks.kernels import best_of
+    from loglinear import _core
+    from loglinear.backoff.interpolation import loglinear_weights
+    from loglinear.backoff.kneser_ney import kneser_ney
+    from loglinear.data.corpus import read_corpus
+    from loglinear.data.ngram import build_trie
+    from loglinear.losses.ngram_maxent import NgramMaxentLoss
+    from loglinear.threads import pool
+
+    sentences, vocabulary = read_corpus(text, n_threads=N_THREADS)
+    trie = build_trie(sentences, order, n_threads=N_THREADS)
+    w = loglinear_weights(kneser_ney(trie, vocabulary, n_threads=N_THREADS), n_threads=N_THREADS)
+    gradient = np.zeros(trie.n_entries)
+    found: dict = {"n-grams": trie.n_entries, "contexts": trie.n_contexts}
+    for n_threads in (1, N_THREADS):
+        loss = NgramMaxentLoss(trie, n_threads=n_threads)
+        key = f"seconds on {n_threads}"
+        found[key] = best_of(lambda loss=loss: loss.value_and_gradient(w, gradient), 5)
+    # A copy as long as the weights. A line that is written is first read: 16 bytes per number written, here and there.
+    copy = best_of(lambda: _core.combine(pool(N_THREADS), 1.0, w, 0.0, w, gradient), 7)
+    bandwidth = 24 * trie.n_entries / copy
+    moved = (8 + 4 + 4 + 16) * trie.n_entries + 12 * trie.n_contexts  # weight, parent, count, gradient; contexts
+    found["bytes per n-gram"] = moved / trie.n_entries
+    found["GB/s"] = moved / found[f"seconds on {N_THREADS}"] / 1e9
+    found["GB/s of a copy"] = bandwidth / 1e9
+    found["of bandwidth"] = found["GB/s"] / found["GB/s of a copy"]
+    return found
+
+
+def kenlm_perplexity(model: str, test: str) -> dict:
+    """Of a model of KenLM's, by its own package; unknown words and ends of sentences included."""
+    import kenlm
+
+    lm = kenlm.Model(model)
+    lines = lines_of(test)
+    log10 = sum(lm.score(line) for line in lines)
+    return {"perplexity": 10 ** (-log10 / tokens_of(lines))}
+
+
+def arpa(model: str, arpa: str, test: str) -> dict:
+    """Our model written as ARPA and read by the kenlm package: the largest difference of a sentence's log10."""
+    import kenlm
+    import numpy as np
+
+    from loglinear.models import LanguageModel
+
+    lm = LanguageModel.load(model)
+    lm.n_threads = N_THREADS
+    start = time.perf_counter()
+    lm.to_arpa(arpa)
+    writing = time.perf_counter() - start
+    lines = lines_of(test)
+    theirs = kenlm.Model(arpa)
+    ours = lm.queries_.score_batch(lines)
+    difference = np.abs(ours - [theirs.score(line) for line in lines])
+    return {
+        "largest difference": float(difference.max()),
+        "mean": float(difference.mean()),
+        "sentences": len(lines),
+        "writing": writing,
+        "ARPA MB": Path(arpa).stat().st_size / 1e6,
+    }
+
+
+def batch(model: str, peer: str, text: str) -> dict:
+    """The same sentences from Python: ours in one call on 2 threads and on 1, and a loop over kenlm.Model.score."""
+    import kenlm
+
+    from benchmarks.kernels import best_of
+    from loglinear.models import LanguageModel
+
+    lines = lines_of(text)
+    n_tokens = tokens_of(lines)
+    repeat = 3 if n_tokens > 1_000_000 else 9
+    theirs = kenlm.Model(peer)
+    found: dict = {"sentences": len(lines), "tokens": n_tokens}
+    found["kenlm"] = n_tokens / best_of(lambda: [theirs.score(line) for line in lines], repeat)
+    queries = LanguageModel.load(model).queries_
+    for n_threads in (1, N_THREADS):
+        queries.n_threads = n_threads
+        found[f"ours on {n_threads}"] = n_tokens / best_of(lambda: queries.score_batch(lines), repeat)
+    found["ratio"] = found[f"ours on {N_THREADS}"] / found["kenlm"]
+    return found
+
+
+ROLES = {f.__name__: f for f in (baseline, count, train, sweep, kenlm_perplexity, arpa, batch)}
+
+
+if __name__ == "__main__":
+    print(json.dumps(ROLES[sys.argv[1]](**json.loads(sys.argv[2]))))

@@ -1,0 +1,177 @@
+"""Language models against KenLM and against the limits, in one run: building, quality, ARPA, queries.
+
+    LOGLINEAR_DATA=... LMPLZ=.../bin/lmplz python -m benchmarks lm [--only build,sweep,quality,arpa,queries]
+
+Needs the corpora ptb/, brown/lm/ and gutenberg/ and the kenlm package. KenLM's programs have no package: LMPLZ names
+its builder, QUERY its query program and BUILD_BINARY the maker of its binary files (both are looked for beside the
+builder); what they would do is skipped, and said so, where they are missing. Nothing else should run meanwhile.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.lm.workspace import ORDER, Workspace
+from benchmarks.processes import Failed
+from benchmarks.report import Report, about_run, data_folder, markdown, run_sections, section_parser
+
+NO_BUILDER = "KenLM's builder was skipped: LMPLZ is not set."
+TUNING_SECONDS = 180.0
+PERPLEXITY = {  # at most, on the test text, at order 5: by the classes whose strengths are tuned
+    ("ptb", "order"): 138.2,
+    ("ptb", "fine"): 137.4,
+    ("brown", "order"): 200.0,
+}
+
+
+def build(work: Workspace) -> Report:
+    """Gutenberg, 5-gram: from text to a saved model."""
+    report = Report("Building: Gutenberg, 5-gram, from text to a saved model")
+    text = work.text("gutenberg", "train")
+    empty = work.ours("baseline").run.megabytes
+    plain = work.ours("count", text=text, order=ORDER)
+    unit, n_ngrams = plain.found["reading"] + plain.found["sorting"], plain.found["n-grams"]
+
+    def row(name: str, seconds: float, megabytes: float, **more: object) -> None:
+        measured = {"seconds": seconds, "passes": seconds / unit, "peak MB": megabytes}
+        report.rows.append({"": name, **measured, "bytes per n-gram": megabytes * 1e6 / n_ngrams, **more})
+
+    row("one pass: reading and sorting", unit, plain.run.megabytes)
+    if work.lmplz is not None:
+        peer = work.kenlm_build("gutenberg", ORDER)
+        row("KenLM's lmplz, to ARPA", peer.seconds, peer.megabytes)
+    else:
+        report.remarks.append(NO_BUILDER)
+    limits = {"kneser-ney": 20.0, "maxent": 60.0}
+    for estimator, limit in limits.items():
+        made = work.train("gutenberg", estimator, fresh=True)
+        seconds, peak = made.run.seconds, made.run.megabytes
+        shown = ("fit", "saving", "kept", "file MB", "steps")
+        row(f"ours, {estimator}", seconds, peak, **{key: made.found[key] for key in shown})
+        report.at_most(f"{estimator}, text to saved model", seconds, limit, "{:.1f} s")
+        if estimator == "kneser-ney":
+            report.at_most("its peak memory", peak, 1800.0, "{:.0f} MB")
+        else:
+            above = (peak - empty) * 1e6 / n_ngrams
+            report.at_most("its peak above the interpreter's, per distinct n-gram", above, 160.0, "{:.0f} bytes")
+    report.remarks.append(
+        f"{plain.found['tokens']:,} tokens, {n_ngrams:,} distinct n-grams, {plain.found['contexts']:,} contexts. One "
+        f"pass: reading {plain.found['reading']:.2f} s, sorting {plain.found['sorting']:.2f} s. The others are whole "
+        f"processes from start to end, fit and saving seconds of them. Python with its imports holds {empty:.0f} MB."
+    )
+    return report
+
+
+def sweep(work: Workspace) -> Report:
+    """Gutenberg, 5-gram: one value and gradient."""
+    report = Report("One value and gradient: Gutenberg, 5-gram")
+    found = work.ours("sweep", text=work.text("gutenberg", "train"), order=ORDER).found
+    report.rows.append({"": "at Kneser-Ney's weights", **found})
+    report.at_most("one value and gradient on 2 threads", found["seconds on 2"], 0.5, "{:.2f} s")
+    report.remarks.append(
+        "Bytes moved: weight 8, parent 4, count 4, gradient 8 and 8 more since a line is read before it is written, 12 "
+        "per context. A copy of an array as long as the weights is counted likewise: 24 bytes per number."
+    )
+    return report
+
+
+def quality(work: Workspace) -> Report:
+    """Test perplexity on PTB and Brown."""
+    report = Report("Quality: test perplexity")
+    for problem in ("ptb", "brown"):
+        if work.lmplz is not None:
+            built, perplexity = work.kenlm_build(problem, ORDER), work.kenlm_perplexity(problem)
+            row = _quality_row(problem, f"KenLM's lmplz {ORDER}", perplexity, built.seconds, built.megabytes)
+            report.rows.append(row)
+        for name, settings in contenders(problem):
+            try:
+                found = work.train(problem, name, settings=settings, evaluate=True, fresh=True).found
+            except Failed as error:
+                report.remarks.append(f"{problem}, {name}: {error}")
+                continue
+            row = _quality_row(problem, f"ours, {name}", found["perplexity"], found["fit"], found["peak MB"])
+            report.rows.append({**row, "n-grams kept": found["kept"], "rounds": found.get("rounds")})
+            limit = PERPLEXITY.get((problem, settings.get("strength_classes", "order")))
+            if settings.get("strength") == "auto" and settings["order"] == ORDER and limit is not None:
+                report.at_most(f"{problem}, {name}", found["perplexity"], limit, "{:.2f}")
+                if problem == "ptb":
+                    report.at_most("its time", found["fit"], TUNING_SECONDS, "{:.0f} s")
+    if work.lmplz is None:
+        report.remarks.append(NO_BUILDER)
+    report.remarks.append("Per token, ends of sentences and unknown words included. Seconds of fit, tuning included.")
+    return report
+
+
+def _quality_row(problem: str, model: str, perplexity: float, seconds: float, megabytes: float) -> dict:
+    return {"text": problem, "model": model, "perplexity": perplexity, "seconds": seconds, "peak MB": megabytes}
+
+
+def contenders(problem: str) -> list[tuple[str, dict]]:
+    """Names and settings."""
+    auto = {"estimator": "maxent", "order": ORDER, "strength": "auto"}
+    found: list[tuple[str, dict]] = [
+        (f"kneser-ney {ORDER}", {"estimator": "kneser-ney", "order": ORDER}),
+        (f"maxent {ORDER}, default strengths", {"estimator": "maxent", "order": ORDER}),
+        (f"maxent {ORDER}, tuned by order", auto),
+        (f"maxent {ORDER}, tuned by fine classes", {**auto, "strength_classes": "fine"}),
+    ]
+    if problem == "ptb":
+        found.append(("maxent 7, tuned by fine classes", {**auto, "order": 7, "strength_classes": "fine"}))
+    return found
+
+
+def arpa(work: Workspace) -> Report:
+    """Our ARPA files, read by the kenlm package."""
+    report = Report("ARPA: log10 of the sentences of the test text, ours against the kenlm package on our ARPA file")
+    for problem in ("ptb", "brown"):
+        test = work.text(problem, "test")
+        for estimator in ("kneser-ney", "maxent"):
+            model = work.train(problem, estimator).path
+            found = work.ours("arpa", model=model, arpa=model.with_suffix(".arpa"), test=test).found
+            report.rows.append({"text": problem, "estimator": estimator, **found})
+            report.at_most(f"{problem}, {estimator}", found["largest difference"], 1e-4, "{:.1e}")
+    return report
+
+
+def queries(work: Workspace) -> Report:
+    """Scoring from Python in batch, and from the command line on one thread."""
+    report = Report("Queries: Kneser-Ney 5-gram models, tokens per second")
+    for problem in ("ptb", "gutenberg"):
+        model, peer = work.train(problem, "kneser-ney").path, work.kenlm_model(problem)
+        text = work.sample("gutenberg", 10) if problem == "gutenberg" else work.kenlm_text(problem, "test")
+        found = work.ours("batch", model=model, peer=peer, text=text).found
+        report.rows.append({"": f"{problem}, from Python", **found})
+        report.at_least(f"{problem}, batch on 2 threads over kenlm's loop", found["ratio"], 3.0, "{:.1f}x")
+    lines = work.command_line("gutenberg")
+    report.rows.append({"": "gutenberg, command line", **lines})
+    if "ours on 1" in lines:
+        report.at_least("`lm score` on 1 thread", lines["ours on 1"] / 1e6, 3.0, "{:.2f}M tokens/s")
+    if "kenlm" not in lines:
+        report.remarks.append("KenLM's query program was skipped: neither QUERY nor LMPLZ leads to it.")
+    source = "its own builder's ARPA" if work.build_binary else "our ARPA, read by the package"
+    report.remarks.append(
+        f"Tokens include ends of sentences. KenLM's model: probing, of {source}. From Python: a list of strings, all "
+        "in one call of ours, one call of kenlm's each. The command line reads text and writes a line per sentence; "
+        "the seconds of loading, measured on a text of one line, are taken off."
+    )
+    return report
+
+
+SECTIONS: dict[str, Callable[[Workspace], Report]] = {
+    f.__name__: f for f in (build, sweep, quality, arpa, queries)
+}  # fmt: skip
+
+
+def main(arguments: list[str]) -> None:
+    parser = section_parser("lm", __doc__, SECTIONS)
+    parser.add_argument("--folder", type=Path, help="where texts and models are kept for another run (several GB)")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as name:
+        work = Workspace(data_folder("ptb/, brown/lm/, gutenberg/"), options.folder or Path(name))
+        about = f"{about_run()}; KenLM's programs: {work.programs()}"
+        reports = run_sections(SECTIONS, options, work, about)
+    if options.output:
+        text = "\n".join([about + "\n", *(markdown(r) for r in reports.values())])
+        options.output.write_text(text, encoding="utf-8")

@@ -1,0 +1,201 @@
+"""Texts and models of the language-model benchmarks, in one folder, and the programs that make and query them.
+
+Texts and models are made once; every contender is a process of its own, one after another.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.processes import Failed, Run, run
+
+ORDER = 5
+LIMIT = 600.0  # seconds for one contender
+FILES = {
+    "ptb": "ptb/ptb.{part}.txt.gz",
+    "brown": "brown/lm/{part}.txt.gz",
+    "gutenberg": "gutenberg/gutenberg13m.txt.gz",
+}
+UNKNOWN, RENAMED = b"<unk>", b"UNK_"  # lmplz refuses the first in a text
+
+
+@dataclass(frozen=True)
+class Done:
+    """A role's own figures, and the time and memory of its process."""
+
+    found: dict[str, Any]
+    run: Run
+
+
+@dataclass(frozen=True)
+class Made(Done):
+    path: Path
+
+
+class Workspace:
+    """Texts and models of a folder; ``lmplz``, ``query`` and ``build_binary`` are None where they are not found."""
+
+    def __init__(self, data: Path, folder: Path, limit: float = LIMIT) -> None:
+        self.data, self.folder, self.limit = data, folder, limit
+        folder.mkdir(parents=True, exist_ok=True)
+        self.lmplz = _program("LMPLZ", None)
+        self.query = _program("QUERY", self.lmplz)
+        self.build_binary = _program("BUILD_BINARY", self.lmplz)
+        self._kenlm_built: dict[str, Run] = {}
+
+    def programs(self) -> str:
+        found = [name for name in ("lmplz", "query", "build_binary") if getattr(self, name) is not None]
+        return ", ".join(found) or "none"
+
+    # ---- texts ------------------------------------------------------------------------------------------------------
+    def text(self, problem: str, part: str) -> Path:
+        """Plain text: train, valid or test."""
+        path = self.folder / f"{problem}.{part}.txt"
+        if not path.exists():
+            with gzip.open(self.data / FILES[problem].format(part=part)) as source, path.open("wb") as out:
+                shutil.copyfileobj(source, out)
+        return path
+
+    def kenlm_text(self, problem: str, part: str) -> Path:
+        """The same with an ordinary word for the unknown one, where there is any."""
+        path, plain = self.folder / f"{problem}.{part}.renamed.txt", self.text(problem, part)
+        if problem != "ptb":
+            return plain
+        if not path.exists():
+            path.write_bytes(plain.read_bytes().replace(UNKNOWN, RENAMED))
+        return path
+
+    def sample(self, problem: str, every: int) -> Path:
+        """Return a text of every n-th line."""
+        path = self.folder / f"{problem}.sample.txt"
+        if not path.exists():
+            lines = self.text(problem, "train").read_bytes().splitlines(keepends=True)
+            path.write_bytes(b"".join(lines[::every]))
+        return path
+
+    # ---- ours -------------------------------------------------------------------------------------------------------
+    def ours(self, role: str, *, benchmark: str = "lm", **options: Any) -> Done:
+        """Run a role of the contenders of a benchmark as a process of its own."""
+        given = json.dumps({k: str(v) if isinstance(v, Path) else v for k, v in options.items()})
+        done = run([sys.executable, "-m", f"benchmarks.{benchmark}.contenders", role, given], self.limit)
+        found = json.loads(done.output.strip().splitlines()[-1])
+        short = {k: v for k, v in found.items() if not isinstance(v, list)}
+        told = {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in short.items()}
+        names = " ".join(Path(str(v)).name for k, v in options.items() if k in ("text", "model"))
+        _say(f"{role} {names}: {done.seconds:.1f} s, {done.megabytes:.0f} MB, {told}")
+        return Done(found, done)
+
+    def train(
+        self, problem: str, name: str, *, settings: dict | None = None, evaluate: bool = False, fresh: bool = False
+    ) -> Made:
+        """Train and save a model under a name, which is the estimator where there are no settings; once, or afresh."""
+        path = self.folder / f"{problem}.{name.replace(', ', '.').replace(' ', '-')}.ll"
+        if path.exists() and not fresh:
+            return Made({}, Run(0.0, 0.0, ""), path)
+        settings = settings or {"estimator": name, "order": ORDER}
+        tuned = settings.get("strength") == "auto"
+        texts = {
+            "validation": self.text(problem, "valid") if tuned else None,
+            "test": self.text(problem, "test") if evaluate else None,
+        }
+        done = self.ours("train", text=self.text(problem, "train"), model=path, settings=settings, **_given(texts))
+        return Made(done.found, done.run, path)
+
+    # ---- KenLM's ----------------------------------------------------------------------------------------------------
+    def kenlm_build(self, problem: str, order: int) -> Run:
+        """From text to ARPA by lmplz: modified Kneser-Ney. Once per run of the benchmark."""
+        assert self.lmplz is not None
+        if problem not in self._kenlm_built:
+            command = [self.lmplz, "-o", str(order), "-S", "4G", "-T", self.folder / "lmplz", "--discount_fallback"]
+            text, out = self.kenlm_text(problem, "train"), self._kenlm_arpa(problem)
+            done = self._kenlm_built[problem] = run(command, LIMIT, text=text, out=out)
+            _say(f"lmplz {problem}: {done.seconds:.1f} s, {done.megabytes:.0f} MB")
+        return self._kenlm_built[problem]
+
+    def _kenlm_arpa(self, problem: str) -> Path:
+        return self.folder / f"{problem}.lmplz.arpa"
+
+    def kenlm_perplexity(self, problem: str) -> float:
+        """Of lmplz's model on the test text."""
+        test = self.kenlm_text(problem, "test")
+        return self.ours("kenlm_perplexity", model=self._kenlm_arpa(problem), test=test).found["perplexity"]
+
+    def kenlm_model(self, problem: str) -> Path:
+        """A 5-gram model for KenLM to query: binary from its own builder, or else our ARPA file."""
+        if self.lmplz is None or self.build_binary is None:
+            model = self.train(problem, "kneser-ney").path
+            path = model.with_suffix(".arpa")
+            if not path.exists():
+                run([_loglinear(), "lm", "export", model, path], LIMIT)
+            return path
+        path = self.folder / f"{problem}.probing"
+        if not path.exists():
+            if not self._kenlm_arpa(problem).exists():
+                self.kenlm_build(problem, ORDER)
+            done = run([self.build_binary, "probing", self._kenlm_arpa(problem), path], LIMIT)
+            _say(f"build_binary {problem}: {done.seconds:.1f} s")
+        return path
+
+    # ---- both -------------------------------------------------------------------------------------------------------
+    def command_line(self, problem: str) -> dict[str, Any]:
+        """Tokens per second of `loglinear lm score` on one thread and of KenLM's query, one line out per sentence."""
+        text, short = self.text(problem, "train"), self.folder / "short.txt"
+        with text.open("rb") as lines:
+            short.write_bytes(lines.readline())
+        n_lines, n_words = _size(text)
+        ours = [_loglinear(), "lm", "score", self.train(problem, "kneser-ney").path, "-", "--threads", "1"]
+        commands: dict[str, list[str | Path]] = {"ours on 1": ours}
+        if self.query is not None and self.build_binary is not None:
+            commands["kenlm"] = [self.query, "-v", "sentence", self.kenlm_model(problem)]
+        found: dict[str, Any] = {"sentences": n_lines, "tokens": n_lines + n_words}
+        out = self.folder / "scores.txt"
+        for name, command in commands.items():
+            try:
+                loading = min(run(command, LIMIT, text=short, out=out).seconds for _ in range(2))
+            except Failed as error:
+                _say(f"left out: {error}")
+                continue
+            whole = min(run(command, LIMIT, text=text, out=out).seconds for _ in range(2))
+            found[name] = (n_lines + n_words) / (whole - loading)
+            found[f"{name}, s of loading"], found[f"{name}, s in all"] = loading, whole
+            _say(f"{' '.join(Path(c).name for c in command[:3])}: {whole:.2f} s, loading {loading:.2f} s")
+        return found
+
+
+def _program(variable: str, neighbour: Path | None) -> Path | None:
+    """The program an environment variable names, or the one of that name beside its neighbour."""
+    if given := os.environ.get(variable):
+        if not Path(given).exists():
+            sys.exit(f"{variable} names {given}, which does not exist")
+        return Path(given)
+    beside = neighbour.with_name(variable.lower()) if neighbour else None
+    return beside if beside and beside.exists() else None
+
+
+def _loglinear() -> Path:
+    """The command that belongs to this Python."""
+    return Path(sys.executable).with_name("loglinear")
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _size(text: Path) -> tuple[int, int]:
+    """Lines and words."""
+    n_lines = n_words = 0
+    with text.open("rb") as lines:
+        for line in lines:
+            n_lines, n_words = n_lines + 1, n_words + len(line.split())
+    return n_lines, n_words
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)

@@ -1,0 +1,1 @@
+"""Rerankers against a plain peer."""

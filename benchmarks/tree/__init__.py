@@ -1,0 +1,1 @@
+"""Tree penalties against SPAMS."""

@@ -1,0 +1,55 @@
+"""M-estimation (Smith, Vail and Lafferty 2007) beside CRFs, MEMMs, pseudolikelihood and HMMs on noun phrases.
+
+    LOGLINEAR_DATA=... python -m experiments.m_estimation [--parts table1,times]
+
+Measures a part, or all, keeps the raw results in a JSON file, and writes docs/results/m_estimation.md with its figures.
+A run that is in the file is not repeated (--fresh forgets them); --page only rebuilds the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from benchmarks.report import data_folder
+from experiments.m_estimation import page
+from experiments.m_estimation.parts import PARTS, Experiment
+from experiments.record import Results, add_parts, command_of, measure_parts, parser_of, say
+
+NAME = "m_estimation"
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = parser_of(NAME, __doc__)
+    add_parts(parser, PARTS)
+    parser.add_argument("--grid", type=int, default=7, help="finite values of c between 0.1 and 10")
+    parser.add_argument("--budget", type=float, default=1800.0, help="seconds for one run on all chunk labels")
+    return parser.parse_args(arguments)
+
+
+def measure(options: argparse.Namespace, results: Results, command: str) -> None:
+    """Measure the parts asked for."""
+    experiment = Experiment(
+        data_folder("conll2000/ and wnut17/"),
+        results,
+        quick=options.quick,
+        n_grid=2 if options.quick else options.grid,
+        iterations=5 if options.quick else 100,
+        long_iterations=8 if options.quick else 400,
+        budget=options.budget,
+        n_threads=options.threads,
+        command=command,
+    )
+    measure_parts(PARTS, options.parts, experiment)
+
+
+def main(arguments: list[str]) -> None:
+    options = parse(arguments)
+    results = Results(options.json or options.output / f"{NAME}.json", options.fresh)
+    if not options.page:
+        measure(options, results, command_of(NAME, arguments))
+    say(f"written: {page.write(options.output, results.parts)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,239 @@
+"""The task: corpora, feature sets, and chains that are prepared once and solved at many strengths.
+
+A chain is put together from the same pieces as ``loglinear.Tagger`` (a test compares their labels), so that what does
+not depend on the strength (features, base model, expectations) is done and timed once.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from loglinear.arrays import FloatArray
+from loglinear.data.chain_base import ChainBase
+from loglinear.data.chain_features import ChainFeatures, chain_features
+from loglinear.data.matrix import SparseRows
+from loglinear.data.sequence import SequenceData
+from loglinear.features.columns import Columns
+from loglinear.features.sequences import FlatLabels
+from loglinear.features.templates import TemplateFeatures
+from loglinear.formats.conll import parse_conll
+from loglinear.formats.text import read_bytes
+from loglinear.hmm.expectations import expectations
+from loglinear.hmm.templates import template_observations
+from loglinear.losses.m_estimation import MEstimationLoss
+from loglinear.metrics.span_f1 import span_scores
+from loglinear.models.tagger.base import fit_base, hmm_base
+from loglinear.models.tagger.inputs import TokenInputs, TokenReader
+from loglinear.models.tagger.labels import encode_labels
+from loglinear.models.tagger.lattices import Lattices
+from loglinear.models.tagger.training import TaggerProblem
+from loglinear.optimise.minimise import Callback
+from loglinear.optimise.training import Settings, Solution
+from loglinear.threads import pool
+
+TUNING = 900  # sentences, the last of the training file
+TEMPLATES = {"hmm": "hmm", "extended": "sha-pereira"}
+INPUT_ONLY = "".join(  # n-grams of words and of tags, without a label
+    f"U{column}{n}:" + "/".join(f"%x[{k},{column}]" for k in range(1 - n, 1)) + "\n"
+    for column in (0, 1)
+    for n in (1, 2, 3)
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Sentences and their labels."""
+
+    X: Columns
+    y: list[list[str]]
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def first(self, n: int | None) -> Part:
+        return self if n is None else Part(self.X[:n], self.y[:n])
+
+    def split(self, n: int) -> tuple[Part, Part]:
+        return Part(self.X[:-n], self.y[:-n]), Part(self.X[-n:], self.y[-n:])
+
+
+def read(path: Path) -> Part:
+    """A CoNLL file whose last column is the label; lines of blanks alone separate sentences too."""
+    lines = [b"" if not line.strip() else line for line in read_bytes(path).splitlines()]
+    columns = Columns.from_conll(parse_conll(b"\n".join(lines) + b"\n", path.name))
+    return Part(columns.without(-1), columns.column(columns.n_columns - 1))
+
+
+def one_type(part: Part, kind: str) -> Part:
+    """Spans of one type: all other labels become O."""
+    return Part(part.X, [[label if label[1:] == f"-{kind}" else "O" for label in labels] for labels in part.y])
+
+
+@dataclass(frozen=True)
+class Corpus:
+    train: Part
+    tune: Part
+    test: Part
+
+    def map(self, change: Any) -> Corpus:
+        return Corpus(change(self.train), change(self.tune), change(self.test))
+
+
+def chunking(folder: Path, quick: bool = False) -> Corpus:
+    """CoNLL-2000 with all chunk labels; the last 900 sentences of its training file are for tuning."""
+    whole, test = read(folder / "conll2000" / "train.txt.gz"), read(folder / "conll2000" / "test.txt.gz")
+    if quick:
+        whole, test = whole.first(120), test.first(40)
+    return Corpus(*whole.split(len(whole) // 4 if quick else TUNING), test)
+
+
+def entities(folder: Path, quick: bool = False) -> Corpus:
+    """WNUT-17 with its six types of entities."""
+    names = "wnut17train.conll.gz", "emerging.dev.conll.gz", "emerging.test.annotated.gz"
+    parts = [read(folder / "wnut17" / name) for name in names]
+    return Corpus(*(part.first(60) if quick else part for part in parts))
+
+
+@dataclass(frozen=True)
+class Family:
+    """A model but for its strength."""
+
+    estimator: str  # as in Tagger
+    templates: str
+    base: str = "hmm"
+    input_only: bool = False
+    order: int = 2
+    oov: bool = True
+
+
+@dataclass(frozen=True)
+class Scores:
+    precision: float
+    recall: float
+    f1: float
+
+
+class Chain:
+    """A family on training data: features, base model and expectations; ``seconds`` says what each took."""
+
+    def __init__(self, family: Family, train: Part, max_iterations: int, n_threads: int | None) -> None:
+        self.family, self.n_threads = family, n_threads
+        self._read: dict[Part, TokenInputs] = {}
+        self.seconds: dict[str, float] = {}
+        clock = time.perf_counter
+        began = clock()
+        is_hmm = family.estimator == "hmm"
+        self.reader = TokenReader.make(
+            family.templates, columns=True, oov=family.oov, features=not is_hmm, min_count=1, hash_bits=None
+        )
+        inputs = self.reader.read(train.X, n_threads, "fit_transform")
+        numbers, _, self.classes = encode_labels(train.y, inputs.sequence_ptr)
+        n = self.reader.n_attributes
+        self.data = SequenceData(inputs.sequence_ptr, inputs.rows, n, numbers, len(self.classes))
+        featuriser = self.reader.featuriser
+        self.features: ChainFeatures = chain_features(
+            self.data,
+            scopes=None if featuriser is None else featuriser.scopes,
+            order=family.order,
+            transitions=featuriser is not None and featuriser.has_transitions,
+            n_threads=n_threads,
+        )
+        self.seconds["features"] = clock() - began
+        began = clock()
+        self.columns = inputs.columns
+        assert self.columns is not None
+        self.has_base = family.estimator in ("hmm", "m-estimation")
+        self.hmm = fit_base(family.base, self.columns, self.data, family.order, 1.0) if family.oov else None
+        self.seconds["base"] = clock() - began
+        began = clock()
+        self.problem = None if is_hmm else self._problem(max_iterations)
+        self.seconds["precomputation"] = clock() - began
+
+    def _problem(self, max_iterations: int) -> TaggerProblem:
+        settings = Settings(
+            solver="lbfgs",
+            tolerance=0.0,
+            decrease_tolerance=1e-12,  # of relative improvement over five steps: no more to be had
+            max_iterations=max_iterations,
+            n_threads=self.n_threads,
+            verbose=0,
+        )
+        problem = TaggerProblem(
+            self.family.estimator,
+            self.data,
+            self.features,
+            settings,
+            hmm=self.hmm,
+            columns=self.columns,
+            featuriser=self.reader.featuriser,
+            base=self.family.base,
+        )
+        if self.family.input_only:
+            problem.loss = self._with_inputs(problem.loss)
+        return problem
+
+    def _with_inputs(self, loss: MEstimationLoss) -> MEstimationLoss:
+        """More features, without labels (section 5.2): attributes counted, and expected whatever the label is."""
+        assert self.columns is not None
+        assert self.hmm is not None
+        featuriser = TemplateFeatures(INPUT_ONLY)
+        rows = featuriser.fit_transform(self.columns, pool(self.n_threads).size)
+        n, L = featuriser.n_attributes, self.data.n_labels
+        data = SequenceData(self.data.sequence_ptr, rows, n, self.data.labels, L)
+        by_label = chain_features(data, transitions=False, all_features=True, n_threads=self.n_threads)
+        expected = expectations(self.hmm, by_label, template_observations(featuriser, self.columns), self.n_threads)
+        sentence = sp.csr_matrix(
+            (np.ones(rows.indices.size), rows.indices, rows.indptr[data.sequence_ptr]), shape=(data.n_examples, n)
+        )
+        old = loss.counts
+        known = sp.csr_matrix((old.values, old.indices, old.indptr), shape=(data.n_examples, loss.n_weights))
+        counts = SparseRows.from_scipy(sp.hstack([known, sentence], format="csr"))
+        expected = np.concatenate([loss.expectations, expected.reshape(n, L).sum(axis=1)])
+        return MEstimationLoss(counts, expected, self.n_threads)
+
+    def solve(
+        self, c: float, *, start: FloatArray | None = None, callback: Callback | None = None, **changes: Any
+    ) -> Solution:
+        """Minimise at strength 1 / c; c may be infinite."""
+        assert self.problem is not None
+        changes["penalty"] = "none" if np.isinf(c) else "l2"
+        problem = replace_settings(self.problem, **changes)
+        return problem.solve(0.0 if np.isinf(c) else 1.0 / c, start=start, callback=callback)
+
+    def predict(self, part: Part, weights: FloatArray) -> list[list[str]]:
+        """The best labels; input-only weights come last and cannot change them."""
+        if part not in self._read:
+            self._read[part] = self.reader.read(part.X, self.n_threads)
+        inputs = self._read[part]
+        base = ChainBase()
+        if self.has_base:
+            assert self.hmm is not None
+            assert inputs.columns is not None
+            base = hmm_base(self.hmm, inputs.columns)
+        model = replace(base, nodes=None).model(self.features)
+        model.set(np.ascontiguousarray(weights[: self.features.n_weights]))
+        local = self.family.estimator == "memm"
+        lattices = Lattices(inputs, model, len(self.classes), base.nodes, model if local else None, self.n_threads)
+        return list(FlatLabels(lattices.best(), inputs.sequence_ptr, self.classes))
+
+    def score(self, part: Part, weights: FloatArray | None) -> Scores:
+        """Percentages over spans; no weights: the base model alone."""
+        weights = np.zeros(self.features.n_weights) if weights is None else weights
+        found = span_scores(part.y, self.predict(part, weights), "bio")
+        assert found.precision is not None
+        assert found.recall is not None
+        assert found.f1 is not None
+        return Scores(100 * found.precision, 100 * found.recall, 100 * found.f1)
+
+
+def replace_settings(problem: TaggerProblem, **changes: Any) -> TaggerProblem:
+    """The same problem, its loss shared, with other settings."""
+    other = object.__new__(TaggerProblem)
+    other.__dict__.update(problem.__dict__, settings=replace(problem.settings, **changes))
+    return other
