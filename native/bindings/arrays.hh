@@ -12,10 +12,11 @@
 #include <span>
 #include <vector>
 
+#include "util/interner.hh"
 #include "util/pages.hh"
 #include "util/views.hh"
 
-namespace loglinear {
+namespace loglinear::bindings {
 
 namespace nb = nanobind;
 
@@ -47,9 +48,9 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T>&& values) {
 
 // Pages handed to Python without a copy.
 template <class T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(Pages<T>&& values) {
-  auto* owner = new Pages<T>(std::move(values));
-  nb::capsule free(owner, [](void* p) noexcept { delete static_cast<Pages<T>*>(p); });
+nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(util::Pages<T>&& values) {
+  auto* owner = new util::Pages<T>(std::move(values));
+  nb::capsule free(owner, [](void* p) noexcept { delete static_cast<util::Pages<T>*>(p); });
   return {owner->data(), {owner->size()}, free};
 }
 
@@ -59,39 +60,55 @@ struct BoundSparse {
   In<std::int64_t> indptr;
   In<Index> indices;
   In<double> values;
-  SparseMatrix<Index> matrix;
+  util::SparseMatrix<Index> matrix;
 
   BoundSparse(In<std::int64_t> p, In<Index> i, In<double> v, std::size_t n_columns)
       : indptr(std::move(p)), indices(std::move(i)), values(std::move(v)),
         matrix([&] {
           nb::gil_scoped_release release;
-          return SparseMatrix<Index>(view(indptr), view(indices), view(values), n_columns);
+          return util::SparseMatrix<Index>(view(indptr), view(indices), view(values), n_columns);
+        }()) {}
+};
+
+inline std::span<const char> as_characters(const In<std::uint8_t>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// Bytes handed to Python without a copy, as uint8.
+inline nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>> bytes_array(std::vector<char>&& values) {
+  auto* owner = new std::vector<char>(std::move(values));
+  nb::capsule free(owner, [](void* p) noexcept { delete static_cast<std::vector<char>*>(p); });
+  return {reinterpret_cast<std::uint8_t*>(owner->data()), {owner->size()}, free};
+}
+
+// An index of strings and the arrays it looks into, kept alive together.
+struct BoundIndex {
+  In<std::uint8_t> blob;
+  In<std::int64_t> offsets;
+  util::StringIndex index;
+
+  BoundIndex(In<std::uint8_t> b, In<std::int64_t> o)
+      : blob(std::move(b)), offsets(std::move(o)), index([&] {
+          nb::gil_scoped_release release;
+          return util::StringIndex(util::Strings{as_characters(blob), view(offsets)});
         }()) {}
 };
 
 void bind_util(nb::module_& m);
 void bind_linear(nb::module_& m);
 void bind_vector(nb::module_& m);
-void bind_separable(nb::module_& m);
-void bind_tying(nb::module_& m);
 void bind_tree(nb::module_& m);
 void bind_text(nb::module_& m);
-void bind_conll(nb::module_& m);
-void bind_templates(nb::module_& m);
 void bind_hmm(nb::module_& m);
 void bind_chain(nb::module_& m);
-void bind_normalisers(nb::module_& m);
-void bind_mix(nb::module_& m);
-void bind_arpa(nb::module_& m);
+void bind_baselines(nb::module_& m);
+void bind_backoff(nb::module_& m);
 void bind_query(nb::module_& m);
 void bind_ime(nb::module_& m);
-void bind_kneser_ney(nb::module_& m);
-void bind_ngram_maxent(nb::module_& m);
-void bind_online_tree(nb::module_& m);
+void bind_ngram(nb::module_& m);
+void bind_stream(nb::module_& m);
 void bind_trie(nb::module_& m);
-void bind_suffix_tree(nb::module_& m);
-void bind_corpus(nb::module_& m);
-void bind_candidates(nb::module_& m);
-void bind_stagewise(nb::module_& m);
+void bind_suffix(nb::module_& m);
+void bind_lists(nb::module_& m);
 
-}  // namespace loglinear
+}  // namespace loglinear::bindings

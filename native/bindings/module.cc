@@ -2,7 +2,7 @@
 #include "util/errors.hh"
 
 NB_MODULE(_core, m) {
-  using namespace loglinear;
+  using namespace loglinear::bindings;
   m.doc() = "Native kernels of loglinear. Internal: the public surface is the Python package.";
   nb::set_leak_warnings(false);
 
@@ -12,10 +12,10 @@ NB_MODULE(_core, m) {
       [](const std::exception_ptr& p, void*) {
         try {
           std::rethrow_exception(p);
-        } catch (const ParseError& e) {
+        } catch (const loglinear::util::ParseError& e) {
           nb::tuple args = nb::make_tuple(e.what(), e.line, e.offset);
           PyErr_SetObject(parse_error, args.ptr());
-        } catch (const InvalidInput& e) {
+        } catch (const loglinear::util::InvalidInput& e) {
           PyErr_SetString(PyExc_ValueError, e.what());
         }
       },
@@ -24,25 +24,17 @@ NB_MODULE(_core, m) {
   bind_util(m);
   bind_linear(m);
   bind_vector(m);
-  bind_separable(m);
-  bind_tying(m);
   bind_tree(m);
   bind_text(m);
-  bind_conll(m);
-  bind_templates(m);
   bind_hmm(m);
   bind_chain(m);
-  bind_normalisers(m);
-  bind_mix(m);
-  bind_arpa(m);
+  bind_baselines(m);
+  bind_backoff(m);
   bind_query(m);
   bind_ime(m);
-  bind_kneser_ney(m);
-  bind_ngram_maxent(m);
-  bind_online_tree(m);
+  bind_ngram(m);
+  bind_stream(m);
   bind_trie(m);
-  bind_suffix_tree(m);
-  bind_corpus(m);
-  bind_candidates(m);
-  bind_stagewise(m);
+  bind_suffix(m);
+  bind_lists(m);
 }

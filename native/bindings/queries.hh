@@ -1,9 +1,9 @@
 // A language model to be asked, with the arrays it views, checked once and kept alive together.
 #pragma once
-#include "bindings/bytes.hh"
-#include "kernels/backoff_query.hh"
+#include "backoff/query.hh"
+#include "bindings/arrays.hh"
 
-namespace loglinear {
+namespace loglinear::bindings {
 
 // A state of the automaton, as code written for KenLM holds it.
 struct QueryState {
@@ -17,31 +17,31 @@ struct BoundQueries {
   In<std::uint32_t> contexts, entries;
   In<std::uint8_t> blob;
   In<std::int64_t> offsets;
-  StringIndex words;
-  QueryModel model;
+  util::StringIndex words;
+  backoff::QueryModel model;
 
-  BoundQueries(ThreadPool& pool, std::uint32_t begin, In<std::int64_t> start, In<std::uint32_t> c,
+  BoundQueries(util::ThreadPool& pool, std::uint32_t begin, In<std::int64_t> start, In<std::uint32_t> c,
                In<std::uint32_t> e, In<std::uint8_t> b, In<std::int64_t> o, bool is_open)
       : context_start(std::move(start)), contexts(std::move(c)), entries(std::move(e)), blob(std::move(b)),
         offsets(std::move(o)), words([&] {
           nb::gil_scoped_release release;
-          return StringIndex(Strings{as_characters(blob), view(offsets)});
+          return util::StringIndex(util::Strings{as_characters(blob), view(offsets)});
         }()),
-        model{{}, words, is_open ? 1u : kBlank} {
-    require(contexts.ndim() == 2 && contexts.shape(1) == 4, "query arrays: contexts must have four columns");
-    require(entries.ndim() == 2 && entries.shape(1) == 3, "query arrays: entries must have three columns");
-    require(!is_open || offsets.size() > 2, "query arrays: an open vocabulary has at least two words");
+        model{{}, words, is_open ? 1u : backoff::kBlank} {
+    util::require(contexts.ndim() == 2 && contexts.shape(1) == 4, "query arrays: contexts must have four columns");
+    util::require(entries.ndim() == 2 && entries.shape(1) == 3, "query arrays: entries must have three columns");
+    util::require(!is_open || offsets.size() > 2, "query arrays: an open vocabulary has at least two words");
     model.automaton = {offsets.size() - 1, begin, view(context_start),
-                       {reinterpret_cast<const AutomatonContext*>(contexts.data()), contexts.shape(0)},
-                       {reinterpret_cast<const AutomatonEntry*>(entries.data()), entries.shape(0)}};
+                       {reinterpret_cast<const backoff::AutomatonContext*>(contexts.data()), contexts.shape(0)},
+                       {reinterpret_cast<const backoff::AutomatonEntry*>(entries.data()), entries.shape(0)}};
     nb::gil_scoped_release release;
     model.automaton.check(pool);
   }
 
   std::uint32_t checked(const QueryState& state) const {
-    require(state.context < model.automaton.contexts.size(), "this state belongs to another model");
+    util::require(state.context < model.automaton.contexts.size(), "this state belongs to another model");
     return state.context;
   }
 };
 
-}  // namespace loglinear
+}  // namespace loglinear::bindings

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace loglinear {
+namespace loglinear::util {
 
 class BitSet {
  public:
@@ -27,4 +27,4 @@ inline void prefetch(const void* address) {
 #endif
 }
 
-}  // namespace loglinear
+}  // namespace loglinear::util

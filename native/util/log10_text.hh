@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace loglinear {
+namespace loglinear::util {
 
 struct Wide {  // hi + lo, |lo| at most half a unit in the last place of hi
   double hi, lo;
@@ -158,4 +158,4 @@ inline const char* read_log10(const char* begin, const char* end, double& out) {
   return p;
 }
 
-}  // namespace loglinear
+}  // namespace loglinear::util

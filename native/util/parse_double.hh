@@ -12,7 +12,7 @@
 #include <sstream>
 #include <string>
 
-namespace loglinear {
+namespace loglinear::util {
 
 // [+-] digits [. digits] [e [+-] digits] at `begin`, as far as it goes; returns the end of the number, or nullptr where
 // there is none. Too large gives infinity, too small gives zero. "nan" and "inf" are not numbers here.
@@ -85,4 +85,4 @@ inline const char* parse_double(const char* begin, const char* end, double& out)
   return p;
 }
 
-}  // namespace loglinear
+}  // namespace loglinear::util

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-namespace loglinear {
+namespace loglinear::util {
 
 class ThreadPool {
  public:
@@ -25,8 +25,8 @@ class ThreadPool {
   int size() const { return static_cast<int>(workers_.size()) + 1; }
 
   // Calls task(chunk) for every chunk in [0, n_chunks) and returns when all are done. An exception thrown by a chunk is
-  // rethrown here (the one of the lowest chunk that threw); remaining chunks are skipped. While one caller's chunks run,
-  // a second caller runs its own on its own thread: same chunks, same result.
+  // rethrown here (the one of the lowest chunk that threw); remaining chunks are skipped. While one caller's chunks
+  // run, a second caller runs its own on its own thread: same chunks, same result.
   void run(std::size_t n_chunks, const std::function<void(std::size_t)>& task);
 
  private:
@@ -84,4 +84,4 @@ double parallel_sum(ThreadPool& pool, std::size_t n, std::size_t size, Body body
   return total;
 }
 
-}  // namespace loglinear
+}  // namespace loglinear::util

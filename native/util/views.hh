@@ -8,7 +8,7 @@
 
 #include "util/errors.hh"
 
-namespace loglinear {
+namespace loglinear::util {
 
 // Compressed sparse rows. The transposed matrix is the same type: its rows are the columns of the original.
 template <class Index>
@@ -26,7 +26,8 @@ struct SparseMatrix {
   SparseMatrix(std::span<const std::int64_t> row_pointers, std::span<const Index> column_indices,
                std::span<const double> entries, std::size_t columns)
       : indptr(row_pointers), indices(column_indices), values(entries), n_columns(columns) {
-    if (indptr.empty()) throw InvalidInput("sparse matrix: indptr is empty; it needs one entry more than there are rows");
+    if (indptr.empty())
+      throw InvalidInput("sparse matrix: indptr is empty; it needs one entry more than there are rows");
     if (indices.size() != values.size()) throw InvalidInput("sparse matrix: indices and values differ in length");
     if (indptr.front() != 0 || indptr.back() != static_cast<std::int64_t>(indices.size()))
       throw InvalidInput("sparse matrix: indptr must start at 0 and end at the number of stored values");
@@ -63,4 +64,4 @@ inline void require(bool condition, const char* message) {
   if (!condition) throw InvalidInput(message);
 }
 
-}  // namespace loglinear
+}  // namespace loglinear::util

@@ -10,7 +10,7 @@
 
 #include "util/utf8.hh"
 
-namespace loglinear {
+namespace loglinear::util {
 
 namespace words_detail {
 
@@ -91,4 +91,4 @@ void for_each_word(std::string_view text, Emit emit) {
   finish();
 }
 
-}  // namespace loglinear
+}  // namespace loglinear::util

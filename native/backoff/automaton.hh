@@ -1,0 +1,121 @@
+// A back-off model as an automaton: states are contexts, each word of a text is one arc or a few steps back and an arc.
+//
+//     log p(w | c) = log_probability(e), and the next state is next(e)      where c has an entry e for w
+//     log p(w | c) = log_backoff(c) + log p(w | parent(c))                  otherwise
+//
+// parent(c) is the longest context that c ends in, next(e) the longest one that the words of e end in. The empty
+// context, number 0, has an entry for every word. Natural logarithms in single precision, 16 bytes per context and 12
+// per slot of an entry, in two arrays that can be mapped from a file (states as in Heafield, "KenLM: Faster and Smaller
+// Language Model Queries", 2011, section 4.1: a context that has neither entries nor a back-off is none).
+//
+// The entries of the empty context stand at their words' numbers; those of a context with at most kListed slots in
+// ascending order of their words; those of a larger one in a hash table with linear probing, a third of it blank, where
+// an entry found is the entry meant: words are compared, not hashes of n-grams.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backoff/shape.hh"
+#include "util/thread_pool.hh"
+
+namespace loglinear::backoff {
+
+struct AutomatonContext {
+  std::uint32_t first, size;  // its slots
+  std::uint32_t parent;       // has a smaller number and is shorter; 0 for the empty context
+  float log_backoff;
+};
+struct AutomatonEntry {
+  std::uint32_t word;  // kBlank where a slot of a table is empty
+  float log_probability;
+  std::uint32_t next;
+};
+static_assert(sizeof(AutomatonContext) == 16 && sizeof(AutomatonEntry) == 12);
+
+inline constexpr std::uint32_t kBlank = 0xFFFFFFFFu;
+inline constexpr std::uint32_t kListed = 8;  // slots that are scanned: a cache line and a half
+
+// Where the search for a word begins in a table of `size` slots.
+inline std::uint32_t table_slot(std::uint32_t word, std::uint32_t size) {
+  const std::uint32_t hash = word * 0x9E3779B1u;
+  return static_cast<std::uint32_t>(std::uint64_t{hash} * size >> 32);
+}
+
+// A view of caller-owned arrays; kernels trust it once it has been checked.
+struct BackoffAutomaton {
+  std::size_t n_words = 0;
+  std::uint32_t begin = 0;                      // the state after <s>
+  std::span<const std::int64_t> context_start;  // [order + 1] contexts of length k: context_start[k], ...
+  std::span<const AutomatonContext> contexts;
+  std::span<const AutomatonEntry> entries;
+
+  std::size_t order() const { return context_start.size() - 1; }
+
+  // Throws InvalidInput unless every number is in range, every search and every walk to parents ends, and every entry
+  // is found where a search looks for it.
+  void check(util::ThreadPool& pool) const;
+
+  // The slot where the search for a word begins.
+  const AutomatonEntry* seek(std::uint32_t context, std::uint32_t word) const {
+    if (context == 0) return &entries[word];
+    const AutomatonContext& c = contexts[context];
+    return entries.data() + c.first + (c.size <= kListed ? 0 : table_slot(word, c.size));
+  }
+
+  // The entry of a word, searched from where `seek` said; null where the context has none.
+  const AutomatonEntry* find(std::uint32_t context, std::uint32_t word, const AutomatonEntry* at) const {
+    if (context == 0) return at;
+    const AutomatonContext& c = contexts[context];
+    const AutomatonEntry* const end = entries.data() + c.first + c.size;
+    if (c.size <= kListed) {
+      while (at < end && at->word < word) ++at;
+      return at < end && at->word == word ? at : nullptr;
+    }
+    while (at->word != word) {
+      if (at->word == kBlank) return nullptr;
+      if (++at == end) at = entries.data() + c.first;
+    }
+    return at;
+  }
+
+  // Number of words of a context.
+  std::size_t length(std::uint32_t context) const {
+    std::size_t k = 0;
+    while (k + 1 < order() && context >= context_start[k + 1]) ++k;
+    return k;
+  }
+
+  struct Step {
+    double log_probability;
+    std::uint32_t next;
+    std::uint32_t context;  // whose entry it was
+  };
+  Step step(std::uint32_t context, std::uint32_t word) const {
+    double log_backoff = 0.0;
+    for (;;) {
+      __builtin_prefetch(&contexts[contexts[context].parent]);  // where the word is not found it is needed next
+      if (const AutomatonEntry* e = find(context, word, seek(context, word)))
+        return {log_backoff + e->log_probability, e->next, context};
+      log_backoff += contexts[context].log_backoff;
+      context = contexts[context].parent;
+    }
+  }
+};
+
+struct OwnedAutomaton {
+  std::size_t n_words = 0;
+  std::uint32_t begin = 0;
+  std::vector<std::int64_t> context_start;
+  std::vector<AutomatonContext> contexts;
+  std::vector<AutomatonEntry> entries;
+
+  operator BackoffAutomaton() const { return {n_words, begin, context_start, contexts, entries}; }
+};
+
+// The automaton of a checked model. An n-gram that is the beginning of a longer context but has no entry gets
+// one, with the probability that backing off gives.
+OwnedAutomaton build_automaton(util::ThreadPool& pool, const BackoffArrays& model);
+
+}  // namespace loglinear::backoff

@@ -1,0 +1,31 @@
+// The counts of Kneser-Ney smoothing: Kneser and Ney, "Improved backing-off for m-gram language modeling" (1995); Chen
+// and Goodman (1998), section 4.1.6.
+//
+//   a(hw) = tokens of hw                               at the highest order, and where h begins with <s>
+//   a(hw) = number of different words v seen in v hw   otherwise
+//
+// In the trie of a suffix tree, levels take the place of orders and a context without children has nothing before it
+// but one history: its tokens are counted at any level.
+//
+// After the discounts are chosen from how many n-grams of each order have a = 1, 2, 3, 4, `smooth` does the rest.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trie/view.hh"
+#include "util/thread_pool.hh"
+
+namespace loglinear::backoff {
+
+// Fills `adjusted` [entries below the highest order]. The trie must have been checked. `collapsed`: it is that of a
+// suffix tree.
+void adjusted_counts(util::ThreadPool& pool, const trie::TrieView& trie, bool collapsed,
+                     std::span<std::uint32_t> adjusted);
+
+// How many entries of each order have an adjusted count of 1, 2, 3 and 4: [order].
+std::vector<std::array<std::uint64_t, 4>> counts_of_counts(util::ThreadPool& pool, const trie::TrieView& trie,
+                                                           std::span<const std::uint32_t> adjusted);
+
+}  // namespace loglinear::backoff

@@ -1,0 +1,216 @@
+#include "backoff/smoothing.hh"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "simd/loops.hh"
+#include "trie/cuts.hh"
+#include "util/errors.hh"
+#include "util/views.hh"
+
+namespace loglinear::backoff {
+
+using trie::TrieView;
+using trie::for_contexts;
+using trie::kNoWord;
+using trie::with_parents;
+using util::InvalidInput;
+using util::ThreadPool;
+using util::kVectorChunk;
+using util::parallel_for;
+using util::require;
+
+namespace {
+
+// Below this, one minus a sum has lost too many digits; the sum is then taken over the other words.
+constexpr double kCancelled = 1e-3;
+
+void check_starts(std::span<const std::int64_t> start, std::size_t order, std::size_t total, std::size_t first) {
+  require(start.size() == order + 1, "n-gram trie: context_start and entry_start need order + 1 numbers");
+  require(start.front() == 0 && start.back() == static_cast<std::int64_t>(total) &&
+              start[1] == static_cast<std::int64_t>(first) && std::is_sorted(start.begin(), start.end()),
+          "n-gram trie: the numbers at which lengths start do not ascend from the empty context to the last one");
+}
+
+// Pointers of contexts [n + 1] must ascend from `first` to `last`, and meet `start` where a length begins.
+void check_pointers(std::span<const std::uint32_t> pointer, const TrieView& trie,
+                    std::span<const std::int64_t> level_start, std::size_t shift, std::size_t last) {
+  require(pointer.size() == trie.n_contexts() + 1 && pointer.back() == last &&
+              std::is_sorted(pointer.begin(), pointer.end()),
+          "n-gram trie: the children or entries of contexts do not ascend to the end of their array");
+  for (std::size_t k = 0; k + shift < trie.order + 1; ++k)
+    require(pointer[trie.context_start[k]] == level_start[k + shift],
+            "n-gram trie: the children or entries of contexts do not begin where their length begins");
+}
+
+class Sweep {
+ public:
+  Sweep(ThreadPool& pool, const TrieView& trie, std::span<const std::uint32_t> adjusted,
+        std::span<const OrderSmoothing> orders, bool interpolate, std::span<double> p, std::span<double> backoff)
+      : pool_(pool), trie_(trie), adjusted_(adjusted), orders_(orders), interpolate_(interpolate), p_(p),
+        backoff_(backoff), unseen_(interpolate ? 0 : trie.n_contexts()) {}
+
+  void run() {
+    unigrams();
+    for (std::size_t n = 2; n <= trie_.order; ++n) {
+      for_contexts(pool_, trie_, n - 1, [&](std::size_t begin, std::size_t end) {
+        if (interpolate_) {
+          for (std::size_t c = begin; c < end; ++c) interpolate(n, c);
+        } else {
+          with_parents(trie_, n - 1, begin, end, [&](std::size_t parent, std::size_t c) { back_off(n, parent, c); });
+        }
+      });
+      take_log(p_, trie_.entry_start[n - 2], trie_.entry_start[n - 1]);  // no longer needed as a number
+    }
+    take_log(p_, trie_.entry_start[trie_.order - 1], trie_.entry_start[trie_.order]);
+    take_log(backoff_, 1, static_cast<std::int64_t>(trie_.n_contexts()));
+    backoff_[0] = 0.0;
+  }
+
+ private:
+  struct Mass {
+    double total;   // A + E
+    double unseen;  // B
+  };
+
+  std::uint32_t count(std::size_t e) const { return e < adjusted_.size() ? adjusted_[e] : trie_.entry_count[e]; }
+
+  double keep(const OrderSmoothing& order, std::size_t e) const {
+    const std::uint32_t a = count(e);
+    if (a == 0 || trie_.entry_count[e] <= order.cut) return 0.0;
+    return a - order.discount[std::min<std::uint32_t>(a, 3) - 1];
+  }
+
+  bool counts_tokens(std::size_t n, std::size_t c) const {
+    return adjusted_.empty() || n == trie_.order || trie_.context_word[c] == trie_.n_words;
+  }
+
+  Mass mass(std::size_t n, std::size_t c) const {
+    const OrderSmoothing& order = orders_[n - 1];
+    double taken = 0.0, total = 0.0;
+    std::size_t types = 0;
+    for (std::size_t e = trie_.context_entry[c]; e < trie_.context_entry[c + 1]; ++e) {
+      const std::uint32_t a = count(e);
+      if (a == 0) continue;
+      ++types;
+      total += a;
+      taken += trie_.entry_count[e] <= order.cut ? a : order.discount[std::min<std::uint32_t>(a, 3) - 1];
+    }
+    const double cut_off = counts_tokens(n, c) ? std::max(0.0, trie_.context_count[c] - total) : 0.0;
+    const double extra = order.per_type * static_cast<double>(types) + order.constant + cut_off;
+    return {total + extra, taken + extra};
+  }
+
+  void unigrams() {
+    const Mass m = mass(1, 0);
+    const double uniform = 1.0 / static_cast<double>(trie_.n_words);
+    for (std::size_t e = 0; e < trie_.n_words; ++e)
+      p_[e] = m.total > 0.0 ? (keep(orders_[0], e) + m.unseen * uniform) / m.total : uniform;
+  }
+
+  void interpolate(std::size_t n, std::size_t c) {
+    const Mass m = mass(n, c);
+    const double scale = m.total > 0.0 ? 1.0 / m.total : 0.0, gamma = m.total > 0.0 ? m.unseen * scale : 1.0;
+    backoff_[c] = gamma;
+    for (std::size_t e = trie_.context_entry[c]; e < trie_.context_entry[c + 1]; ++e)
+      p_[e] = keep(orders_[n - 1], e) * scale + gamma * p_[trie_.entry_parent[e]];
+  }
+
+  void back_off(std::size_t n, std::size_t parent, std::size_t c) {
+    const Mass m = mass(n, c);
+    const std::size_t begin = trie_.context_entry[c], end = trie_.context_entry[c + 1];
+    double seen_below = 0.0, kept = 0.0;
+    std::size_t n_seen = 0;
+    for (std::size_t e = begin; e < end; ++e)
+      if (const double k = keep(orders_[n - 1], e); k > 0.0) {
+        kept += k;
+        seen_below += p_[trie_.entry_parent[e]];
+        ++n_seen;
+      }
+    const bool full = n_seen == trie_.n_words;  // nothing to back off to: the discounts are given back
+    const double total = full ? kept : m.total;
+    unseen_[c] = full ? 0.0 : total > 0.0 ? m.unseen / total : 1.0;
+    double below = 1.0 - seen_below;
+    if (!full && below < kCancelled) below = unseen_below(n, parent, c);
+    backoff_[c] = full ? 1.0 : unseen_[c] / below;
+    for (std::size_t e = begin; e < end; ++e) {
+      const double k = keep(orders_[n - 1], e);
+      p_[e] = k > 0.0 ? k / total : backoff_[c] * p_[trie_.entry_parent[e]];
+    }
+  }
+
+  // Sum of p(w | parent) over the words without a count of their own after c, from positive terms only.
+  double unseen_below(std::size_t n, std::size_t parent, std::size_t c) const {
+    double sum = unseen_[parent];
+    std::size_t e = trie_.context_entry[c];
+    const std::size_t end = trie_.context_entry[c + 1];
+    for (std::size_t q = trie_.context_entry[parent]; q < trie_.context_entry[parent + 1]; ++q) {
+      while (e < end && trie_.entry_parent[e] < q) ++e;
+      const bool seen = e < end && trie_.entry_parent[e] == q && keep(orders_[n - 1], e) > 0.0;
+      if (!seen && (n == 2 || keep(orders_[n - 2], q) > 0.0)) sum += p_[q];
+    }
+    return sum;
+  }
+
+  void take_log(std::span<double> x, std::int64_t begin, std::int64_t end) {
+    parallel_for(pool_, static_cast<std::size_t>(end - begin), kVectorChunk, [&](std::size_t b, std::size_t e) {
+      simd::loops().log(x.data() + begin + b, x.data() + begin + b, e - b);
+    });
+  }
+
+  ThreadPool& pool_;
+  const TrieView& trie_;
+  std::span<const std::uint32_t> adjusted_;
+  std::span<const OrderSmoothing> orders_;
+  bool interpolate_;
+  std::span<double> p_, backoff_;
+  std::vector<double> unseen_;  // [n_contexts] when backing off: what the words seen after the context leave
+};
+
+}  // namespace
+
+void check_for_smoothing(ThreadPool& pool, const TrieView& trie) {
+  require(trie.order >= 1 && trie.n_words >= 1 && trie.n_words < kNoWord,
+          "n-gram trie: the order and the number of words must be positive");
+  require(trie.n_contexts() < kNoWord && trie.n_entries() < kNoWord, "n-gram trie: 4294967295 or more n-grams");
+  check_starts(trie.context_start, trie.order, trie.n_contexts(), 1);
+  check_starts(trie.entry_start, trie.order, trie.n_entries(), trie.n_words);
+  check_pointers(trie.context_child, trie, trie.context_start, 1, trie.n_contexts());
+  check_pointers(trie.context_entry, trie, trie.entry_start, 0, trie.n_entries());
+  require(trie.context_count.size() == trie.n_contexts(), "n-gram trie: one count per context is needed");
+  require(trie.entry_parent.size() == trie.n_entries() && trie.entry_count.size() == trie.n_entries(),
+          "n-gram trie: one parent and one count per entry are needed");
+  for (std::size_t k = 1; k < trie.order; ++k)
+    for_contexts(pool, trie, k, [&](std::size_t begin, std::size_t end) {
+      with_parents(trie, k, begin, end, [&](std::size_t parent, std::size_t c) {
+        const std::uint32_t first = trie.context_entry[parent], last = trie.context_entry[parent + 1];
+        for (std::size_t e = trie.context_entry[c]; e < trie.context_entry[c + 1]; ++e)
+          if (trie.entry_parent[e] < first || trie.entry_parent[e] >= last)
+            throw InvalidInput("n-gram trie: the parent of entry " + std::to_string(e) +
+                               " is not an entry of its context's parent");
+      });
+    });
+}
+
+void smooth(ThreadPool& pool, const TrieView& trie, std::span<const std::uint32_t> adjusted,
+            std::span<const OrderSmoothing> orders, bool interpolate, std::span<double> log_probability,
+            std::span<double> log_backoff) {
+  require(adjusted.empty() || adjusted.size() == static_cast<std::size_t>(trie.entry_start[trie.order - 1]),
+          "smoothing: one adjusted count is needed for every entry below the highest order");
+  require(orders.size() == trie.order, "smoothing: settings are needed for every order");
+  require(log_probability.size() == trie.n_entries() && log_backoff.size() == trie.n_contexts(),
+          "smoothing: the results need one number per entry and per context");
+  for (const OrderSmoothing& order : orders) {
+    for (int k = 0; k < 3; ++k)
+      require(order.discount[k] >= 0.0 && order.discount[k] <= k + 1.0,
+              "smoothing: a discount must lie between 0 and the count it is taken from");
+    require(order.per_type >= 0.0 && order.constant >= 0.0 && std::isfinite(order.per_type + order.constant),
+            "smoothing: what is added to counts must be finite and not negative");
+  }
+  Sweep(pool, trie, adjusted, orders, interpolate, log_probability, log_backoff).run();
+}
+
+}  // namespace loglinear::backoff

@@ -1,0 +1,310 @@
+#include "backoff/arpa.hh"
+#include "backoff/kneser_ney.hh"
+#include "backoff/lines.hh"
+#include "backoff/mix.hh"
+#include "backoff/pruning.hh"
+#include "backoff/smoothing.hh"
+#include "bindings/arrays.hh"
+#include "bindings/tries.hh"
+
+namespace loglinear::bindings {
+
+using namespace backoff;
+using namespace trie;
+using namespace util;
+
+namespace {
+
+void bind_mix(nb::module_& m) {
+  nb::class_<BoundShape>(m, "NgramShape", "contexts and entries of a trie or a back-off model, checked")
+      .def(nb::init<ThreadPool&, std::size_t, In<std::int64_t>, In<std::int64_t>, In<std::uint32_t>,
+                    In<std::uint32_t>, In<std::uint32_t>, In<std::uint32_t>>(),
+           nb::arg("pool"), nb::arg("n_words"), nb::arg("context_start").noconvert(),
+           nb::arg("entry_start").noconvert(), nb::arg("context_word").noconvert(),
+           nb::arg("context_child").noconvert(), nb::arg("context_entry").noconvert(),
+           nb::arg("entry_word").noconvert());
+  nb::class_<BoundBackoff>(m, "BackoffArrays", "a shape with log back-offs and log probabilities, checked")
+      .def(nb::init<ThreadPool&, BoundShape&, In<double>, In<double>>(), nb::arg("pool"), nb::arg("shape"),
+           nb::arg("log_backoff").noconvert(), nb::arg("log_probability").noconvert(), nb::keep_alive<1, 3>());
+  m.def("log_probabilities_of", [](ThreadPool& pool, const BoundBackoff& model, const BoundShape& shape,
+                                   Out<double> out) {
+    nb::gil_scoped_release release;
+    log_probabilities_of(pool, model.model, shape.shape, view(out));
+  }, nb::arg("pool"), nb::arg("model"), nb::arg("shape"), nb::arg("out").noconvert(),
+        "log p(w | h) under a model for every entry of a shape");
+  m.def("loglinear_weights", [](ThreadPool& pool, const BoundBackoff& model, Out<double> out) {
+    nb::gil_scoped_release release;
+    loglinear_weights(pool, model.model, view(out));
+  }, nb::arg("pool"), nb::arg("model"), nb::arg("out").noconvert(),
+        "weights of the maximum-entropy model that a back-off model is");
+  m.def("normalising_backoffs", [](ThreadPool& pool, const BoundShape& shape, In<double> log_probability,
+                                   Out<double> log_backoff) {
+    nb::gil_scoped_release release;
+    normalising_backoffs(pool, shape.shape, view(log_probability), view(log_backoff));
+  }, nb::arg("pool"), nb::arg("shape"), nb::arg("log_probability").noconvert(), nb::arg("log_backoff").noconvert(),
+        "back-offs with which every context sums to one");
+  m.def("unite_shapes", [](const BoundShape& a, const BoundShape& b) {
+    OwnedShape united;
+    {
+      nb::gil_scoped_release release;
+      united = unite(a.shape, b.shape);
+    }
+    return shape_arrays(std::move(united));
+  }, nb::arg("a"), nb::arg("b"),
+        "(context_start, entry_start, context_word, context_child, context_entry, entry_word) of both together");
+}
+
+struct BoundArpa {
+  In<std::uint8_t> blob;
+  In<std::int64_t> offsets;
+  std::unique_ptr<ArpaText> text;
+
+  BoundArpa(ThreadPool& pool, const BoundBackoff& model, In<std::uint8_t> bytes, In<std::int64_t> bounds)
+      : blob(std::move(bytes)), offsets(std::move(bounds)) {
+    nb::gil_scoped_release release;
+    text = std::make_unique<ArpaText>(pool, model.model, Strings{as_characters(blob), view(offsets)});
+  }
+};
+
+nb::tuple parse(ThreadPool& pool, In<std::uint8_t> text, std::size_t chunk_size) {
+  ArpaModel read;
+  {
+    nb::gil_scoped_release release;
+    read = parse_arpa(pool, as_characters(text), chunk_size);
+  }
+  return nb::make_tuple(bytes_array(std::move(read.words.blob)), to_numpy(std::move(read.words.offsets)),
+                        shape_arrays(std::move(read.model.shape)), to_numpy(std::move(read.model.log_backoff)),
+                        to_numpy(std::move(read.model.log_probability)));
+}
+
+nb::tuple place(ThreadPool& pool, std::size_t n_words, const std::vector<In<std::uint32_t>>& words,
+                const std::vector<In<std::uint8_t>>& kinds) {
+  require(words.size() == kinds.size(), "n-grams: words and kinds differ in their number of orders");
+  PlacedLines placed;
+  {
+    nb::gil_scoped_release release;
+    std::vector<NgramLines> lines(words.size());
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      lines[i].words.assign(words[i].data(), words[i].data() + words[i].size());
+      lines[i].kind.assign(kinds[i].data(), kinds[i].data() + kinds[i].size());
+    }
+    placed = place_lines(pool, n_words, lines);
+  }
+  nb::list numbers;
+  for (PlacedLines::Numbers& line : placed.lines)
+    numbers.append(nb::make_tuple(to_numpy(std::move(line.entry)), to_numpy(std::move(line.context))));
+  return nb::make_tuple(shape_arrays(std::move(placed.shape)), numbers);
+}
+
+void bind_arpa(nb::module_& m) {
+  nb::class_<BoundArpa>(m, "ArpaText", "the lines of an ARPA file, block by block")
+      .def(nb::init<ThreadPool&, const BoundBackoff&, In<std::uint8_t>, In<std::int64_t>>(), nb::arg("pool"),
+           nb::arg("model"), nb::arg("blob").noconvert(), nb::arg("offsets").noconvert(), nb::keep_alive<1, 3>())
+      .def("n_lines", [](const BoundArpa& a, std::size_t order) { return a.text->n_lines(order); }, nb::arg("order"))
+      .def("lines", [](const BoundArpa& a, ThreadPool& pool, std::size_t order, std::size_t begin, std::size_t end,
+                       int digits) {
+        std::vector<char> text;
+        {
+          nb::gil_scoped_release release;
+          text = a.text->lines(pool, order, begin, end, digits);
+        }
+        return bytes_array(std::move(text));
+      }, nb::arg("pool"), nb::arg("order"), nb::arg("begin"), nb::arg("end"), nb::arg("digits"),
+           "lines [begin, end) of an order");
+  m.def("parse_arpa", &parse, nb::arg("pool"), nb::arg("text").noconvert(),
+        nb::arg("chunk_size") = std::size_t{1} << 18,
+        "(blob, offsets of the words, arrays of the shape, log_backoff, log_probability)");
+  m.def("place_ngrams", &place, nb::arg("pool"), nb::arg("n_words"), nb::arg("words"), nb::arg("kinds"),
+        "from n-grams of each order, words [n][order] in the order of a text and kinds [n] (1 an entry, 2 a context, "
+        "or both): (arrays of the shape, [(entry numbers, context numbers) of each order])");
+}
+
+// The trie and the arrays it views, kept alive together; checked once.
+struct SmoothingTrie {
+  In<std::int64_t> context_start, entry_start;
+  In<std::uint32_t> context_word, context_child, context_entry, context_count, entry_word, entry_parent, entry_count;
+  TrieView trie;
+
+  SmoothingTrie(ThreadPool& pool, std::size_t order, std::size_t n_words, In<std::int64_t> context_start_,
+                In<std::int64_t> entry_start_, In<std::uint32_t> context_word_, In<std::uint32_t> context_child_,
+                In<std::uint32_t> context_entry_, In<std::uint32_t> context_count_, In<std::uint32_t> entry_word_,
+                In<std::uint32_t> entry_parent_, In<std::uint32_t> entry_count_)
+      : context_start(std::move(context_start_)), entry_start(std::move(entry_start_)),
+        context_word(std::move(context_word_)), context_child(std::move(context_child_)),
+        context_entry(std::move(context_entry_)), context_count(std::move(context_count_)),
+        entry_word(std::move(entry_word_)), entry_parent(std::move(entry_parent_)),
+        entry_count(std::move(entry_count_)),
+        trie{order,
+             n_words,
+             view(context_start),
+             view(entry_start),
+             view(context_word),
+             view(context_child),
+             view(context_entry),
+             view(context_count),
+             view(entry_word),
+             view(entry_parent),
+             view(entry_count)} {
+    nb::gil_scoped_release release;
+    check_for_smoothing(pool, trie);
+  }
+};
+
+struct PrunableModel {
+  In<std::int64_t> context_start, entry_start;
+  In<std::uint32_t> context_word, context_child, context_entry;
+  In<double> log_backoff;
+  In<std::uint32_t> entry_word;
+  In<double> log_probability;
+  PrunableView model;
+
+  PrunableModel(ThreadPool& pool, std::size_t order, std::size_t n_words, In<std::int64_t> context_start_,
+                In<std::int64_t> entry_start_, In<std::uint32_t> context_word_, In<std::uint32_t> context_child_,
+                In<std::uint32_t> context_entry_, In<double> log_backoff_, In<std::uint32_t> entry_word_,
+                In<double> log_probability_)
+      : context_start(std::move(context_start_)), entry_start(std::move(entry_start_)),
+        context_word(std::move(context_word_)), context_child(std::move(context_child_)),
+        context_entry(std::move(context_entry_)), log_backoff(std::move(log_backoff_)),
+        entry_word(std::move(entry_word_)), log_probability(std::move(log_probability_)),
+        model{order,
+              n_words,
+              view(context_start),
+              view(entry_start),
+              view(context_word),
+              view(context_child),
+              view(context_entry),
+              view(log_backoff),
+              view(entry_word),
+              view(log_probability)} {
+    nb::gil_scoped_release release;
+    check_prunable(pool, model);
+  }
+};
+
+void bind_smoothing(nb::module_& m) {
+  nb::class_<SmoothingTrie>(m, "SmoothingTrie", "The arrays of an n-gram trie, checked.")
+      .def(nb::init<ThreadPool&, std::size_t, std::size_t, In<std::int64_t>, In<std::int64_t>, In<std::uint32_t>,
+                    In<std::uint32_t>, In<std::uint32_t>, In<std::uint32_t>, In<std::uint32_t>, In<std::uint32_t>,
+                    In<std::uint32_t>>(),
+           nb::arg("pool"), nb::arg("order"), nb::arg("n_words"), nb::arg("context_start").noconvert(),
+           nb::arg("entry_start").noconvert(), nb::arg("context_word").noconvert(),
+           nb::arg("context_child").noconvert(), nb::arg("context_entry").noconvert(),
+           nb::arg("context_count").noconvert(), nb::arg("entry_word").noconvert(),
+           nb::arg("entry_parent").noconvert(), nb::arg("entry_count").noconvert());
+
+  m.def("adjusted_counts",
+        [](ThreadPool& pool, const SmoothingTrie& trie, bool collapsed, Out<std::uint32_t> out) {
+          nb::gil_scoped_release release;
+          adjusted_counts(pool, trie.trie, collapsed, view(out));
+        },
+        nb::arg("pool"), nb::arg("trie"), nb::arg("collapsed"), nb::arg("out").noconvert(),
+        "out[e] = how many different words came before the n-gram e, for orders below the highest.");
+
+  m.def("counts_of_counts",
+        [](ThreadPool& pool, const SmoothingTrie& trie, In<std::uint32_t> adjusted) {
+          std::vector<std::array<std::uint64_t, 4>> totals;
+          {
+            nb::gil_scoped_release release;
+            totals = counts_of_counts(pool, trie.trie, view(adjusted));
+          }
+          std::vector<std::vector<std::uint64_t>> rows;
+          for (const auto& row : totals) rows.emplace_back(row.begin(), row.end());
+          return rows;
+        },
+        nb::arg("pool"), nb::arg("trie"), nb::arg("adjusted").noconvert(),
+        "Per order, how many n-grams have an adjusted count of 1, 2, 3 and 4.");
+
+  m.def("smooth",
+        [](ThreadPool& pool, const SmoothingTrie& trie, std::optional<In<std::uint32_t>> adjusted,
+           const std::vector<std::vector<double>>& discounts, const std::vector<double>& per_type,
+           const std::vector<double>& constant, const std::vector<std::uint32_t>& cut, bool interpolate,
+           Out<double> log_probability, Out<double> log_backoff) {
+          const std::size_t n = discounts.size();
+          require(per_type.size() == n && constant.size() == n && cut.size() == n,
+                  "smoothing: settings are needed for every order");
+          std::vector<OrderSmoothing> orders(n);
+          for (std::size_t i = 0; i < n; ++i) {
+            require(discounts[i].size() == 3, "smoothing: three discounts are needed for every order");
+            orders[i] = {{discounts[i][0], discounts[i][1], discounts[i][2]}, per_type[i], constant[i], cut[i]};
+          }
+          nb::gil_scoped_release release;
+          smooth(pool, trie.trie, view(adjusted), orders, interpolate, view(log_probability), view(log_backoff));
+        },
+        nb::arg("pool"), nb::arg("trie"), nb::arg("adjusted").none().noconvert(), nb::arg("discounts"),
+        nb::arg("per_type"), nb::arg("constant"), nb::arg("cut"), nb::arg("interpolate"),
+        nb::arg("log_probability").noconvert(), nb::arg("log_backoff").noconvert(),
+        "Log-probabilities of all n-grams and back-off weights of all contexts.");
+}
+
+void bind_pruning(nb::module_& m) {
+  nb::class_<PrunableModel>(m, "PrunableModel", "The arrays of a back-off model, checked.")
+      .def(nb::init<ThreadPool&, std::size_t, std::size_t, In<std::int64_t>, In<std::int64_t>, In<std::uint32_t>,
+                    In<std::uint32_t>, In<std::uint32_t>, In<double>, In<std::uint32_t>, In<double>>(),
+           nb::arg("pool"), nb::arg("order"), nb::arg("n_words"), nb::arg("context_start").noconvert(),
+           nb::arg("entry_start").noconvert(), nb::arg("context_word").noconvert(),
+           nb::arg("context_child").noconvert(), nb::arg("context_entry").noconvert(),
+           nb::arg("log_backoff").noconvert(), nb::arg("entry_word").noconvert(),
+           nb::arg("log_probability").noconvert());
+
+  m.def("unseen_mass",
+        [](ThreadPool& pool, const PrunableModel& model, Out<double> out) {
+          nb::gil_scoped_release release;
+          unseen_mass(pool, model.model, view(out));
+        },
+        nb::arg("pool"), nb::arg("model"), nb::arg("out").noconvert(),
+        "out[c] = probability of the words without an entry after context c.");
+
+  m.def("entropy_cut",
+        [](ThreadPool& pool, const PrunableModel& model, In<double> unseen, double threshold, Out<std::uint8_t> keep) {
+          nb::gil_scoped_release release;
+          entropy_cut(pool, model.model, view(unseen), threshold, view(keep));
+        },
+        nb::arg("pool"), nb::arg("model"), nb::arg("unseen").noconvert(), nb::arg("threshold"),
+        nb::arg("keep").noconvert(), "keep[e] = 0 for entries that relative entropy does not miss.");
+
+  m.def("add_cut_mass",
+        [](ThreadPool& pool, const PrunableModel& model, In<std::uint8_t> keep, Out<double> unseen) {
+          nb::gil_scoped_release release;
+          add_cut_mass(pool, model.model, view(keep), view(unseen));
+        },
+        nb::arg("pool"), nb::arg("model"), nb::arg("keep").noconvert(), nb::arg("unseen").noconvert(),
+        "unseen[c] += probabilities of the entries of context c that are not kept.");
+
+  m.def("backoff_of_unseen",
+        [](ThreadPool& pool, const PrunableModel& model, In<double> unseen, Out<double> log_backoff) {
+          nb::gil_scoped_release release;
+          backoff_of_unseen(pool, model.model, view(unseen), view(log_backoff));
+        },
+        nb::arg("pool"), nb::arg("model"), nb::arg("unseen").noconvert(), nb::arg("log_backoff").noconvert(),
+        "Back-off weights with which a model of these unseen masses sums to one.");
+
+  m.def("select_entries",
+        [](const PrunableModel& model, In<std::uint8_t> keep, Out<std::uint8_t> contexts) {
+          SelectedModel small;
+          {
+            nb::gil_scoped_release release;
+            small = select_entries(model.model, view(keep), view(contexts));
+          }
+          return nb::make_tuple(to_numpy(std::move(small.context_start)), to_numpy(std::move(small.entry_start)),
+                                to_numpy(std::move(small.context_word)), to_numpy(std::move(small.context_child)),
+                                to_numpy(std::move(small.context_entry)), to_numpy(std::move(small.log_backoff)),
+                                to_numpy(std::move(small.entry_word)), to_numpy(std::move(small.log_probability)));
+        },
+        nb::arg("model"), nb::arg("keep").noconvert(), nb::arg("contexts").noconvert(),
+        "The arrays of the model with the entries kept, and contexts[c] = 1 where context c stays.");
+}
+
+void bind_estimators(nb::module_& m) {
+  bind_smoothing(m);
+  bind_pruning(m);
+}
+
+}  // namespace
+
+void bind_backoff(nb::module_& m) {
+  bind_mix(m);
+  bind_arpa(m);
+  bind_estimators(m);
+}
+
+}  // namespace loglinear::bindings

@@ -1,0 +1,189 @@
+#include <mutex>
+
+#include "bindings/arrays.hh"
+#include "chain/decode.hh"
+#include "chain/loss.hh"
+
+namespace loglinear::bindings {
+
+using namespace chain;
+using namespace util;
+
+namespace {
+
+using Doubles = std::optional<In<double>>;
+
+struct BoundSequences {
+  In<std::int64_t> ptr, indptr;
+  In<std::int32_t> indices;
+  Doubles values;
+  Sequences sequences;
+
+  BoundSequences(In<std::int64_t> s, In<std::int64_t> p, In<std::int32_t> i, Doubles v, std::size_t n_attributes)
+      : ptr(std::move(s)), indptr(std::move(p)), indices(std::move(i)), values(std::move(v)), sequences([&] {
+          nb::gil_scoped_release release;
+          return Sequences(view(ptr), view(indptr), view(indices), view(values), n_attributes);
+        }()) {}
+};
+
+struct BoundFeatures {
+  In<std::int64_t> node_ptr, pair_ptr;
+  In<std::int32_t> node_label, pair_code, transition_code, trigram_code;
+  ChainFeatures features;
+
+  BoundFeatures(std::size_t n_labels, In<std::int64_t> np, In<std::int32_t> nl, In<std::int64_t> pp,
+                In<std::int32_t> pc, In<std::int32_t> tc, In<std::int32_t> gc)
+      : node_ptr(std::move(np)),
+        pair_ptr(std::move(pp)),
+        node_label(std::move(nl)),
+        pair_code(std::move(pc)),
+        transition_code(std::move(tc)),
+        trigram_code(std::move(gc)),
+        features([&] {
+          nb::gil_scoped_release release;
+          return ChainFeatures(n_labels, view(node_ptr), view(node_label), view(pair_ptr), view(pair_code),
+                               view(transition_code), view(trigram_code));
+        }()) {}
+};
+
+// Attributes resolved to weights of these features.
+struct BoundTokens {
+  ChainTokens tokens;
+  std::mutex busy;
+  std::vector<ChainGradient> sums;  // work space of the evaluation that holds `busy`; a second one brings its own
+  BoundTokens(ThreadPool& pool, const BoundFeatures& features, const BoundSequences& sequences)
+      : tokens([&] {
+          nb::gil_scoped_release release;
+          return ChainTokens(pool, features.features, sequences.sequences);
+        }()) {}
+};
+
+// A model and the arrays it views. Training sets new weights all the time; prediction sets them once and then only
+// reads.
+struct BoundModel {
+  nb::object owner;  // the features
+  In<double> weights;
+  ChainModel model;
+
+  static const ChainFeatures& of(nb::object& o) { return nb::cast<BoundFeatures&>(o).features; }
+  BoundModel(nb::object o, const Doubles& start, const Doubles& stop, const Doubles& transitions,
+             const Doubles& trigrams, const std::string& machine)
+      : owner(std::move(o)),
+        model(of(owner), {view(start), view(stop), view(transitions), view(trigrams)}, machine.c_str()) {}
+  void set(In<double> w) {
+    {
+      nb::gil_scoped_release release;
+      model.set(view(w), true);
+    }
+    weights = std::move(w);
+  }
+};
+
+double loss(ThreadPool& pool, const std::string& kind, BoundModel& model, BoundSequences& sequences,
+            BoundTokens& tokens, Doubles node_base, In<std::int32_t> labels,
+            std::optional<In<std::uint8_t>> allowed, In<double> w, Out<double> gradient) {
+  require(kind == "crf" || kind == "memm" || kind == "pseudolikelihood", "unknown chain loss");
+  const ChainLoss which = kind == "crf"    ? ChainLoss::crf
+                          : kind == "memm" ? ChainLoss::memm
+                                           : ChainLoss::pseudolikelihood;
+  nb::gil_scoped_release release;
+  model.model.set(view(w), true);
+  const std::unique_lock alone(tokens.busy, std::try_to_lock);
+  std::vector<ChainGradient> own;
+  return chain_loss(pool, which, model.model, sequences.sequences, tokens.tokens, view(node_base), view(labels),
+                    view(allowed), alone ? tokens.sums : own, view(gradient));
+}
+
+ChainInput input(BoundModel& model, BoundSequences& sequences, const Doubles& node_base, BoundModel* local) {
+  return {model.model, sequences.sequences, view(node_base), local ? &local->model : nullptr};
+}
+
+nb::tuple observed(ThreadPool& pool, BoundSequences& sequences, In<std::int32_t> labels, std::size_t n_labels,
+                   std::optional<In<std::uint8_t>> scopes, bool pairs, std::int64_t min_count) {
+  ObservedFeatures found;
+  {
+    nb::gil_scoped_release release;
+    found = observed_features(pool, sequences.sequences, view(labels), n_labels, view(scopes), pairs, min_count);
+  }
+  return nb::make_tuple(to_numpy(std::move(found.ptr)), to_numpy(std::move(found.codes)));
+}
+
+}  // namespace
+
+void bind_chain(nb::module_& m) {
+  nb::class_<BoundSequences>(m, "Sequences", "Tokens with attributes, checked once.")
+      .def(nb::init<In<std::int64_t>, In<std::int64_t>, In<std::int32_t>, Doubles, std::size_t>(),
+           nb::arg("sequence_ptr").noconvert(), nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
+           nb::arg("values").none(), nb::arg("n_attributes"));
+  nb::class_<BoundFeatures>(m, "ChainFeatures", "Which features have weights, checked once.")
+      .def(nb::init<std::size_t, In<std::int64_t>, In<std::int32_t>, In<std::int64_t>, In<std::int32_t>,
+                    In<std::int32_t>, In<std::int32_t>>(),
+           nb::arg("n_labels"), nb::arg("node_ptr").noconvert(), nb::arg("node_label").noconvert(),
+           nb::arg("pair_ptr").noconvert(), nb::arg("pair_code").noconvert(), nb::arg("transition_code").noconvert(),
+           nb::arg("trigram_code").noconvert());
+  nb::class_<BoundModel>(m, "ChainModel", "Scores of label chains.")
+      .def(nb::init<nb::object, const Doubles&, const Doubles&, const Doubles&, const Doubles&, const std::string&>(),
+           nb::arg("features"), nb::arg("start").none(), nb::arg("stop").none(), nb::arg("transitions").none(),
+           nb::arg("trigrams").none(), nb::arg("machine") = "auto")
+      .def("set", &BoundModel::set, nb::arg("weights").noconvert())
+      .def_prop_ro("machine", [](const BoundModel& b) {
+        return b.model.machine == Machine::dense ? "dense" : b.model.machine == Machine::sparse ? "sparse" : "pairs";
+      });
+  nb::class_<BoundTokens>(m, "ChainTokens", "Attributes of tokens resolved to weights, for training.")
+      .def(nb::init<ThreadPool&, const BoundFeatures&, const BoundSequences&>(), nb::arg("pool"), nb::arg("features"),
+           nb::arg("sequences"));
+  m.def("observed_features", &observed, nb::arg("pool"), nb::arg("sequences"), nb::arg("labels").noconvert(),
+        nb::arg("n_labels"), nb::arg("scopes").none(), nb::arg("pairs"), nb::arg("min_count"),
+        "(pointers, codes) of the features that occur");
+  m.def("chain_loss", &loss, nb::arg("pool"), nb::arg("kind"), nb::arg("model"), nb::arg("sequences"),
+        nb::arg("tokens"), nb::arg("node_base").none(), nb::arg("labels").noconvert(), nb::arg("allowed").none(),
+        nb::arg("weights").noconvert(), nb::arg("gradient").noconvert());
+  m.def(
+      "chain_viterbi",
+      [](ThreadPool& pool, BoundModel& model, BoundSequences& sequences, Doubles node_base, BoundModel* local,
+         Out<std::int32_t> labels) {
+        nb::gil_scoped_release release;
+        chain_viterbi(pool, input(model, sequences, node_base, local), view(labels));
+      },
+      nb::arg("pool"), nb::arg("model"), nb::arg("sequences"), nb::arg("node_base").none(), nb::arg("local").none(),
+      nb::arg("labels").noconvert());
+  m.def(
+      "chain_nbest",
+      [](ThreadPool& pool, BoundModel& model, BoundSequences& sequences, Doubles node_base, BoundModel* local,
+         std::size_t k, Out<std::int32_t> labels, Out<double> scores) {
+        nb::gil_scoped_release release;
+        chain_nbest(pool, input(model, sequences, node_base, local), k, view(labels), view(scores));
+      },
+      nb::arg("pool"), nb::arg("model"), nb::arg("sequences"), nb::arg("node_base").none(), nb::arg("local").none(),
+      nb::arg("k"), nb::arg("labels").noconvert(), nb::arg("scores").noconvert());
+  m.def(
+      "chain_marginals",
+      [](ThreadPool& pool, BoundModel& model, BoundSequences& sequences, Doubles node_base, BoundModel* local,
+         Out<double> log_z, std::optional<Out<double>> nodes, std::optional<Out<double>> edges) {
+        const auto span = [](std::optional<Out<double>>& a) { return a ? view(*a) : std::span<double>{}; };
+        nb::gil_scoped_release release;
+        chain_marginals(pool, input(model, sequences, node_base, local), view(log_z), span(nodes), span(edges));
+      },
+      nb::arg("pool"), nb::arg("model"), nb::arg("sequences"), nb::arg("node_base").none(), nb::arg("local").none(),
+      nb::arg("log_z").noconvert(), nb::arg("nodes").none(), nb::arg("edges").none());
+  m.def(
+      "chain_scores",
+      [](ThreadPool& pool, BoundModel& model, BoundSequences& sequences, Doubles node_base, BoundModel* local,
+         In<std::int32_t> labels, Out<double> scores) {
+        nb::gil_scoped_release release;
+        chain_scores(pool, input(model, sequences, node_base, local), view(labels), view(scores));
+      },
+      nb::arg("pool"), nb::arg("model"), nb::arg("sequences"), nb::arg("node_base").none(), nb::arg("local").none(),
+      nb::arg("labels").noconvert(), nb::arg("scores").noconvert());
+  m.def(
+      "chain_sample",
+      [](ThreadPool& pool, BoundModel& model, BoundSequences& sequences, Doubles node_base, BoundModel* local,
+         std::uint64_t seed, std::size_t n_samples, Out<std::int32_t> labels) {
+        nb::gil_scoped_release release;
+        chain_sample(pool, input(model, sequences, node_base, local), seed, n_samples, view(labels));
+      },
+      nb::arg("pool"), nb::arg("model"), nb::arg("sequences"), nb::arg("node_base").none(), nb::arg("local").none(),
+      nb::arg("seed"), nb::arg("n_samples"), nb::arg("labels").noconvert());
+}
+
+}  // namespace loglinear::bindings

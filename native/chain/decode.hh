@@ -1,0 +1,43 @@
+// Prediction with label chains: best and k best labellings, marginals, scores, samples.
+//
+// `local` is null, or a model that normalises every label given those before (a MEMM). It may be `model` itself; or,
+// where `model` and `node_base` forbid something, the same model without that, so that probabilities are those of the
+// MEMM given that nothing forbidden happens, not those of another MEMM that puts all its trust in what is left.
+// `node_base` [n_tokens][L] may be empty. All functions run on any number of Python threads at once: the models are
+// only read.
+#pragma once
+#include <cstdint>
+#include <span>
+
+#include "chain/inference.hh"
+
+namespace loglinear::chain {
+
+struct ChainInput {
+  const ChainModel& model;  // with its weights set
+  const Sequences& sequences;
+  std::span<const double> node_base;
+  const ChainModel* local;
+};
+
+// The labelling of the highest score; the lowest labels among equals, from the last token back.
+void chain_viterbi(util::ThreadPool& pool, const ChainInput& input, std::span<std::int32_t> labels);
+
+// labels [k][n_tokens] and scores [n_sequences][k], best first; -1 and -infinity where there are fewer than k.
+void chain_nbest(util::ThreadPool& pool, const ChainInput& input, std::size_t k, std::span<std::int32_t> labels,
+                 std::span<double> scores);
+
+// log_z [n_sequences]; nodes [n_tokens][L] and edges [n_tokens][L][L] (previous, current; zero at first tokens), each
+// of which may be empty.
+void chain_marginals(util::ThreadPool& pool, const ChainInput& input, std::span<double> log_z, std::span<double> nodes,
+                     std::span<double> edges);
+
+// Scores [n_sequences] of complete labellings.
+void chain_scores(util::ThreadPool& pool, const ChainInput& input, std::span<const std::int32_t> labels,
+                  std::span<double> scores);
+
+// labels [n_samples][n_tokens], drawn from p(y | x); a sequence's samples depend on the seed and its number alone.
+void chain_sample(util::ThreadPool& pool, const ChainInput& input, std::uint64_t seed, std::size_t n_samples,
+                  std::span<std::int32_t> labels);
+
+}  // namespace loglinear::chain

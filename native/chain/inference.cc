@@ -1,0 +1,299 @@
+#include "chain/inference.hh"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "simd/loops.hh"
+
+namespace loglinear::chain {
+
+using util::AlignedDoubles;
+
+namespace {
+
+constexpr double kSafeRange = 600.0;
+constexpr double kCancelled = 1e-6;  // a sum this small beside its terms is taken again without differences
+
+// Running log-sum-exp.
+struct LogSum {
+  double high = kForbidden, sum = 0.0;
+  void add(double x) {
+    if (x == kForbidden) return;
+    if (x <= high) {
+      sum += std::exp(x - high);
+    } else {
+      sum = sum * std::exp(high - x) + 1.0;
+      high = x;
+    }
+  }
+  double value() const { return high == kForbidden ? kForbidden : high + std::log(sum); }
+};
+
+// Sum over labels `from` of alpha[from] times the potential of (from, to), term by term.
+double sparse_sum(const ChainModel& m, std::size_t to, const double* alpha) {
+  double sum = 0.0;
+  std::int64_t e = m.edge_ptr[to];
+  for (std::size_t from = 0; from < m.L; ++from) {
+    double potential = m.background_potential;
+    if (e < m.edge_ptr[to + 1] && static_cast<std::size_t>(m.edge_from[e]) == from) potential = m.edge_potential[e++];
+    sum += alpha[from] * potential;
+  }
+  return sum;
+}
+
+std::size_t sparse_forward(const ChainModel& m, const double* psi, std::size_t T, double* alpha, double* scale) {
+  const std::size_t L = m.L, Lp = m.Lp;
+  for (std::size_t t = 0; t < T; ++t) {
+    double* a = alpha + t * Lp;
+    const double* before = a - Lp;
+    double sum = 0.0;
+    for (std::size_t y = 0; y < L; ++y) {
+      const double p = psi[t * Lp + y];
+      double in = 1.0;
+      if (t && p > 0.0) {
+        double excess = 0.0;
+        for (std::int64_t e = m.edge_ptr[y]; e < m.edge_ptr[y + 1]; ++e)
+          excess += before[m.edge_from[e]] * m.edge_excess[e];
+        in = m.background_potential + excess;
+        if (in < kCancelled * m.background_potential) in = sparse_sum(m, y, before);
+      }
+      sum += a[y] = p * in;
+    }
+    if (!(sum > 0.0)) return t;
+    scale[t] = sum;
+    const double inverse = 1.0 / sum;
+    for (std::size_t y = 0; y < L; ++y) a[y] *= inverse;
+  }
+  return T;
+}
+
+void sparse_backward(const ChainModel& m, double* psi, std::size_t T, const double* alpha, const double* scale,
+                     double* beta, double* marginals, double* outer) {
+  const std::size_t L = m.L, Lp = m.Lp;
+  std::fill(beta, beta + L, 1.0);
+  for (std::size_t t = T; t-- > 0;) {
+    double total = 0.0;
+    double* B = psi + t * Lp;
+    const double inverse = 1.0 / scale[t];
+    for (std::size_t y = 0; y < L; ++y) {
+      marginals[t * Lp + y] = alpha[t * Lp + y] * beta[y];
+      total += B[y] *= beta[y] * inverse;
+    }
+    for (std::size_t y = L; y < Lp; ++y) marginals[t * Lp + y] = 0.0;
+    if (t == 0) return;
+    const double* before = alpha + (t - 1) * Lp;
+    std::fill(beta, beta + L, m.background_potential * total);
+    for (std::size_t y = 0; y < L; ++y) {
+      const double b = B[y];
+      if (b == 0.0) continue;
+      for (std::int64_t e = m.edge_ptr[y]; e < m.edge_ptr[y + 1]; ++e) {
+        const auto from = static_cast<std::size_t>(m.edge_from[e]);
+        beta[from] += m.edge_excess[e] * b;
+        if (outer) outer[e] += before[from] * b;
+      }
+    }
+    for (std::size_t from = 0; from < L; ++from) {
+      if (beta[from] >= kCancelled * m.background_potential * total) continue;
+      beta[from] = 0.0;
+      for (std::size_t y = 0; y < L; ++y) {
+        const auto *first = m.edge_from.data() + m.edge_ptr[y], *last = m.edge_from.data() + m.edge_ptr[y + 1];
+        const auto* e = std::lower_bound(first, last, static_cast<std::int32_t>(from));
+        const bool listed = e < last && static_cast<std::size_t>(*e) == from;
+        beta[from] += B[y] * (listed ? m.edge_potential[e - m.edge_from.data()] : m.background_potential);
+      }
+    }
+  }
+}
+
+double log_forward_backward(const ChainModel& m, std::size_t T, double* N, ChainGradient* g, int sign) {
+  const Lattice lattice(m, T, N);
+  const std::size_t S = lattice.max_states();
+  const std::vector<double> alpha = lattice.forward(), beta = lattice.backward();
+  const double Z = lattice.total(alpha);
+  if (Z == kForbidden) throw NoPath{T - 1};
+  if (g) {
+    std::vector<double> steps(m.machine == Machine::pairs ? (m.trigrams ? m.G.size() : 0) : m.L * m.Lp, 0.0);
+    for (std::size_t t = 1; t < T && !steps.empty(); ++t)
+      for (std::size_t s = 0; s < lattice.n_states(t); ++s) {
+        const double after = lattice.score(t, s) + beta[t * S + s] - Z;
+        if (after == kForbidden) continue;
+        lattice.predecessors(t, s, [&](std::size_t p, double step, std::size_t at) {
+          steps[at] += std::exp(alpha[(t - 1) * S + p] + step + after);
+        });
+      }
+    if (m.machine == Machine::sparse) {
+      for (std::size_t e = 0; e < m.edges.size(); ++e)
+        g->transitions[e] += sign * steps[static_cast<std::size_t>(m.edges[e].from) * m.Lp +
+                                          static_cast<std::size_t>(m.edges[e].to)];
+    } else {
+      AlignedDoubles& out = m.machine == Machine::pairs ? g->trigrams : g->transitions;
+      for (std::size_t i = 0; i < steps.size(); ++i) out[i] += sign * steps[i];
+    }
+  }
+  for (std::size_t t = 0; t < T; ++t) {
+    for (std::size_t r = 0; r < m.row_count(t); ++r)
+      for (std::size_t y = m.L; y < m.Lp; ++y) N[t * m.stride + r * m.Lp + y] = 0.0;
+    for (std::size_t s = 0; s < lattice.n_states(t); ++s) {
+      const double x = alpha[t * S + s] + beta[t * S + s] - Z;
+      N[lattice.place(t, s)] = x == kForbidden ? 0.0 : std::exp(x);
+    }
+  }
+  return Z;
+}
+
+// Potentials of all tokens; returns the logarithm they were divided by, or NaN where logarithms are needed.
+double potentials(const ChainModel& m, std::size_t T, ChainWorkspace& work, const double* N) {
+  double shift = 0.0, range = 0.0;
+  for (std::size_t t = 0; t < T; ++t)
+    shift += simd::loops().chain.potentials(N + t * m.stride, m.row_count(t), m.L, m.Lp,
+                                            work.psi.data() + t * m.stride, &range);
+  if (!(range + m.range < kSafeRange)) return std::numeric_limits<double>::quiet_NaN();
+  return shift + static_cast<double>(T - 1) * m.highest;
+}
+
+// Forward values; returns the first token that no path reaches, or T.
+std::size_t forward(const ChainModel& m, std::size_t T, ChainWorkspace& work) {
+  const simd::ChainLoops& loops = simd::loops().chain;
+  const double* psi = work.psi.data();
+  double *alpha = work.alpha.data(), *scale = work.scale.data();
+  if (m.machine == Machine::dense) return loops.forward(psi, m.E.data(), T, m.L, m.Lp, alpha, scale);
+  if (m.machine == Machine::sparse) return sparse_forward(m, psi, T, alpha, scale);
+  return loops.pairs_forward(psi, m.trigrams ? m.E3.data() : nullptr, T, m.L, m.Lp, alpha, scale);
+}
+
+// Sum of the logarithms of the scales, most of which are taken together.
+double log_scales(const ChainWorkspace& work, std::size_t T) {
+  double sum = 0.0, product = 1.0;
+  for (std::size_t t = 0; t < T; ++t) {
+    const double scale = work.scale[t];
+    if (scale < 1e-100) sum += std::log(scale);
+    else product *= scale;
+    if (product < 1e-150 || product > 1e150) sum += std::log(product), product = 1.0;
+  }
+  return sum + std::log(product);
+}
+
+}  // namespace
+
+std::vector<double> Lattice::forward() const {
+  const std::size_t S = max_states();
+  std::vector<double> alpha(T_ * S, kForbidden);
+  for (std::size_t t = 0; t < T_; ++t) {
+    bool reached = false;
+    for (std::size_t s = 0; s < n_states(t); ++s) {
+      double in = 0.0;
+      if (t) {
+        LogSum sum;
+        predecessors(t, s, [&](std::size_t p, double step, std::size_t) { sum.add(alpha[(t - 1) * S + p] + step); });
+        in = sum.value();
+      }
+      alpha[t * S + s] = in + score(t, s);
+      reached |= alpha[t * S + s] > kForbidden;
+    }
+    if (!reached) throw NoPath{t};
+  }
+  return alpha;
+}
+
+std::vector<double> Lattice::backward() const {
+  const std::size_t S = max_states();
+  std::vector<double> beta(T_ * S, kForbidden);
+  std::fill_n(beta.begin() + static_cast<std::ptrdiff_t>((T_ - 1) * S), n_states(T_ - 1), 0.0);
+  std::vector<LogSum> sums(S);
+  for (std::size_t t = T_; t-- > 1;) {
+    std::fill(sums.begin(), sums.end(), LogSum{});
+    for (std::size_t s = 0; s < n_states(t); ++s) {
+      const double after = score(t, s) + beta[t * S + s];
+      if (after > kForbidden)
+        predecessors(t, s, [&](std::size_t p, double step, std::size_t) { sums[p].add(step + after); });
+    }
+    for (std::size_t p = 0; p < n_states(t - 1); ++p) beta[(t - 1) * S + p] = sums[p].value();
+  }
+  return beta;
+}
+
+double Lattice::total(const std::vector<double>& alpha) const {
+  LogSum sum;
+  for (std::size_t s = 0; s < n_states(T_ - 1); ++s) sum.add(alpha[(T_ - 1) * max_states() + s]);
+  return sum.value();
+}
+
+double log_normaliser(const ChainModel& m, std::size_t T, ChainWorkspace& work, const double* N) {
+  const double shift = potentials(m, T, work, N);
+  if (std::isnan(shift)) {
+    const Lattice lattice(m, T, N);
+    return lattice.total(lattice.forward());
+  }
+  const std::size_t reached = forward(m, T, work);
+  if (reached < T) throw NoPath{reached};
+  return shift + log_scales(work, T);
+}
+
+double forward_backward(const ChainModel& m, std::size_t T, ChainWorkspace& work, double* N, ChainGradient* g,
+                        int sign) {
+  const simd::ChainLoops& loops = simd::loops().chain;
+  const double shift = potentials(m, T, work, N);
+  if (std::isnan(shift)) return log_forward_backward(m, T, N, g, sign);
+  double *psi = work.psi.data(), *alpha = work.alpha.data(), *scale = work.scale.data(), *beta = work.beta.data();
+  const std::size_t reached = m.machine == Machine::dense
+                                  ? loops.both(psi, m.E.data(), m.Et.data(), T, m.L, m.Lp, alpha, N, scale, beta)
+                                  : forward(m, T, work);
+  if (reached < T) throw NoPath{reached};
+  double* outer = nullptr;
+  if (g) {
+    AlignedDoubles& to = sign > 0 ? g->outer : g->negative;
+    if (to.empty()) to.assign(m.outer_size(), 0.0);
+    outer = to.data();
+  }
+  if (m.machine == Machine::dense) {
+    if (outer) loops.outer(alpha, psi, T, m.L, m.Lp, outer);
+  } else if (m.machine == Machine::sparse) {
+    sparse_backward(m, psi, T, alpha, scale, beta, N, outer);
+  } else if (m.trigrams) {
+    AlignedDoubles unwanted(outer ? 0 : m.outer_size());
+    loops.pairs_backward(psi, m.E3.data(), T, m.L, m.Lp, alpha, scale, beta, N, outer ? outer : unwanted.data());
+  } else {
+    loops.pairs_backward(psi, nullptr, T, m.L, m.Lp, alpha, scale, beta, N, nullptr);
+  }
+  return shift + log_scales(work, T);
+}
+
+double path_score(const ChainModel& m, std::size_t T, const double* N, const std::int32_t* y) {
+  double sum = 0.0;
+  const auto at = [&](std::size_t t) { return static_cast<std::size_t>(y[t]); };
+  for (std::size_t t = 0; t < T; ++t) {
+    if (m.machine == Machine::pairs) {
+      sum += N[t * m.stride + (t ? at(t - 1) * m.Lp : 0) + at(t)];
+      if (t && m.trigrams) sum += m.G[((t > 1 ? at(t - 2) : m.L) * m.L + at(t - 1)) * m.Lp + at(t)];
+      continue;
+    }
+    sum += N[t * m.stride + at(t)];
+    if (t == 0) continue;
+    sum += m.M[at(t - 1) * m.Lp + at(t)];
+  }
+  return sum;
+}
+
+void normalise_locally(const ChainModel& m, std::size_t T, double* N) {
+  const Lattice lattice(m, T, N);
+  std::vector<LogSum> sums(lattice.max_states());
+  LogSum first;
+  for (std::size_t s = 0; s < lattice.n_states(0); ++s) first.add(lattice.score(0, s));
+  std::vector<double> taken(T * lattice.max_states(), 0.0);  // from the states of token t
+  for (std::size_t t = 1; t < T; ++t) {
+    std::fill(sums.begin(), sums.end(), LogSum{});
+    for (std::size_t s = 0; s < lattice.n_states(t); ++s)
+      lattice.predecessors(t, s,
+                           [&](std::size_t p, double step, std::size_t) { sums[p].add(step + lattice.score(t, s)); });
+    for (std::size_t p = 0; p < lattice.n_states(t - 1); ++p) taken[(t - 1) * sums.size() + p] = sums[p].value();
+  }
+  for (std::size_t t = 0; t < T; ++t)
+    for (std::size_t s = 0; s < lattice.n_states(t); ++s) {
+      const double less = taken[t * sums.size() + s] + (t == 0 ? first.value() : 0.0);
+      double& x = N[lattice.place(t, s)];
+      x = less == kForbidden ? kForbidden : x - less;
+    }
+}
+
+}  // namespace loglinear::chain

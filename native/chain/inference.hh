@@ -1,0 +1,86 @@
+// Inference on the lattice of one sequence: normaliser, marginals, expected transitions, local normalisation.
+//
+// Forward-backward runs on potentials, each token's scaled so that its forward values sum to one (Rabiner 1989, V.A).
+// A forward value is never smaller than exp(-(range of the token's scores + range of the transition scores)) times the
+// largest of its token, so where the sum of both ranges stays below 600 nothing that matters can underflow. A sequence
+// for which it does not is done again in logarithms: slower, exact at any score.
+#pragma once
+#include <vector>
+
+#include "chain/model.hh"
+
+namespace loglinear::chain {
+
+// No legal path leads through this token.
+struct NoPath {
+  std::size_t token;
+};
+
+struct ChainWorkspace {
+  util::AlignedDoubles N, psi, alpha, scale, beta;
+  ChainWorkspace(const ChainModel& model, std::size_t longest)
+      : N(model.stride * longest), psi(N.size()), alpha(N.size()), scale(longest), beta(model.stride) {}
+};
+
+// N: scores in, marginal probabilities of the states out. Expected transitions are added to the gradient, or taken from
+// it where `sign` is -1; it may be null. Returns log Z; throws NoPath.
+double forward_backward(const ChainModel& model, std::size_t T, ChainWorkspace& work, double* N,
+                        ChainGradient* gradient, int sign = 1);
+double log_normaliser(const ChainModel& model, std::size_t T, ChainWorkspace& work, const double* N);
+
+// Score of a labelling. `labels` [T].
+double path_score(const ChainModel& model, std::size_t T, const double* N, const std::int32_t* labels);
+
+// Turns the scores of a locally normalised model (MEMM) into those of a chain with the same distribution over label
+// sequences: the normaliser of a token depends on the state before it alone, and is taken from that state's score.
+void normalise_locally(const ChainModel& model, std::size_t T, double* N);
+
+// The lattice in logarithms, any machine; states are numbered without padding (pairs: previous * L + current).
+class Lattice {
+ public:
+  Lattice(const ChainModel& model, std::size_t T, const double* N)
+      : model_(model), T_(T), N_(N) {}
+
+  std::size_t length() const { return T_; }
+  std::size_t n_states(std::size_t t) const {
+    return model_.machine == Machine::pairs && t ? model_.L * model_.L : model_.L;
+  }
+  std::size_t max_states() const { return model_.machine == Machine::pairs ? model_.L * model_.L : model_.L; }
+  std::int32_t label(std::size_t state) const { return static_cast<std::int32_t>(state % model_.L); }
+  std::size_t place(std::size_t t, std::size_t s) const {  // of a state in N
+    return t * model_.stride + s / model_.L * model_.Lp + s % model_.L;
+  }
+  double score(std::size_t t, std::size_t s) const { return N_[place(t, s)]; }
+
+  // f(state at t - 1, score of the step to state s at t, place of the step in M or G).
+  template <class F>
+  void predecessors(std::size_t t, std::size_t s, F f) const {
+    const std::size_t L = model_.L, Lp = model_.Lp;
+    if (model_.machine != Machine::pairs) {
+      for (std::size_t p = 0; p < L; ++p) f(p, model_.M[p * Lp + s], p * Lp + s);
+      return;
+    }
+    const std::size_t b = s / L, c = s % L;
+    if (t == 1) {
+      const std::size_t at = (L * L + b) * Lp + c;
+      f(b, model_.trigrams ? model_.G[at] : 0.0, at);
+      return;
+    }
+    for (std::size_t a = 0; a < L; ++a) {
+      const std::size_t at = (a * L + b) * Lp + c;
+      f(a * L + b, model_.trigrams ? model_.G[at] : 0.0, at);
+    }
+  }
+
+  // log of the sum over all paths that end in a state, [T][max_states]; throws NoPath.
+  std::vector<double> forward() const;
+  std::vector<double> backward() const;
+  double total(const std::vector<double>& forward) const;
+
+ private:
+  const ChainModel& model_;
+  std::size_t T_;
+  const double* N_;
+};
+
+}  // namespace loglinear::chain

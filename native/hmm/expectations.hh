@@ -1,0 +1,67 @@
+// Expected feature counts under an HMM (Smith, Vail and Lafferty, "Computationally Efficient M-Estimation of Log-Linear
+// Structure Models", section 4.1.1, equations 9-12).
+//
+// A feature is a label (or a pair of labels) at a position i together with observations around it: an attribute. With
+// i_s the expected number of visits to state s and o_s the weight of all that may follow it, the expected number of
+// positions in state s that have the attribute is
+//
+//   E[s] = left[s] e_0[s] right[s],     left  = ((i e_-k T) e_-k+1 T) ...      right = T e_1 (T e_2 ... (e_k o))
+//
+// where e_d[s] is the probability of what the attribute asks for at offset d (1 where it asks for nothing): one product
+// with the sparse T per step. An attribute may also say where the sequence begins or ends; the walk then begins at the
+// first state (enter in place of i) or ends with the last one (leave in place of o).
+//
+// Attributes of one template are sorted by what they ask for on the left, then on the right, so that a side is computed
+// once for all attributes that share it.
+#pragma once
+#include <cstdint>
+#include <span>
+
+#include "hmm/state_chain.hh"
+#include "util/thread_pool.hh"
+
+namespace loglinear::hmm {
+
+// Value codes of an attribute: a value of the view (>= 0), or one of these.
+inline constexpr std::int32_t kUnknownValue = -1;  // has probability zero
+// "the position lies k before the first token" is -2k, "k behind the last token" is -2k - 1, k >= 1.
+inline bool is_before(std::int32_t value) { return value < -1 && value % 2 == 0; }
+inline bool is_behind(std::int32_t value) { return value < -1 && value % 2 != 0; }
+inline std::int64_t boundary_distance(std::int32_t value) { return -(std::int64_t{value} / 2); }
+
+inline constexpr std::int32_t kMaxOffset = 10000;
+
+struct ObservationTemplates {
+  std::span<const std::int64_t> ptr;     // [n_templates + 1]
+  std::span<const std::int32_t> offset;  // [n_macros], from the token that has the label
+  std::span<const std::int32_t> view;    // [n_macros]
+};
+
+struct ViewTables {
+  std::span<const std::int64_t> ptr;  // [n_views + 1]
+  std::span<const double> table;      // [ptr.back()][n_labels], p(value | label)
+};
+
+struct AttributeKeys {
+  std::span<const std::int32_t> template_of;  // [n_attributes]
+  std::span<const std::int32_t> values;       // [n_attributes][width], in the order of the template's macros
+  std::size_t width = 0;
+};
+
+// Features of attributes as lists: (attribute, label) and (attribute, previous label * L + label).
+struct AttributeFeatures {
+  std::span<const std::int64_t> node_ptr;  // [n_attributes + 1]
+  std::span<const std::int32_t> node_label;
+  std::span<const std::int64_t> pair_ptr;  // [n_attributes + 1]
+  std::span<const std::int32_t> pair_code;
+};
+
+// into [S] = i, out_of [S] = o. node_out and pair_out get the expected count of each feature. The two labels of a pair
+// feature are those of the token and of the one before it. No two macros of a template may look at one column at one
+// offset (their values would not be independent): callers join such views first.
+void attribute_expectations(util::ThreadPool& pool, const StateChain& chain, std::span<const double> into,
+                            std::span<const double> out_of, const ObservationTemplates& templates,
+                            const ViewTables& views, const AttributeKeys& keys, const AttributeFeatures& features,
+                            std::span<double> node_out, std::span<double> pair_out);
+
+}  // namespace loglinear::hmm

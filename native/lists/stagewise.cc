@@ -1,0 +1,222 @@
+#include "lists/stagewise.hh"
+
+#include <cmath>
+
+namespace loglinear::lists {
+
+using util::BitSet;
+using util::MinimumTree;
+using util::SparseMatrix;
+using util::ThreadPool;
+using util::parallel_for;
+using util::prefetch;
+using util::require;
+
+namespace {
+
+constexpr std::size_t kFeatures = 1 << 10;  // features in a chunk of work
+constexpr std::size_t kAhead = 12;          // features whose sums are brought near before they are needed
+constexpr double kNoise = 1e-12;            // of the loss: smaller gains are rounding
+
+// Rounding errors of sums are those of the loss when they were made: where it has fallen far, they are made anew.
+constexpr double kFallen = 1.0 / 16.0;
+
+const double kFarthestRatio = std::exp(2.0 * MarginSums::kFarthest);  // of C+ to C-, where the optimum is the farthest
+
+}  // namespace
+
+Stagewise::Stagewise(ThreadPool& pool, const SparseMatrix<std::int32_t>& rows,
+                     const SparseMatrix<std::int32_t>& columns, std::span<const double> base,
+                     std::span<const double> pair_weights, StagewiseRule rule)
+    : rule_(rule),
+      sums_(pool, rows, columns, base, pair_weights, rule.step),
+      forward_(columns.n_rows()),
+      backward_(rule.method == StagewiseMethod::blasso ? columns.n_rows() : 0) {
+  require(std::isfinite(rule.step) && rule.step > 0.0, "step must be positive and finite");
+  require(rule.threshold >= 0.0, "threshold must not be negative");
+  require(std::isfinite(rule.smoothing) && rule.smoothing >= 0.0, "smoothing must not be negative");
+  require(rule.shrinkage > 0.0 && rule.shrinkage <= 1.0, "shrinkage must be in (0, 1]");
+  weights_.assign(n_features(), 0.0);
+  nonzero_ = BitSet(n_features());
+}
+
+void Stagewise::hold_out(const ListArrays& lists) {
+  auto made = std::make_unique<HeldOutLists>(lists);
+  require(made->n_features() == n_features(), "held-out lists have another number of features");
+  held_out_ = std::move(made);
+}
+
+// ---- keys -----------------------------------------------------------------------------------------------------------
+
+double Stagewise::forward_key(std::size_t feature) const {
+  const auto cells = sums_.cells(feature);
+  if (rule_.method == StagewiseMethod::blasso || rule_.method == StagewiseMethod::f_boosting) {
+    double up = 0.0, down = 0.0;
+    for (const auto& c : cells) up += c.sum * c.up, down += c.sum * c.down;
+    return std::min(up, down);
+  }
+  if (cells.size() == 2 && cells[0].value == -1.0 && cells[1].value == 1.0) {
+    const double least = std::min(cells[0].sum, cells[1].sum), most = std::max(cells[0].sum, cells[1].sum);
+    if (least > 0.0 && least * kFarthestRatio >= most) {  // the optimum is within reach: -(sqrt C+ - sqrt C-)^2
+      const double root = std::sqrt(most) - std::sqrt(least);
+      return -root * root;
+    }
+  }
+  return sums_.change(feature, sums_.optimum(feature));
+}
+
+double Stagewise::back_step(std::size_t feature) const {
+  return std::copysign(std::min(sums_.step(feature), std::fabs(weights_[feature])), -weights_[feature]);
+}
+
+double Stagewise::backward_key(std::size_t feature) const {
+  if (weights_[feature] == 0.0) return MinimumTree::kNone;
+  const double step = back_step(feature);
+  return sums_.change(feature, step) / std::fabs(step);
+}
+
+void Stagewise::rebuild(ThreadPool& pool) {
+  sums_.rebuild(pool, weights_);
+  if (held_out_) held_out_->rebuild(pool, weights_);
+  l1_ = 0.0;
+  n_nonzeros_ = 0;
+  for (std::size_t k = 0; k < n_features(); ++k) {
+    l1_ += std::fabs(weights_[k]);
+    n_nonzeros_ += weights_[k] != 0.0;
+    nonzero_.set(k, weights_[k] != 0.0);
+  }
+  parallel_for(pool, n_features(), kFeatures, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t k = begin; k < end; ++k) {
+      forward_.keys()[k] = forward_key(k);
+      if (has_back()) backward_.keys()[k] = backward_key(k);
+    }
+  });
+  forward_.rebuild();
+  if (has_back()) backward_.rebuild();
+  fresh_at_ = n_steps_;
+  fresh_loss_ = sums_.loss();
+}
+
+// ---- steps ----------------------------------------------------------------------------------------------------------
+
+void Stagewise::start(ThreadPool& pool, std::span<const double> weights, std::int64_t n_steps, double alpha,
+                      double fewest, std::int64_t fewest_at) {
+  require(weights.size() == n_features(), "weights do not have one entry per feature");
+  require(n_steps >= 0, "the number of steps is negative");
+  for (const double w : weights) require(std::isfinite(w), "weights must be finite");
+  weights_.assign(weights.begin(), weights.end());
+  n_steps_ = n_steps;
+  alpha_ = alpha;
+  fewest_ = fewest;
+  fewest_at_ = fewest_at;
+  rebuild(pool);
+  if (held_out_ && !std::isfinite(fewest_)) fewest_ = held_out_->errors(), fewest_at_ = n_steps;
+}
+
+void Stagewise::take(ThreadPool& pool, std::size_t feature, double change) {
+  const auto touched = sums_.move(feature, change);
+  if (held_out_) held_out_->move(feature, change);
+  const double before = weights_[feature];
+  weights_[feature] += change;
+  l1_ += std::fabs(weights_[feature]) - std::fabs(before);
+  n_nonzeros_ += (weights_[feature] != 0.0) - (before != 0.0);
+  nonzero_.set(feature, weights_[feature] != 0.0);
+  ++n_steps_;
+  if (n_steps_ - fresh_at_ >= kRebuild || sums_.loss() < kFallen * fresh_loss_) {
+    rebuild(pool);
+    return;
+  }
+  const auto keys = forward_.keys();
+  for (std::size_t i = 0; i < touched.size(); ++i) {
+    if (i + kAhead < touched.size()) {
+      const auto soon = static_cast<std::size_t>(touched[i + kAhead]);
+      sums_.prefetch(soon), prefetch(&keys[soon]);
+    }
+    keys[touched[i]] = forward_key(static_cast<std::size_t>(touched[i]));
+  }
+  forward_.update(touched);
+  if (!has_back()) return;
+  moved_.clear();  // of those touched, few have a weight
+  for (const std::int32_t k : touched)
+    if (nonzero_.has(static_cast<std::size_t>(k)) || static_cast<std::size_t>(k) == feature) moved_.push_back(k);
+  for (const std::int32_t k : moved_) backward_.keys()[k] = backward_key(static_cast<std::size_t>(k));
+  backward_.update(moved_);
+}
+
+void Stagewise::replay(ThreadPool& pool, std::span<const std::int32_t> features, std::span<const double> changes) {
+  require(features.size() == changes.size(), "features and changes differ in length");
+  for (std::size_t t = 0; t < features.size(); ++t) {
+    require(features[t] >= 0 && static_cast<std::size_t>(features[t]) < n_features(), "a step on no feature");
+    require(std::isfinite(changes[t]), "a step is not finite");
+    take(pool, static_cast<std::size_t>(features[t]), changes[t]);
+  }
+}
+
+double Stagewise::forward_change(std::size_t feature) const {
+  if (rule_.method == StagewiseMethod::boosting)
+    return rule_.shrinkage * sums_.optimum(feature, rule_.smoothing * sums_.loss());
+  if (rule_.method == StagewiseMethod::fslr) {
+    const double optimum = sums_.optimum(feature);
+    return std::copysign(std::min(sums_.step(feature), std::fabs(optimum)), optimum);
+  }
+  double up = 0.0, down = 0.0;
+  for (const auto& c : sums_.cells(feature)) up += c.sum * c.up, down += c.sum * c.down;
+  const double side = up <= down ? sums_.step(feature) : -sums_.step(feature);
+  const bool passed = sums_.slope(feature, side) * side > 0.0;  // the loss rises again before the end of the step
+  return passed ? sums_.optimum(feature) : side;
+}
+
+// False where no step helps.
+bool Stagewise::best_step(Step& step) const {
+  const double noise = kNoise * sums_.loss();
+  if (has_back() && !std::isnan(alpha_)) {
+    const double rise = backward_.minimum();
+    if (rise != MinimumTree::kNone) {
+      const std::size_t k = backward_.first();
+      const double change = back_step(k);
+      if ((alpha_ - rise) * std::fabs(change) > std::max(rule_.threshold, noise)) {
+        step = {k, change, -rise * std::fabs(change), true};
+        return true;
+      }
+    }
+  }
+  if (n_features() == 0 || !(forward_.minimum() < -noise)) return false;
+  const std::size_t k = forward_.first();
+  const double change = forward_change(k);
+  const double gain = -sums_.change(k, change);
+  if (!(gain > 0.0)) return false;
+  step = {k, change, gain, false};
+  return true;
+}
+
+std::pair<std::size_t, StagewiseEnd> Stagewise::run(ThreadPool& pool, std::int64_t patience,
+                                                    const StagewiseRecord& record) {
+  const std::size_t n = record.feature.size();
+  require(record.change.size() == n && record.loss.size() == n && record.l1.size() == n && record.alpha.size() == n &&
+              record.backward.size() == n && record.n_nonzeros.size() == n &&
+              record.held_out.size() == (held_out_ ? n : 0),
+          "the arrays of a record differ in length");
+  for (std::size_t t = 0; t < n; ++t) {
+    if (patience > 0 && held_out_ && n_steps_ - fewest_at_ >= patience) return {t, StagewiseEnd::patience};
+    Step step{};
+    if (!best_step(step)) return {t, StagewiseEnd::no_descent};
+    if (has_back() && !step.backward) {
+      const double rate = step.gain / std::fabs(step.change);
+      if (!(alpha_ <= rate)) alpha_ = rate;  // also where there is none yet
+    }
+    take(pool, step.feature, step.change);
+    record.feature[t] = static_cast<std::int32_t>(step.feature);
+    record.change[t] = step.change;
+    record.loss[t] = sums_.loss();
+    record.l1[t] = l1_;
+    record.alpha[t] = alpha_;
+    record.backward[t] = step.backward;
+    record.n_nonzeros[t] = n_nonzeros_;
+    if (!held_out_) continue;
+    record.held_out[t] = held_out_->errors();
+    if (held_out_->errors() < fewest_) fewest_ = held_out_->errors(), fewest_at_ = n_steps_;
+  }
+  return {n, StagewiseEnd::steps};
+}
+
+}  // namespace loglinear::lists

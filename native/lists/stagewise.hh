@@ -1,0 +1,122 @@
+// Stagewise training on n-best lists under the exponential loss: one weight at a time, always the best one.
+//
+// Methods (Gao, Suzuki and Yu 2006; f_k(delta) is the change of the loss when weight k moves by delta):
+//
+//   boosting     k = argmin_k min_delta f_k(delta)          (7)   weight k moves by shrinkage * the smoothed optimum,
+//                                                                 argmin_delta f_k + smoothing * loss * 2 cosh delta
+//   fslr         k as above                                 (7)   by step towards the optimum               (11)
+//   f_boosting   k = argmin_k min f_k(+-step)              (12)   by step towards the better side           (13)
+//   blasso       the same, and before it, where the lasso loss  loss + alpha |w|_1  would fall by more than threshold,
+//                back towards zero: k = argmin over w_k != 0 of the rise of the loss per unit of |w_k|, by
+//                min(step, |w_k|)
+//
+// Where the optimum of a forward step is nearer than step, the step ends there; no step changes a weight or
+// a margin by more than 10. alpha is the gain per unit of the first
+// step, and falls to that of a forward step wherever it is less (figure 2). The smoothed optimum of boosting is eq. 16,
+// 1/2 log((C+ + smoothing Z) / (C- + smoothing Z)), where all differences are +-1, and extends it to any others.
+//
+// The best step is found without looking at all features: keys of features are recomputed where a step changed their
+// sums (lists/margin_sums.hh), and a tree keeps the least (minimum_tree.hh). Forward keys are f_k at the candidate
+// step; backward keys are the rise per unit, which do not depend on alpha: with equal steps their order is that of
+// eq. 14.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "lists/held_out.hh"
+#include "lists/margin_sums.hh"
+#include "util/minimum_tree.hh"
+#include "util/thread_pool.hh"
+
+namespace loglinear::lists {
+
+enum class StagewiseMethod { boosting, fslr, f_boosting, blasso };
+
+struct StagewiseRule {
+  StagewiseMethod method = StagewiseMethod::blasso;
+  double step = 0.5;        // all but boosting
+  double threshold = 0.0;   // theta of blasso
+  double smoothing = 1e-3;  // of boosting
+  double shrinkage = 1.0;   // of boosting
+};
+
+enum class StagewiseEnd { steps, no_descent, patience };  // the steps asked for are done; or why there are fewer
+
+// Where the figures of steps go: spans of equal length.
+struct StagewiseRecord {
+  std::span<std::int32_t> feature;
+  std::span<double> change, loss, l1, alpha;  // the last three after the step
+  std::span<std::uint8_t> backward;
+  std::span<std::int64_t> n_nonzeros;
+  std::span<double> held_out;  // empty without held-out lists
+};
+
+class Stagewise {
+ public:
+  Stagewise(util::ThreadPool& pool, const util::SparseMatrix<std::int32_t>& rows,
+            const util::SparseMatrix<std::int32_t>& columns, std::span<const double> base,
+            std::span<const double> pair_weights, StagewiseRule rule);
+
+  void hold_out(const ListArrays& lists);
+
+  // The state before step number n_steps of a path that has these weights: alpha NaN before the first step; the fewest
+  // held-out errors so far and where, infinity where none are known. For a path that goes on as if it had never
+  // stopped, n_steps must be its fresh_at; `replay` takes the known steps from there.
+  void start(util::ThreadPool& pool, std::span<const double> weights, std::int64_t n_steps, double alpha, double fewest,
+             std::int64_t fewest_at);
+  void replay(util::ThreadPool& pool, std::span<const std::int32_t> features, std::span<const double> changes);
+
+  // Takes steps until the record is full or something ends them. Returns how many, and why. patience: steps without
+  // fewer held-out errors after which to end; 0: none.
+  std::pair<std::size_t, StagewiseEnd> run(util::ThreadPool& pool, std::int64_t patience,
+                                           const StagewiseRecord& record);
+
+  std::size_t n_features() const { return sums_.n_features(); }
+  std::span<const double> weights() const { return weights_; }
+  double loss() const { return sums_.loss(); }
+  double l1() const { return l1_; }
+  std::int64_t n_nonzeros() const { return n_nonzeros_; }
+  double held_out_errors() const { return held_out_ ? held_out_->errors() : 0.0; }
+
+  // The step after which all sums were last made anew: they are after kRebuild steps, or where the loss has fallen far.
+  std::int64_t fresh_at() const { return fresh_at_; }
+
+  static constexpr std::int64_t kRebuild = 4096;
+
+ private:
+  struct Step {
+    std::size_t feature;
+    double change;
+    double gain;  // by which the loss falls
+    bool backward;
+  };
+
+  bool has_back() const { return rule_.method == StagewiseMethod::blasso; }
+  double forward_key(std::size_t feature) const;
+  double backward_key(std::size_t feature) const;
+  double back_step(std::size_t feature) const;
+  void rebuild(util::ThreadPool& pool);
+  void take(util::ThreadPool& pool, std::size_t feature, double change);
+  bool best_step(Step& step) const;
+  double forward_change(std::size_t feature) const;
+
+  StagewiseRule rule_;
+  MarginSums sums_;
+  std::unique_ptr<HeldOutLists> held_out_;
+  util::MinimumTree forward_, backward_;
+  std::vector<double> weights_;
+  util::BitSet nonzero_;  // weights that are not zero
+  std::vector<std::int32_t> moved_;
+  std::int64_t n_steps_ = 0;
+  double alpha_ = 0.0;
+  double l1_ = 0.0;
+  std::int64_t n_nonzeros_ = 0;
+  std::int64_t fresh_at_ = 0;
+  double fresh_loss_ = 0.0;
+  double fewest_ = 0.0;
+  std::int64_t fewest_at_ = 0;
+};
+
+}  // namespace loglinear::lists

@@ -1,0 +1,120 @@
+// Smoothing and pruning of n-gram models without Python: what the sanitizers run.
+#include <cmath>
+#include <vector>
+
+#include "check.hh"
+#include "backoff/kneser_ney.hh"
+#include "backoff/pruning.hh"
+#include "backoff/smoothing.hh"
+#include "util/errors.hh"
+
+using namespace loglinear;
+using namespace loglinear::backoff;
+using namespace loglinear::trie;
+using namespace loglinear::util;
+
+namespace {
+
+// The bigrams of "a b", "a a" and "b": </s> = 0, a = 1, b = 2, <s> = 3.
+struct Bigrams {
+  std::vector<std::int64_t> context_start{0, 1, 4}, entry_start{0, 3, 9};
+  std::vector<std::uint32_t> context_word{kNoWord, 1, 2, 3}, context_child{1, 4, 4, 4, 4};
+  std::vector<std::uint32_t> context_entry{0, 3, 6, 7, 9}, context_count{8, 3, 2, 3};
+  std::vector<std::uint32_t> entry_word{0, 1, 2, 0, 1, 2, 0, 1, 2};
+  std::vector<std::uint32_t> entry_parent{kNoWord, kNoWord, kNoWord, 0, 1, 2, 0, 1, 2};
+  std::vector<std::uint32_t> entry_count{3, 3, 2, 1, 1, 1, 2, 2, 1};
+  TrieView view() const {
+    return {2,           3,          context_start, entry_start,  context_word, context_child, context_entry,
+            context_count, entry_word, entry_parent,  entry_count};
+  }
+};
+
+struct Model {
+  std::vector<double> p = std::vector<double>(9), backoff = std::vector<double>(4);
+  PrunableView view(const Bigrams& b) const {
+    return {2, 3, b.context_start, b.entry_start, b.context_word, b.context_child, b.context_entry, backoff,
+            b.entry_word, p};
+  }
+};
+
+Model smoothed(const Bigrams& b, bool interpolate, int n_threads = 2) {
+  ThreadPool pool(n_threads);
+  std::vector<std::uint32_t> adjusted(3);
+  adjusted_counts(pool, b.view(), false, adjusted);
+  Model m;
+  const std::vector<OrderSmoothing> orders(2, {{0.5, 0.75, 1.0}, 0.0, 0.0, 0});
+  smooth(pool, b.view(), adjusted, orders, interpolate, m.p, m.backoff);
+  return m;
+}
+
+double sum(const PrunableView& m, std::size_t c) {
+  double total = 0.0;
+  for (std::uint32_t w = 0; w < m.n_words; ++w) {
+    double p = std::exp(m.log_backoff[c] + m.log_probability[w]);
+    for (std::size_t e = m.context_entry[c]; e < m.context_entry[c + 1]; ++e)
+      if (m.entry_word[e] == w) p = std::exp(m.log_probability[e]);
+    total += p;
+  }
+  return total;
+}
+
+}  // namespace
+
+TEST(adjusted_counts_count_words_before) {
+  const Bigrams b;
+  ThreadPool pool(2);
+  check_for_smoothing(pool, b.view());
+  std::vector<std::uint32_t> adjusted(3);
+  adjusted_counts(pool, b.view(), false, adjusted);
+  CHECK((adjusted == std::vector<std::uint32_t>{2, 2, 2}));
+  const auto counts = counts_of_counts(pool, b.view(), adjusted);
+  CHECK((counts[0] == std::array<std::uint64_t, 4>{0, 3, 0, 0}));
+  CHECK((counts[1] == std::array<std::uint64_t, 4>{4, 2, 0, 0}));
+  CHECK_THROWS(adjusted_counts(pool, b.view(), false, std::span(adjusted).first(2)), InvalidInput);
+}
+
+TEST(smoothed_bigrams_sum_to_one) {
+  const Bigrams b;
+  for (const bool interpolate : {true, false}) {
+    const Model m = smoothed(b, interpolate);
+    for (std::size_t c = 0; c < 4; ++c) CHECK(std::abs(sum(m.view(b), c) - 1.0) < 1e-14);
+    CHECK(smoothed(b, interpolate, 1).p == m.p);
+  }
+  const Model m = smoothed(b, true);  // unigrams are equal, so p(</s> | b) = (2 - 0.75) / 2 + 0.75 / 2 / 3
+  CHECK(std::abs(std::exp(m.p[6]) - 0.75) < 1e-14);
+}
+
+TEST(pruned_bigrams_sum_to_one) {
+  const Bigrams b;
+  ThreadPool pool(2);
+  Model m = smoothed(b, true);
+  check_prunable(pool, m.view(b));
+  std::vector<double> unseen(4);
+  unseen_mass(pool, m.view(b), unseen);
+  std::vector<std::uint8_t> keep(9), contexts(4);
+  entropy_cut(pool, m.view(b), unseen, 10.0, keep);
+  CHECK((keep == std::vector<std::uint8_t>{1, 1, 1, 0, 0, 0, 0, 0, 0}));
+  keep = {1, 1, 1, 0, 0, 0, 1, 1, 0};
+  add_cut_mass(pool, m.view(b), keep, unseen);
+  SelectedModel s = select_entries(m.view(b), keep, contexts);
+  CHECK((contexts == std::vector<std::uint8_t>{1, 0, 1, 1}));
+  const PrunableView small{2, 3, s.context_start, s.entry_start, s.context_word, s.context_child, s.context_entry,
+                           s.log_backoff, s.entry_word, s.log_probability};
+  check_prunable(pool, small);
+  backoff_of_unseen(pool, small, std::vector<double>{unseen[0], unseen[2], unseen[3]}, s.log_backoff);
+  for (std::size_t c = 0; c < 3; ++c) CHECK(std::abs(sum(small, c) - 1.0) < 1e-14);
+}
+
+TEST(damaged_tries_are_refused) {
+  ThreadPool pool(2);
+  Bigrams b;
+  b.entry_parent[8] = 3;
+  CHECK_THROWS(check_for_smoothing(pool, b.view()), InvalidInput);
+  b = {};
+  b.context_entry[2] = 8;
+  CHECK_THROWS(check_for_smoothing(pool, b.view()), InvalidInput);
+  b = {};
+  const Model m = smoothed(b, true);
+  b.entry_word[4] = 3;
+  CHECK_THROWS(check_prunable(pool, m.view(b)), InvalidInput);
+}

@@ -1,0 +1,122 @@
+#include "tree/l2.hh"
+
+#include <functional>
+
+namespace loglinear::tree {
+
+using util::ThreadPool;
+using util::kVectorChunk;
+using util::parallel_for;
+using util::require;
+
+template <class Source>
+struct TreeL2::Map {
+  const Tree& tree;
+  Source source;
+  double lipschitz;
+
+  void clear(const TreeUnit& unit, Work& work, std::size_t first) const {
+    std::fill_n(work.eta.begin() + static_cast<std::ptrdiff_t>(first), unit.size + unit.n_slots, 0.0);
+  }
+
+  void up(const TreeUnit& unit, Work& work, std::size_t first) const {
+    double* eta = work.eta.data() + first;
+    const Source from = source;
+    const double L = lipschitz;  // outside the root: its square is infinite under steps next to nothing
+    tree.upward(unit, [=](std::size_t i, std::size_t place, std::size_t target) {
+      const double c = from.centre(i), s = from.penalty.s(i), k = from.penalty.groups.threshold(i);
+      const double gamma = eta[place] + s * c * c, norm = L * std::sqrt(s * gamma);
+      const double kept = above_zero(norm - k) / std::max(norm, std::numeric_limits<double>::min());
+      const double own = k == 0.0 ? 1.0 : kept;
+      eta[place] = own;
+      eta[target] += own * own * gamma;
+    });
+  }
+
+  double down(const TreeUnit& unit, Work& work, std::size_t first) const {
+    double* eta = work.eta.data() + first;
+    double largest = 0.0;
+    eta[unit.size] = 1.0;  // the slot of roots
+    const Source from = source;
+    tree.downward(unit, [=, &largest](std::size_t i, std::size_t place, std::size_t target) {
+      eta[place] *= eta[target];
+      const double put = from.put(i, eta[place] * from.centre(i) + 0.0);
+      if constexpr (Source::kMeasures) largest = std::max(largest, put);
+    });
+    return largest;
+  }
+
+  void join(Work& work, std::size_t slot, std::size_t above) const { work.eta[above] += work.eta[slot]; }
+  void split(Work& work, std::size_t slot, std::size_t above) const { work.eta[slot] = work.eta[above]; }
+};
+
+TreeL2::TreeL2(const Tree& tree, const TreePenalty& penalty) : tree_(tree), penalty_(penalty) {
+  check_groups_fit(tree, penalty.groups);
+  require(penalty.scale.empty() || penalty.scale.size() == tree.size(), "scale does not have one entry per node");
+}
+
+double TreeL2::value(ThreadPool& pool, std::span<const double> x) const {
+  require(x.size() == tree_.size(), "the tree of the penalty does not have one node per weight");
+  return gather<double>(pool, tree_, [&](std::size_t i, double& sum) {
+    sum += penalty_.s(i) * x[i] * x[i];
+    return penalty_.groups.threshold(i) * std::sqrt(sum / penalty_.s(i)) + 0.5 * penalty_.ridge(i) * x[i] * x[i];
+  }, std::plus<double>());
+}
+
+double TreeL2::lipschitz(ThreadPool& pool, const ProxSource& source) const {
+  const double first = source.weight(0) / penalty_.s(0);
+  if (source.steps.size() > 1 || !penalty_.scale.empty())
+    parallel_for(pool, tree_.size(), kVectorChunk, [&](std::size_t begin, std::size_t end) {
+      bool same = true;
+      for (std::size_t i = begin; i < end; ++i)
+        same &= std::fabs(source.weight(i) - first * penalty_.s(i)) <= 1e-9 * first * penalty_.s(i);
+      require(same,
+              "tree_l2 has a closed form only where 1 / step + l2 is the same multiple of scale for every weight: "
+              "give such steps (own_metric), or one step and no scale");
+    });
+  return first;
+}
+
+void TreeL2::prox(ThreadPool& pool, std::span<const double> z, std::span<const double> steps,
+                  std::span<double> out) const {
+  const ProxSource source{penalty_, z, steps, out};
+  check_prox(pool, tree_, source, out.size());
+  sweep_both(pool, tree_, spare_, Map<ProxSource>{tree_, source, lipschitz(pool, source)});
+}
+
+double TreeL2::violation(ThreadPool& pool, std::span<const double> w, std::span<const double> gradient) const {
+  const ResidualSource source{penalty_, w, gradient};
+  check_residual(tree_, source);
+  return sweep_both(pool, tree_, spare_, Map<ResidualSource>{tree_, source, 1.0});
+}
+
+// Zero weights are optimal where the norm of what is left of the gradient at every root, q = sqrt(gamma), is at most
+// its threshold. Both q - c k and its slope by the multiple c of the thresholds go up the tree.
+double TreeL2::max_strength(ThreadPool& pool, std::span<const double> gradient) const {
+  require(gradient.size() == tree_.size(), "the gradient does not have one entry per weight");
+  struct Left {
+    double gamma = 0.0, half_slope = 0.0;  // of gamma
+    void operator+=(const Left& other) {
+      gamma += other.gamma;
+      half_slope += other.half_slope;
+    }
+  };
+  const auto pass = [&](double c) {
+    return gather<Left>(pool, tree_, [&](std::size_t i, Left& left) {
+      const double g = penalty_.clip(-gradient[i]);
+      left.gamma += g * g / penalty_.s(i);
+      const double q = std::sqrt(left.gamma), k = penalty_.groups.threshold(i) / std::sqrt(penalty_.s(i));
+      const double rest = q - c * k;
+      if (rest <= 0.0) {
+        left = {};
+        return 0.0;
+      }
+      const double slope = left.half_slope / q - k;
+      left = {rest * rest, rest * slope};
+      return tree_.parent()[i] >= 0 ? 0.0 : slope < 0.0 ? c - rest / slope : std::numeric_limits<double>::infinity();
+    }, [](double a, double b) { return std::max(a, b); });
+  };
+  return newton_from_left(pass);
+}
+
+}  // namespace loglinear::tree
