@@ -9,6 +9,7 @@ BUILD  := $(shell sed -n 's/^requires = \[\(.*\)\]/\1/p' pyproject.toml | tr -d 
 KENLM  := $(shell sed -n 's/.*\("kenlm[=<>~][^"]*"\).*/\1/p' pyproject.toml)
 # While one step keeps a single core busy (kenlm, mypy), another one runs beside it.
 MAKEFLAGS += --jobs=2
+EDIT   := $(PIP) --no-build-isolation --config-settings=cmake.define.LOGLINEAR_NATIVE_TESTS=ON -e
 
 .PHONY: demo test pytest bench lint sanitize native-tests stubs clean install
 
@@ -17,7 +18,7 @@ demo: $(VENV)/installed
 
 test: pytest lint
 
-pytest: $(VENV)/installed $(VENV)/kenlm native-tests
+pytest: $(VENV)/installed $(VENV)/kenlm
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 bench: $(VENV)/bench
@@ -38,10 +39,9 @@ sanitize: $(VENV)/tools
 	  $(BIN)/cmake --build $$d && $$d/native_tests || exit 1; \
 	done
 
-native-tests: $(VENV)/tools
-	@$(BIN)/cmake -S . -B build/native -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DLOGLINEAR_PYTHON=OFF \
-	  -DLOGLINEAR_NATIVE_TESTS=ON -DCMAKE_CXX_FLAGS_RELEASE=-O1 >/dev/null  # compiles in half the time
-	@$(BIN)/cmake --build build/native -- --quiet
+# The native tests are built with the extension, from one library of kernels that is compiled once.
+native-tests: $(VENV)/installed
+	@$$(ls -t build/cp*/native_tests | head -1)
 
 # The committed type stubs of the extension.
 stubs: $(VENV)/installed
@@ -55,7 +55,7 @@ $(VENV)/tools: pyproject.toml
 	@touch $@
 
 $(VENV)/installed: $(VENV)/tools pyproject.toml CMakeLists.txt $(NATIVE)
-	$(PIP) --no-build-isolation -e ".[test,lint]"
+	$(EDIT) ".[test,lint]"
 	@touch $@
 
 # The package that loglinear.kenlm is compared with. Where no wheel fits it is compiled, in a minute or two, and pip
@@ -65,7 +65,7 @@ $(VENV)/kenlm: $(VENV)/tools
 	@touch $@
 
 $(VENV)/bench: $(VENV)/installed
-	$(PIP) --no-build-isolation -e ".[bench]"
+	$(EDIT) ".[bench]"
 	@touch $@
 
 clean:

@@ -38,7 +38,7 @@ nb::object rows_to_numpy(std::vector<T>&& values) {
       reinterpret_cast<std::uint32_t*>(owner->data()), {owner->size(), kColumns}, free));
 }
 
-nb::tuple build(ThreadPool& pool, const BoundBackoff& model) {
+nb::tuple build_automaton(ThreadPool& pool, const BoundBackoff& model) {
   OwnedAutomaton automaton;
   {
     nb::gil_scoped_release release;
@@ -76,7 +76,7 @@ nb::tuple score_batch(const BoundQueries& q, ThreadPool& pool, nb::handle senten
   return to_tuple(std::move(scores));
 }
 
-double score(const BoundQueries& q, nb::handle sentence, bool bos, bool eos) {
+double score_sentence(const BoundQueries& q, nb::handle sentence, bool bos, bool eos) {
   nb::object owner;
   const std::string_view text = text_of(sentence, owner);
   if (text.size() < kLong) return kLog10 * score_text(q.model, text, {bos, eos});
@@ -134,7 +134,7 @@ void bind_state(nb::module_& m) {
 
 void bind_query(nb::module_& m) {
   bind_state(m);
-  m.def("build_automaton", &build, nb::arg("pool"), nb::arg("model"),
+  m.def("build_automaton", &build_automaton, nb::arg("pool"), nb::arg("model"),
         "(state after <s>, context_start, contexts [n, 4], entries [m, 3]) of a back-off model");
 
   nb::class_<BoundQueries>(m, "BackoffQueries", "An automaton and its words, in arrays which it keeps alive.")
@@ -143,7 +143,7 @@ void bind_query(nb::module_& m) {
            nb::arg("pool"), nb::arg("begin"), nb::arg("context_start").noconvert(), nb::arg("contexts").noconvert(),
            nb::arg("entries").noconvert(), nb::arg("blob").noconvert(), nb::arg("offsets").noconvert(),
            nb::arg("is_open"))
-      .def("score", &score, nb::arg("sentence").none(), nb::arg("bos"), nb::arg("eos"), "log10 of the probability")
+      .def("score", &score_sentence, nb::arg("sentence").none(), nb::arg("bos"), nb::arg("eos"), "log10 of the probability")
       .def("full_scores", &full_scores, nb::arg("sentence").none(), nb::arg("bos"), nb::arg("eos"),
            "[(log10 of the probability, length of the n-gram found, unknown)] of each token")
       .def("score_batch", &score_batch, nb::arg("pool"), nb::arg("sentences").none(), nb::arg("bos"), nb::arg("eos"),

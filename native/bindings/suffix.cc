@@ -36,7 +36,7 @@ nb::tuple tree_tuple(SuffixTreeArrays&& tree) {
                         to_numpy(std::move(tree.context_end)), to_numpy(std::move(tree.text)));
 }
 
-nb::tuple build(ThreadPool& pool, std::size_t n_words, In<std::uint32_t> words, In<std::int64_t> sentence_ptr,
+nb::tuple build_tree(ThreadPool& pool, std::size_t n_words, In<std::uint32_t> words, In<std::int64_t> sentence_ptr,
                 std::size_t order) {
   SuffixTreeArrays tree;
   {
@@ -46,7 +46,7 @@ nb::tuple build(ThreadPool& pool, std::size_t n_words, In<std::uint32_t> words, 
   return tree_tuple(std::move(tree));
 }
 
-void score(const BoundSuffixTree& bound, ThreadPool& pool, In<double> x, In<double> log_p, In<double> log_r,
+void score_suffixes(const BoundSuffixTree& bound, ThreadPool& pool, In<double> x, In<double> log_p, In<double> log_r,
            std::size_t n_words, In<std::uint32_t> words, In<std::int64_t> sentence_ptr, Out<double> log_probability,
            Out<std::uint32_t> length) {
   nb::gil_scoped_release release;
@@ -99,7 +99,7 @@ void bind_suffix(nb::module_& m) {
     return longest_ngram({n_words, view(words), view(sentence_ptr)});
   }, nb::arg("n_words"), nb::arg("words").noconvert(), nb::arg("sentence_ptr").noconvert(),
         "Words of the longest n-gram, <s> and </s> counted.");
-  m.def("build_suffix_tree", &build, nb::arg("pool"), nb::arg("n_words"), nb::arg("words").noconvert(),
+  m.def("build_suffix_tree", &build_tree, nb::arg("pool"), nb::arg("n_words"), nb::arg("words").noconvert(),
         nb::arg("sentence_ptr").noconvert(), nb::arg("order"),
         "(the arrays of the trie of classes, context_length, context_end, text)");
   m.def("unpack_suffix_tree", &unpack_tree, nb::arg("n_words"), nb::arg("n_children").noconvert(),
@@ -112,7 +112,7 @@ void bind_suffix(nb::module_& m) {
            nb::arg("n_words"), nb::arg("context_start").noconvert(), nb::arg("entry_start").noconvert(),
            nb::arg("arrays"), nb::arg("context_length").noconvert(), nb::arg("context_end").noconvert(),
            nb::arg("text").noconvert(), nb::arg("order"))
-      .def("score", &score, nb::arg("pool"), nb::arg("x").noconvert(), nb::arg("log_p").noconvert(),
+      .def("score", &score_suffixes, nb::arg("pool"), nb::arg("x").noconvert(), nb::arg("log_p").noconvert(),
            nb::arg("log_r").noconvert(), nb::arg("n_words"), nb::arg("words").noconvert(),
            nb::arg("sentence_ptr").noconvert(), nb::arg("log_probability").noconvert(), nb::arg("length").noconvert(),
            "Log-probabilities of the tokens of a text, and the lengths of the longest n-grams that they end.")

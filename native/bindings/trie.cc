@@ -10,7 +10,7 @@ using namespace util;
 
 namespace {
 
-nb::tuple build(ThreadPool& pool, std::size_t n_words, In<std::uint32_t> words, In<std::int64_t> sentence_ptr,
+nb::tuple build_ngrams(ThreadPool& pool, std::size_t n_words, In<std::uint32_t> words, In<std::int64_t> sentence_ptr,
                 std::size_t order) {
   TrieArrays trie;
   {
@@ -91,7 +91,7 @@ nb::tuple finish_runs(TrieRuns& runs, std::size_t buffer_bytes) {
 }  // namespace
 
 void bind_trie(nb::module_& m) {
-  m.def("build_trie", &build, nb::arg("pool"), nb::arg("n_words"), nb::arg("words").noconvert(),
+  m.def("build_trie", &build_ngrams, nb::arg("pool"), nb::arg("n_words"), nb::arg("words").noconvert(),
         nb::arg("sentence_ptr").noconvert(), nb::arg("order"),
         "(context_start, entry_start, context_word, context_child, context_entry, context_count, entry_word, "
         "entry_parent, entry_count)");

@@ -10,7 +10,8 @@
 #include "util/errors.hh"
 #include "util/log10_text.hh"
 
-using namespace loglinear;
+namespace loglinear::tests::backoff_arpa {
+
 using namespace loglinear::backoff;
 using namespace loglinear::util;
 
@@ -106,3 +107,5 @@ TEST(arpa_any_bytes_any_chunks) {
     CHECK(outcome[0] == outcome[1]);
   }
 }
+
+}  // namespace loglinear::tests::backoff_arpa

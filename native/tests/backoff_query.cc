@@ -7,7 +7,8 @@
 #include "check.hh"
 #include "backoff/query.hh"
 
-using namespace loglinear;
+namespace loglinear::tests::backoff_query {
+
 using namespace loglinear::backoff;
 using namespace loglinear::util;
 
@@ -152,3 +153,5 @@ TEST(queries_draw_and_rank) {
   CHECK_THROWS(sample_sentences(pool, automaton, 2, 1, 5, 1.0, kBlank, 0), InvalidInput);
   CHECK_THROWS(sample_sentences(pool, automaton, 0, 1, 5, 0.0, kBlank, 0), InvalidInput);
 }
+
+}  // namespace loglinear::tests::backoff_query

@@ -8,7 +8,8 @@
 #include "backoff/smoothing.hh"
 #include "util/errors.hh"
 
-using namespace loglinear;
+namespace loglinear::tests::backoff_smoothing {
+
 using namespace loglinear::backoff;
 using namespace loglinear::trie;
 using namespace loglinear::util;
@@ -118,3 +119,5 @@ TEST(damaged_tries_are_refused) {
   b.entry_word[4] = 3;
   CHECK_THROWS(check_prunable(pool, m.view(b)), InvalidInput);
 }
+
+}  // namespace loglinear::tests::backoff_smoothing

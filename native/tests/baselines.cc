@@ -9,7 +9,8 @@
 #include "ngram/hierarchical_normalisation.hh"
 #include "util/errors.hh"
 
-using namespace loglinear;
+namespace loglinear::tests::baselines {
+
 using namespace loglinear::baselines;
 using namespace loglinear::ngram;
 using namespace loglinear::trie;
@@ -102,3 +103,5 @@ TEST(a_scaling_step_solves_its_equation) {
   CHECK(near(0.5 * std::exp(step[0]) + 0.25 * std::exp(2 * step[0]) + 0.5 * (0.2 + step[0]), 3.0));
   CHECK(near(step[1], std::log(0.5)));
 }
+
+}  // namespace loglinear::tests::baselines

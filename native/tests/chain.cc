@@ -11,7 +11,8 @@
 #include "chain/decode.hh"
 #include "chain/loss.hh"
 
-using namespace loglinear;
+namespace loglinear::tests::chain {
+
 using namespace loglinear::chain;
 using namespace loglinear::util;
 
@@ -384,3 +385,5 @@ TEST(chain_model_is_shared_by_threads) {
     CHECK(wrong == 0);
   }
 }
+
+}  // namespace loglinear::tests::chain

@@ -9,7 +9,8 @@
 #include "hmm/posteriors.hh"
 #include "hmm/sequences.hh"
 
-using namespace loglinear;
+namespace loglinear::tests::hmm {
+
 using namespace loglinear::hmm;
 using namespace loglinear::util;
 
@@ -138,3 +139,5 @@ TEST(posteriors_of_one_label_are_counts) {
                  InvalidInput);
   }
 }
+
+}  // namespace loglinear::tests::hmm

@@ -12,7 +12,8 @@
 #include "ime/lattice.hh"
 #include "util/errors.hh"
 
-using namespace loglinear;
+namespace loglinear::tests::ime {
+
 using namespace loglinear::backoff;
 using namespace loglinear::ime;
 using namespace loglinear::util;
@@ -233,3 +234,5 @@ TEST(tokens_are_split) {
   CHECK(split_tokens(packed({"|x"})).malformed == 0);
   CHECK(split_tokens(packed({"x|"})).malformed == 0);
 }
+
+}  // namespace loglinear::tests::ime

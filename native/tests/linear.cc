@@ -13,7 +13,8 @@
 #include "simd/loops.hh"
 #include "util/thread_pool.hh"
 
-using namespace loglinear;
+namespace loglinear::tests::linear {
+
 using namespace loglinear::linear;
 using namespace loglinear::util;
 
@@ -228,3 +229,5 @@ TEST(identical_columns_are_found) {
   CHECK(identical_columns(pool, columns, groups) == 4);
   CHECK((groups == std::vector<std::int32_t>{0, 1, 0, 2, 2, 3}));
 }
+
+}  // namespace loglinear::tests::linear

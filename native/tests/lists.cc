@@ -9,7 +9,8 @@
 #include "lists/features.hh"
 #include "lists/loss.hh"
 
-using namespace loglinear;
+namespace loglinear::tests::lists {
+
 using namespace loglinear::lists;
 using namespace loglinear::text;
 using namespace loglinear::util;
@@ -161,3 +162,5 @@ TEST(choices_prefer_the_first_of_equal_ones) {
   CHECK(choose({-1.0, -1.0}) == 0);
   CHECK(out[1] == -1);
 }
+
+}  // namespace loglinear::tests::lists

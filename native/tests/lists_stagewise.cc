@@ -7,7 +7,8 @@
 #include "lists/perceptron.hh"
 #include "lists/stagewise.hh"
 
-using namespace loglinear;
+namespace loglinear::tests::lists_stagewise {
+
 using namespace loglinear::lists;
 using namespace loglinear::util;
 
@@ -170,3 +171,5 @@ TEST(perceptron_counts_its_updates) {
   order[0] = 50;
   CHECK_THROWS((perceptron.pass(order)), InvalidInput);
 }
+
+}  // namespace loglinear::tests::lists_stagewise

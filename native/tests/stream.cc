@@ -7,7 +7,8 @@
 #include "util/errors.hh"
 #include "util/random.hh"
 
-using namespace loglinear;
+namespace loglinear::tests::stream {
+
 using namespace loglinear::stream;
 using namespace loglinear::util;
 
@@ -92,3 +93,5 @@ TEST(online_tree_refuses_bad_text) {
   CHECK_THROWS(tree.values(pool, few), InvalidInput);
   CHECK(tree.n_tokens() == 0);
 }
+
+}  // namespace loglinear::tests::stream

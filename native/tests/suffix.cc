@@ -10,7 +10,8 @@
 #include "suffix/tree.hh"
 #include "util/errors.hh"
 
-using namespace loglinear;
+namespace loglinear::tests::suffix {
+
 using namespace loglinear::ngram;
 using namespace loglinear::suffix;
 using namespace loglinear::trie;
@@ -142,3 +143,5 @@ TEST(suffix_trees_of_random_text) {
   CHECK_THROWS(build_suffix_tree(pool, text, longest_ngram(text) + 1), InvalidInput);
   CHECK_THROWS(build_suffix_tree(pool, text, 0), InvalidInput);
 }
+
+}  // namespace loglinear::tests::suffix

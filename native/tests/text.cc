@@ -8,7 +8,8 @@
 #include "text/svmlight.hh"
 #include "text/word_ngrams.hh"
 
-using namespace loglinear;
+namespace loglinear::tests::text {
+
 using namespace loglinear::text;
 using namespace loglinear::util;
 
@@ -87,3 +88,5 @@ TEST(word_ngrams_do_not_depend_on_threads) {
   CHECK_THROWS(fit_word_ngrams(pool, packed, std::vector<std::int32_t>{}, 1), InvalidInput);
   CHECK_THROWS(fit_word_ngrams(pool, packed, std::vector<std::int32_t>{2, 1}, 1), InvalidInput);
 }
+
+}  // namespace loglinear::tests::text

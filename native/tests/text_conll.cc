@@ -8,7 +8,8 @@
 #include "text/crfsuite.hh"
 #include "util/errors.hh"
 
-using namespace loglinear;
+namespace loglinear::tests::text_conll {
+
 using namespace loglinear::text;
 using namespace loglinear::util;
 
@@ -107,3 +108,5 @@ TEST(crfsuite_data) {
     }
   }
 }
+
+}  // namespace loglinear::tests::text_conll

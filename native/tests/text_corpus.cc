@@ -8,7 +8,8 @@
 #include "text/corpus.hh"
 #include "util/errors.hh"
 
-using namespace loglinear;
+namespace loglinear::tests::text_corpus {
+
 using namespace loglinear::text;
 using namespace loglinear::util;
 
@@ -143,3 +144,5 @@ TEST(corpus_renumbers) {
   CHECK_THROWS(renumber_tokens(pool, tokens, numbers), InvalidInput);
   CHECK(tokens[5] == 7);
 }
+
+}  // namespace loglinear::tests::text_corpus

@@ -10,7 +10,8 @@
 #include "text/wapiti_regex.hh"
 #include "util/errors.hh"
 
-using namespace loglinear;
+namespace loglinear::tests::text_templates {
+
 using namespace loglinear::text;
 using namespace loglinear::util;
 
@@ -143,3 +144,5 @@ TEST(templates_refuse_what_is_out_of_range) {
   const std::vector<std::int64_t> ptr{0, 1};
   for (const auto& macros : {far, foreign, zeroth}) CHECK_THROWS(TemplateSet(ptr, macros, 2), InvalidInput);
 }
+
+}  // namespace loglinear::tests::text_templates

@@ -9,7 +9,8 @@
 #include "tree/linf.hh"
 #include "util/errors.hh"
 
-using namespace loglinear;
+namespace loglinear::tests::tree {
+
 using namespace loglinear::tree;
 using namespace loglinear::util;
 
@@ -150,3 +151,5 @@ TEST(tree_maps_of_a_deep_chain) {
   TreeLinf(tree, penalty).prox(pool, z, step, out);
   for (std::size_t i = 0; i < n; i += 997) CHECK(std::fabs(out[i] - 1.5) < 1e-9);
 }
+
+}  // namespace loglinear::tests::tree

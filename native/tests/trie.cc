@@ -13,7 +13,8 @@
 #include "trie/runs.hh"
 #include "util/errors.hh"
 
-using namespace loglinear;
+namespace loglinear::tests::trie {
+
 using namespace loglinear::trie;
 using namespace loglinear::util;
 
@@ -184,3 +185,5 @@ TEST(trie_refuses) {
   CHECK_THROWS(build_trie(pool, text, 2), InvalidInput);
   CHECK_THROWS(TrieRuns("/no/such/folder", 3, 2), IoError);
 }
+
+}  // namespace loglinear::tests::trie

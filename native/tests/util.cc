@@ -14,7 +14,8 @@
 #include "util/views.hh"
 #include "util/words.hh"
 
-using namespace loglinear;
+namespace loglinear::tests::util {
+
 using namespace loglinear::linear;
 using namespace loglinear::util;
 
@@ -164,3 +165,5 @@ TEST(words_of_malformed_text) {
     for (const auto& word : words_of(text)) CHECK(!word.empty());
   }
 }
+
+}  // namespace loglinear::tests::util
