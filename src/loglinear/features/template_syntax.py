@@ -11,7 +11,7 @@ A template is a line: a letter, any text, and macros in it. The letter says what
     U04:%m[0,0,"...?$"]        the text that it matches, which may be empty
     B                          no macro: the transition from label to label
 
-Expressions are those of Wapiti (native/kernels/wapiti_regex.hh), with the letters, digits, spaces and punctuation of
+Expressions are those of Wapiti (native/text/wapiti_regex.hh), with the letters, digits, spaces and punctuation of
 Unicode. Rows before a sequence have the values ``_B-1``, ``_B-2``, ... and rows after it ``_E+1``, ``_E+2``, ...,
 whatever the command. A comment begins with ``#`` at the start of a line, or after a blank outside macros. Attributes of
 two templates are never the same, even where their text is.

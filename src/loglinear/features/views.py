@@ -11,7 +11,7 @@ from loglinear import _core
 from loglinear.features.template_syntax import View
 from loglinear.features.vocabulary import Vocabulary, pack_strings
 
-_BITS = (  # as in native/kernels/wapiti_regex.hh
+_BITS = (  # as in native/text/wapiti_regex.hh
     (1, str.isdecimal),
     (2, str.islower),
     (4, str.isupper),

@@ -1,7 +1,7 @@
 """Penalties that are sums over weights:  sum_j a_j |w_j| + b_j w_j^2 / 2,  optionally with w_j >= 0.
 
 The last ``n_free`` weights (intercepts) carry no penalty. ``scale`` gives every weight its own multiple of the
-strength. The loops are native (native/kernels/separable.hh).
+strength. The loops are native (native/linear/separable.hh).
 """
 
 from __future__ import annotations

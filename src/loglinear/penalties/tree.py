@@ -2,7 +2,7 @@
 
 Every node g of the tree is a group: its subtree. Where a node's weight vanishes, so do all weights below it. The weight
 of group g is ``weights[g] * depth_growth ** depth[g]``. (Nelakanti et al. multiply *features* by alpha ** depth:
-their alpha is 1 / depth_growth.) The loops are native (native/kernels/tree.hh, tree_prox.hh).
+their alpha is 1 / depth_growth.) The loops are native (native/tree/forest.hh, tree_prox.hh).
 """
 
 from __future__ import annotations

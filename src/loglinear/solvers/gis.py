@@ -5,7 +5,7 @@
 With the expectations E at w, delta minimises a bound on the objective that separates the weights, so no step makes it
 worse and none is searched for (Darroch and Ratcliff 1972; without the correction feature, Curran and Clark 2003; with a
 Gaussian prior, Chen and Rosenfeld 1999). Without a penalty delta_j = log(count_j / E[f_j]) / C. The native part is
-native/kernels/iterative_scaling.hh. Slower than the gradient solvers; here to compare with.
+native/baselines/iterative_scaling.hh. Slower than the gradient solvers; here to compare with.
 """
 
 from __future__ import annotations

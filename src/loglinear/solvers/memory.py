@@ -2,7 +2,7 @@
 
 Keeps the last m pairs s = w' - w, y = g' - g and the Gram matrix of {s_1..s_m, y_1..y_m}. The two-loop recursion then
 runs on coefficients: every vector it forms is a combination of the s, the y and g. One native pass gives the new inner
-products, one more forms the direction (native/kernels/vector.hh), where the usual form passes over memory twice as
+products, one more forms the direction (native/linear/vector.hh), where the usual form passes over memory twice as
 often. (Chen, Wang and Zhou 2014 use the same rearrangement to distribute L-BFGS.)
 
 Pairs may be kept in single precision: they only shape the direction, and half the memory is half the traffic. Inner

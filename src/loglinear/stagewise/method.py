@@ -21,7 +21,7 @@ Where the paper leaves something open or slips, this is what holds here:
 - No step changes a weight or a margin by more than 10: that bounds steps towards an optimum at infinity (of features
   that only references have), and all steps on features with large values.
 
-Native code finds each best step without looking at all features (native/kernels/stagewise.hh). Steps depend on all
+Native code finds each best step without looking at all features (native/lists/stagewise.hh). Steps depend on all
 before them, so one thread makes them; all threads make the sums anew every 4,096 steps and where the loss has fallen
 far, at the same steps whether or not a path was interrupted, so that resuming one gives the same bits.
 """

@@ -1,4 +1,4 @@
-"""Learning from a stream: the state of FTRL-Proximal (native/kernels/online.hh) between batches."""
+"""Learning from a stream: the state of FTRL-Proximal (native/linear/ftrl.hh) between batches."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
     minimise  - sum over tokens of log p(w | h)  +  penalty(weights)
 
 by the stochastic accelerated proximal method of Nelakanti et al. (2013), algorithm 1, corrected; its equations, why its
-steps must shrink, and how trees that a batch does not touch catch up later are in native/kernels/online_tree.hh. The
+steps must shrink, and how trees that a batch does not touch catch up later are in native/stream/tree.hh. The
 n-grams (h, w) of contexts h that have always occurred together share one weight, so memory follows the collapsed tree
 (data/suffix_tree.py), which grows with the text. Penalties that part such n-grams, tree-l2 and strengths that differ by
 order, keep every n-gram.
