@@ -104,9 +104,9 @@ def test_unfinished_coarse_phase_still_reports_its_violation(objective):
 def test_checkpoint_resumes_and_refuses_another_problem(objective, tmp_path):
     path = tmp_path / "run.checkpoint"
     saved = Checkpoint(path, every=0.0)
-    first = minimise(objective, solvers.Lbfgs(), tolerance=1e-8, max_iterations=6, checkpoint=saved)
-    second = minimise(objective, solvers.Lbfgs(), tolerance=1e-8, checkpoint=Checkpoint(path))
-    whole = minimise(objective, solvers.Lbfgs(), tolerance=1e-8)
+    first = minimise(objective, solvers.Lbfgs(), tolerance=1e-10, max_iterations=6, checkpoint=saved)
+    second = minimise(objective, solvers.Lbfgs(), tolerance=1e-10, checkpoint=Checkpoint(path))
+    whole = minimise(objective, solvers.Lbfgs(), tolerance=1e-10)
     assert first.n_iterations == 6 < second.n_iterations
     np.testing.assert_allclose(second.weights, whole.weights, atol=1e-6)
     with pytest.raises(ModelFileError, match="a checkpoint of another problem"):

@@ -1,4 +1,4 @@
-"""Strengths of a penalty chosen by a validation loss, all at once, along its gradient.
+"""Choose the strengths of a penalty by a validation loss V, all at once, along its gradient (the hypergradient).
 
     minimise over rho   V(w(rho)),     w(rho) = argmin  loss(w) + penalty of strengths exp(rho)
 
@@ -10,11 +10,12 @@ balance: g(w) + sum_k d_k(w) = 0 on the active set (weights that do not rest in 
 where H is the Hessian on the active set: one linear system, solved by conjugate residuals, gives the derivative by
 every strength (Bengio 2000; Pedregosa 2016; with corners, Bertrand et al. 2022).
 
-The same a tells what stopping the training early has cost: to first order V(w*) = V(w) - a . (gradient at w). Trials
-are compared by that value, which forgives loose training; training is tightened where the term outweighs the gains.
+The same a tells how much stopping the training early has cost: to first order V(w*) = V(w) - a . (gradient at w).
+Trials are compared by that value, which corrects for loose training; training is tightened where the correction
+outweighs the gains.
 
-Steps are those of BFGS in rho within a box (a trust region, and bounds on the strengths), from a Gauss-Newton guess of
-the curvature:  B_kl = sum_j v_j d_kj d_lj / H_jj^2,  v the diagonal of the validation loss's Hessian.
+Steps are those of BFGS in rho within a box (a trust region, and bounds on the strengths; quadratic_model.py), from a
+Gauss-Newton guess of the curvature:  B_kl = sum_j v_j d_kj d_lj / H_jj^2,  v the diagonal of the Hessian of V.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from loglinear.arrays import FloatArray
 from loglinear.errors import IncompatibleError
 from loglinear.optimise.minimise import Result, minimise
 from loglinear.optimise.objective import Objective
+from loglinear.optimise.quadratic_model import TrustRegion
 from loglinear.optimise.solver_choice import choose_solver
 from loglinear.protocols import Curvature, Loss, Metric, Orthant, Penalty, Tunable
 from loglinear.solvers.conjugate_residuals import solve_active
@@ -39,8 +41,7 @@ from loglinear.solvers.solver import Solver
 from loglinear.status import Status
 
 FINEST = 1e-4  # training is tightened by this factor at most
-LONGEST_STEP = math.log(8.0)
-SHORTEST_STEP = 0.01  # a hundredth of a strength: nothing to be found below
+SHORTEST_STEP = 0.01  # a change of strengths by one percent: shorter steps gain nothing
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Trial:
 
     strengths: FloatArray
     validation: float  # the validation loss at the weights found
-    expected: float  # what it would be at the exact optimum, to first order: trials are compared by it
+    expected: float  # its value at the exact optimum, to first order: trials are compared by it
     objective: float  # training loss + penalty
     slopes: FloatArray | None  # derivative of the validation loss by every log-strength; None for a refused trial
     accepted: bool
@@ -61,7 +62,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuned:
-    """The best strengths found, as a penalty, the weights trained with them, and all that was tried."""
+    """The best strengths found, as a penalty, the weights trained with them, and all trials."""
 
     penalty: Any
     weights: FloatArray
@@ -71,7 +72,7 @@ class Tuned:
 
     @property
     def best(self) -> Trial:
-        """The trial that won."""
+        """Return the trial that won."""
         return [trial for trial in self.history if trial.accepted][-1]
 
 
@@ -85,21 +86,6 @@ class Budget:
     first_iterations: int = 500  # of the first training, which starts far away
     residual: float = 3e-3  # relative, of the linear system
     products: int = 40  # with the Hessian in a round
-
-
-@dataclass
-class _Point:
-    """A trained model and what is known of the validation loss there."""
-
-    rho: FloatArray  # logarithms of the free strengths
-    objective: Objective
-    result: Result
-    validation: float
-    expected: float
-    pull: FloatArray  # gradient of the validation loss by the weights
-    rest: FloatArray  # least subgradient of the objective: what training left
-    slopes: FloatArray = field(default_factory=lambda: np.empty(0))
-    products: int = 0
 
 
 def tune_strengths(
@@ -121,10 +107,17 @@ def tune_strengths(
 ) -> Tuned:
     """Minimise ``validation_loss`` over the strengths of ``penalty`` that are not zero, from those it has.
 
-    ``tolerance``: stop when two rounds gain, or one can hope to gain, less than this fraction of the validation loss.
-    ``fixed``: numbers of strengths that stay as they are. ``seconds``: no round is begun that would probably end
-    later. ``callback(trial)`` may return True to stop.
-    Ctrl-C stops with the best so far.
+    Ctrl-C stops with the best strengths so far.
+
+    w0 : weights that the first training starts from; None: zeros
+    solver, solver_options : as in ``choose_solver``
+    max_rounds : maximum number of trials after the first
+    seconds : no round is begun that would probably end later; None: no limit
+    tolerance : stop when two rounds gain, or one can hope to gain, less than this fraction of the validation loss
+    bounds : least and greatest strength
+    fixed : numbers of strengths that stay as they are
+    budget : what one round may cost
+    callback : called with every trial; it may return True to stop
     """
     if not isinstance(penalty, Tunable):
         raise IncompatibleError(f"tuning needs the power Tunable, which {type(penalty).__name__} lacks")
@@ -143,9 +136,24 @@ def tune_strengths(
         raise ValueError("no strength is free and positive: there is nothing to tune; begin with a positive one")
     tuner = _Tuner(
         loss, penalty, validation_loss, free, solver, dict(solver_options or {}), budget or Budget(), bounds, n_threads,
-        tolerance, seconds, callback,
+        tolerance, max_rounds, seconds, callback,
     )  # fmt: skip
-    return tuner.run(w0, max_rounds)
+    return tuner.run(w0)
+
+
+@dataclass
+class _Point:
+    """A trained model and what is known of the validation loss there."""
+
+    rho: FloatArray  # logarithms of the free strengths
+    objective: Objective
+    result: Result
+    validation: float
+    expected: float
+    validation_gradient: FloatArray  # by the weights
+    remaining_gradient: FloatArray  # least subgradient of the objective: zero after exact training
+    slopes: FloatArray = field(default_factory=lambda: np.empty(0))
+    products: int = 0
 
 
 class _Tuner:
@@ -161,109 +169,101 @@ class _Tuner:
         bounds: tuple[float, float],
         n_threads: int | None,
         tolerance: float,
+        max_rounds: int,
         seconds: float | None,
         callback: Callable[[Trial], bool | None] | None,
     ) -> None:
         self.loss, self.penalty, self.validation_loss, self.n_threads = loss, penalty, validation_loss, n_threads
         self.solver, self.solver_options, self.budget = solver, solver_options, budget
-        self.tolerance, self.seconds, self.callback = tolerance, seconds, callback
+        self.tolerance, self.max_rounds, self.seconds, self.callback = tolerance, max_rounds, seconds, callback
         self.free = np.flatnonzero(free)
         start = np.log(penalty.strengths[self.free])
         self.start = start
         self.low, self.high = np.minimum(start, math.log(bounds[0])), np.maximum(start, math.log(bounds[1]))
-        self.precision = 1.0  # what the tolerances of training are multiplied by
-        self.adjoint = np.zeros(loss.n_weights)
+        self.precision = 1.0  # factor of the tolerances of training
+        self.adjoint = np.zeros(loss.n_weights)  # a of the head of this file
         self.history: list[Trial] = []
         self.status: Status | None = None
         self.began = time.perf_counter()
         self.longest_round = 0.0
         self.idle = 0  # rounds in a row that gained next to nothing
         self.best: _Point
+        self.model: TrustRegion
 
-    # ---- the outer loop ----------------------------------------------------------------------------------------------
-    def run(self, w0: FloatArray | None, max_rounds: int) -> Tuned:
-        """Trials until nothing is gained."""
+    # ---- the outer loop: begin, one round after another, reason to stop ----------------------------------------------
+    def run(self, w0: FloatArray | None) -> Tuned:
+        """Make trials until there is a reason to stop."""
         self.best = self._train(self.start, w0, self.budget.first_iterations)
         try:
-            if not self.status:
-                self._differentiate(self.best)
-                self.best = self._settle(self.best, 1e-3 * abs(self.best.validation), self.budget.first_iterations)
-            if not self.status and not self.best.slopes.size:
-                self._differentiate(self.best)
-            self._record(self.best, True)
-            if not self.status and not np.any(self.best.slopes):
-                self.status = Status.NO_SLOPE
-            model = None if self.status else _Model(self._curvature_guess(self.best), self.best.slopes)
-            for _ in range(max_rounds):
-                if self.status or model is None:
-                    break
-                self._round(model)
+            self._begin()
+            while (reason := self._reason_to_stop()) is None:
+                self._round()
         except KeyboardInterrupt:
-            self.status = Status.INTERRUPTED
+            reason = Status.INTERRUPTED
             if not self.history:
                 self.callback = None
                 self._record(self.best, True)
-        status = self.status or Status.MAX_ROUNDS
         best = self.best
-        return Tuned(best.objective.penalty, best.result.weights, self.history, status, best.result)
+        return Tuned(best.objective.penalty, best.result.weights, self.history, reason, best.result)
 
-    def _round(self, model: _Model) -> None:
-        """One more trial, the best from now on if it is better; sets the status when it is time to stop."""
-        best = self.best
-        step = model.step(self.low - best.rho, self.high - best.rho)
-        hope = model.predicted_gain(step)
-        enough = self.tolerance * abs(best.expected)
-        if hope <= enough:
-            self.status = Status.NO_EXPECTED_GAIN
-        if self.status or self._out_of_time():
-            return
-        mark = time.perf_counter()
+    def _begin(self) -> None:
+        """Differentiate the first trial and make the first model."""
+        if self.status is None:
+            self._differentiate(self.best)
+            self.best = self._settle(self.best, 1e-3 * abs(self.best.validation), self.budget.first_iterations)
+        if self.status is None and not self.best.slopes.size:
+            self._differentiate(self.best)
+        self._record(self.best, True)
+        if self.status is None and not np.any(self.best.slopes):
+            self.status = Status.NO_SLOPE
+        if self.status is None:
+            self.model = TrustRegion(self._curvature_guess(self.best), self.best.slopes)
+
+    def _round(self) -> None:
+        """Make one more trial, and take it for the best if it is."""
+        best, mark = self.best, time.perf_counter()
+        step, hope = self._proposal()
         trial = self._train(best.rho + step, best.result.weights, self.budget.iterations)
-        trial = self._settle(trial, max(0.5 * hope, enough), self.budget.iterations)
+        trial = self._settle(trial, max(0.5 * hope, self._enough()), self.budget.iterations)
         gain = best.expected - trial.expected
         accepted = gain > 0
-        if accepted and not self.status:
+        if accepted and self.status is None:
             self._differentiate(trial)
             gain = best.expected - trial.expected
             accepted = gain > 0
         self._tighten(trial, gain)
-        model.learn(step, gain, hope, trial.slopes if trial.slopes.size else None, accepted)
+        self.model.learn(step, gain, hope, trial.slopes if trial.slopes.size else None, accepted)
         self.longest_round = max(self.longest_round, time.perf_counter() - mark)
+        self.idle = self.idle + 1 if accepted and gain < self._enough() else 0
         if accepted:
             self.best = trial
         self._record(trial, accepted)
-        if not self.status:
-            self.idle = self.idle + 1 if accepted and gain < enough else 0
-            if self.idle == 2:
-                self.status = Status.SMALL_GAINS
-            elif model.radius < SHORTEST_STEP:
-                self.status = Status.SHORTEST_STEP
 
-    def _settle(self, point: _Point, allowed: float, max_iterations: int) -> _Point:
-        """The point trained on until what training left moves the validation loss by no more than is allowed.
+    def _reason_to_stop(self) -> Status | None:
+        """Return why there is no further round; None where there is."""
+        if self.status is not None:
+            return self.status
+        if self.idle == 2:
+            return Status.SMALL_GAINS
+        if self.model.radius < SHORTEST_STEP:
+            return Status.SHORTEST_STEP
+        if len(self.history) > self.max_rounds:
+            return Status.MAX_ROUNDS
+        if self._proposal()[1] <= self._enough():
+            return Status.NO_EXPECTED_GAIN
+        spent = time.perf_counter() - self.began
+        if self.seconds is not None and spent + 0.7 * self.longest_round > self.seconds:
+            return Status.OUT_OF_TIME
+        return None
 
-        The first-order correction is good for small amounts only; one that stays large is not used.
-        """
-        for _ in range(2):
-            if self.status or abs(point.validation - point.expected) <= allowed or self.precision <= FINEST:
-                break
-            self.precision = max(0.1 * self.precision, FINEST)
-            point = self._train(point.rho, point.result.weights, max_iterations)
-        if abs(point.validation - point.expected) > allowed:
-            point.expected = point.validation
-        return point
+    def _proposal(self) -> tuple[FloatArray, float]:
+        """Return the next step and the gain that the model predicts."""
+        step = self.model.step(self.low - self.best.rho, self.high - self.best.rho)
+        return step, self.model.predicted_gain(step)
 
-    def _tighten(self, trial: _Point, gain: float) -> None:
-        """Train more precisely from now on where what training left is not small beside what is gained."""
-        if abs(trial.validation - trial.expected) > 0.3 * abs(gain):
-            self.precision = max(0.3 * self.precision, FINEST)
-
-    def _out_of_time(self) -> bool:
-        if self.seconds is None:
-            return False
-        if time.perf_counter() - self.began + 0.7 * self.longest_round > self.seconds:
-            self.status = Status.OUT_OF_TIME
-        return bool(self.status)
+    def _enough(self) -> float:
+        """Return the least gain that is worth a round."""
+        return self.tolerance * abs(self.best.expected)
 
     def _record(self, point: _Point, accepted: bool) -> None:
         slopes = None
@@ -302,31 +302,50 @@ class _Tuner:
         )
         if not math.isfinite(result.value):
             raise ValueError(f"training diverged at strengths {strengths.tolist()}: begin with larger ones")
-        if result.status == Status.INTERRUPTED:
+        if result.status is Status.INTERRUPTED:
             self.status = Status.INTERRUPTED
-        elif result.status == Status.STOPPED:
+        elif result.status is Status.STOPPED:
             self.status = Status.OUT_OF_TIME
-        w, pull, rest = result.weights, np.empty_like(result.weights), np.empty_like(result.weights)
-        objective.value_and_smooth_gradient(w, pull)
-        cast(Orthant, objective.penalty).pseudo_gradient(w, pull, rest)
-        validation = self.validation_loss.value_and_gradient(w, pull)
+        w, gradient, remaining = result.weights, np.empty_like(result.weights), np.empty_like(result.weights)
+        objective.value_and_smooth_gradient(w, gradient)
+        cast(Orthant, objective.penalty).pseudo_gradient(w, gradient, remaining)
+        validation = self.validation_loss.value_and_gradient(w, gradient)
         if not math.isfinite(validation):
             raise ValueError("the validation loss is not finite: it gives no probability to a validation example")
-        expected = validation - objective.dot(self.adjoint, rest)
-        return _Point(rho, objective, result, validation, expected, pull, rest)
+        expected = validation - objective.dot(self.adjoint, remaining)
+        return _Point(rho, objective, result, validation, expected, gradient, remaining)
+
+    def _settle(self, point: _Point, allowed: float, max_iterations: int) -> _Point:
+        """Train a point on until the first-order correction of its validation loss is no larger than allowed.
+
+        The correction is good for small amounts only; one that stays large is not used.
+        """
+        for _ in range(2):
+            correction = abs(point.validation - point.expected)
+            if self.status is not None or correction <= allowed or self.precision <= FINEST:
+                break
+            self.precision = max(0.1 * self.precision, FINEST)
+            point = self._train(point.rho, point.result.weights, max_iterations)
+        if abs(point.validation - point.expected) > allowed:
+            point.expected = point.validation
+        return point
+
+    def _tighten(self, trial: _Point, gain: float) -> None:
+        """Train more precisely from now on where the correction is not small beside the gain."""
+        if abs(trial.validation - trial.expected) > 0.3 * abs(gain):
+            self.precision = max(0.3 * self.precision, FINEST)
 
     def _differentiate(self, point: _Point) -> None:
-        """Fill in the slopes, and correct the value by what training left."""
-        w, objective = point.result.weights, point.objective
-        point.products, self.diagonal = solve_active(
-            objective, w, point.pull, self.adjoint, tolerance=self.budget.residual, max_products=self.budget.products
+        """Fill in the slopes, and correct the validation loss for training that stopped early."""
+        objective, w = point.objective, point.result.weights
+        slopes, point.products, self.diagonal = hypergradient(
+            objective, w, point.validation_gradient, self.adjoint, self.budget
         )
-        tunable = cast(Tunable, objective.penalty)
-        point.slopes = -tunable.strength_sums(w, self.adjoint)[self.free]
-        point.expected = point.validation - objective.dot(self.adjoint, point.rest)
+        point.slopes = slopes[self.free]
+        point.expected = point.validation - objective.dot(self.adjoint, point.remaining_gradient)
 
     def _curvature_guess(self, point: _Point) -> FloatArray:
-        """B of the head of this file; where the validation loss has no Curvature, that of training to its size."""
+        """Return B of the head of this file; without Curvature of V, that of the training loss scaled to its size."""
         w = point.result.weights
         if isinstance(self.validation_loss, Curvature):
             weight = np.empty_like(w)
@@ -342,71 +361,14 @@ class _Tuner:
         return tunable.strength_products(w, weight)[np.ix_(self.free, self.free)]
 
 
-def box_minimum(slopes: FloatArray, matrix: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-    """argmin  slopes . p + p B p / 2  over low <= p <= high, one coordinate after the other; B is positive definite."""
-    p = np.clip(np.zeros(low.size), low, high)
-    gradient = slopes + matrix @ p
-    for _ in range(200):
-        largest = 0.0
-        for k in range(p.size):
-            change = min(max(p[k] - gradient[k] / matrix[k, k], low[k]), high[k]) - p[k]
-            p[k] += change
-            gradient += change * matrix[k]
-            largest = max(largest, abs(change))
-        if largest < 5e-5 * float((high - low).max()):
-            break
-    return p
+def hypergradient(
+    objective: Objective, w: FloatArray, validation_gradient: FloatArray, adjoint: FloatArray, budget: Budget
+) -> tuple[FloatArray, int, FloatArray]:
+    """Return (dV/drho_k of every strength k, number of products with the Hessian, diagonal of the Hessian).
 
-
-class _Model:
-    """The quadratic model of the validation loss around the best point: slopes and a BFGS matrix."""
-
-    def __init__(self, guess: FloatArray, slopes: FloatArray) -> None:
-        self.radius = math.log(2.0)
-        self.slopes = slopes
-        top = float(np.diag(guess).max(initial=0.0))
-        if not (top > 0.0 and math.isfinite(top)):
-            guess, top = np.diag(np.abs(slopes) / self.radius), float(np.abs(slopes).max())
-        self.matrix = guess + 1e-3 * top * np.eye(slopes.size)
-        self.pairs = 0
-
-    def step(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """argmin  slopes . p + p B p / 2  over the region and low <= p <= high."""
-        low, high = np.maximum(low, -self.radius), np.minimum(high, self.radius)
-        return box_minimum(self.slopes, self.matrix, low, high)
-
-    def predicted_gain(self, step: FloatArray) -> float:
-        """What the model hopes for."""
-        return -float(self.slopes @ step + 0.5 * step @ self.matrix @ step)
-
-    def learn(self, step: FloatArray, gain: float, hope: float, slopes: FloatArray | None, accepted: bool) -> None:
-        """Curvature from the change of slopes, size of the region from what was hoped for and gained."""
-        length = float(np.abs(step).max())
-        if slopes is not None:
-            self._update(step, slopes - self.slopes)
-        if not accepted:
-            slope = float(self.slopes @ step)  # the parabola through both values and the first slope
-            bend = -gain - slope
-            shorter = -0.5 * slope / bend if bend > 0 else 0.5
-            self.radius = length * min(max(shorter, 0.1), 0.5)
-            return
-        if gain > 0.75 * hope and length > 0.9 * self.radius:
-            self.radius = min(2.0 * self.radius, LONGEST_STEP)
-        elif gain < 0.25 * hope:
-            self.radius = 0.5 * length
-        if slopes is not None:
-            self.slopes = slopes
-
-    def _update(self, s: FloatArray, y: FloatArray) -> None:
-        """BFGS, damped so that the matrix stays positive definite (Powell 1978)."""
-        Bs = self.matrix @ s
-        sBs, sy = float(s @ Bs), float(s @ y)
-        if self.pairs == 0 and sy > 0.0:  # the guess is right in shape rather than in size
-            scale = min(max(sy / sBs, 0.05), 20.0)
-            self.matrix, Bs, sBs = self.matrix * scale, Bs * scale, sBs * scale
-        if sy < 0.2 * sBs:
-            theta = 0.8 * sBs / (sBs - sy)
-            y = theta * y + (1.0 - theta) * Bs
-            sy = float(s @ y)
-        self.matrix += np.outer(y, y) / sy - np.outer(Bs, Bs) / sBs
-        self.pairs += 1
+    dV/drho_k = -a . d_k,   H a = grad V on the active set.   ``adjoint`` is a: the start of the solution, overwritten.
+    """
+    products, diagonal = solve_active(
+        objective, w, validation_gradient, adjoint, tolerance=budget.residual, max_products=budget.products
+    )
+    return -cast(Tunable, objective.penalty).strength_sums(w, adjoint), products, diagonal

@@ -25,8 +25,9 @@ import numpy as np
 from loglinear.arrays import FloatArray
 from loglinear.optimise.minimise import Result, minimise
 from loglinear.optimise.objective import Objective
+from loglinear.optimise.quadratic_model import box_minimum
 from loglinear.optimise.solver_choice import choose_solver
-from loglinear.optimise.tuning_by_gradient import Trial, Tuned, box_minimum
+from loglinear.optimise.tuning_by_gradient import Trial, Tuned
 from loglinear.solvers.solver import Solver
 from loglinear.status import Status
 
