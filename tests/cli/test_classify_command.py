@@ -23,8 +23,8 @@ def test_a_real_run_from_training_to_inspection(folder: Path, tmp_path: Path) ->
     for word in ("examples", "features", "classes", "solver", "objective", "violation", "non-zero", "accuracy"):
         assert word in trained.stdout
     assert trained.stderr == ""
-    scored = run("classify", "eval", model, folder / "test.tsv", "--json")
-    assert scored.returncode == 0
+    scored = invoke("classify", "eval", model, folder / "test.tsv", "--json")
+    assert scored.exit_code == 0
     scores = json.loads(scored.stdout)
     assert scores["accuracy"] > 0.5
     assert scores["accuracy"] == scores["micro_f1"]
@@ -35,8 +35,8 @@ def test_a_real_run_from_training_to_inspection(folder: Path, tmp_path: Path) ->
     right = sum(a == b for a, b in zip(predicted.stdout.splitlines(), truth))
     assert right / len(truth) == pytest.approx(scores["accuracy"])
     page = tmp_path / "m.html"
-    seen = run("inspect", model, "--top", "3", "--html", page)
-    assert seen.returncode == 0
+    seen = invoke("inspect", model, "--top", "3", "--html", page)
+    assert seen.exit_code == 0
     assert "maxent-classifier" in seen.stdout
     assert "ok" in seen.stdout
     assert "<h1>" in page.read_text()

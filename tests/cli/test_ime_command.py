@@ -45,7 +45,7 @@ def test_readings_are_converted_line_for_line(place: Path) -> None:
     assert done.stderr == "1 words are not in the lexicon and stand as they were typed; the first in line 3\n"
     data = (place / "readings").read_bytes()
     assert run("ime", "convert", place / "m.ll", stdin=data).stdout == done.stdout
-    assert run("ime", "convert", place / "m.ll", stdin=gzip.compress(data)).stdout == done.stdout
+    assert invoke("ime", "convert", place / "m.ll", stdin=gzip.compress(data)).stdout == done.stdout
 
 
 def test_n_best_as_lines_and_as_candidate_lists(place: Path) -> None:

@@ -176,9 +176,9 @@ def test_every_line_is_answered(place: Path) -> None:
     found = [line.split("\t") for line in run("lm", "score", place / "kn.ll", stdin=text).stdout.splitlines()]
     assert [int(f[1]) for f in found] == [3, 1, 1, 4, 3]
     assert found[0] == found[-1]
-    compressed = run("lm", "score", place / "kn.ll", stdin=gzip.compress(text)).stdout.splitlines()
+    compressed = invoke("lm", "score", place / "kn.ll", stdin=gzip.compress(text)).stdout.splitlines()
     assert [line.split("\t") for line in compressed] == found
-    assert run("lm", "score", place / "kn.ll", stdin=b"").stdout == ""
+    assert invoke("lm", "score", place / "kn.ll", stdin=b"").stdout == ""
 
 
 @pytest.mark.parametrize("threshold", [None, 6.0])
