@@ -287,7 +287,7 @@ def test_labels_of_no_scheme(place: Path, tmp_path: Path) -> None:
     done = invoke("tag", "eval", model, data, "--constrain", "auto")
     assert "macro F1" in done.stdout
     assert "precision" in done.stdout
-    assert "of no scheme" in done.stderr
+    assert "follow no scheme" in done.stderr
 
 
 # ---- what can go wrong ----------------------------------------------------------------------------------------------

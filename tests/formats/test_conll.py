@@ -84,7 +84,7 @@ def test_refusals_name_the_line(line, message, n_threads):
 
 def test_nothing_to_read():
     for data in (b"", b"\n\n", b" \t\r\n", b"\xef\xbb\xbf"):
-        with pytest.raises(FormatError, match="f: there are no tokens; expected one token a line"):
+        with pytest.raises(FormatError, match="f: there are no tokens; expected one token per line"):
             parse_conll(data, "f")
     with pytest.raises(FormatError, match="f:1: 70000 columns, and at most 1024 are allowed"):
         parse_conll(b"a " * 70_000, "f")

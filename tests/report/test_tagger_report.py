@@ -51,7 +51,7 @@ def test_tables_of_scores() -> None:
     scores = span_scores(Y, predicted)
     types, confusion = score_tables(scores)
     assert [row["type"] for row in to_records(types)] == ["NP", "VP"]
-    rows = {row["due \\ predicted"]: row for row in to_records(confusion)}
+    rows = {row["gold \\ predicted"]: row for row in to_records(confusion)}
     assert rows["VP"]["NP"] == 1
     assert rows["NP"]["(missed)"] == 1
     assert rows["(spurious)"]["NP"] == 2
@@ -62,7 +62,7 @@ def test_tables_of_labels_without_a_scheme() -> None:
     scores = span_scores([["D", "N", "V"]], [["D", "V", "V"]])
     labels, wrong = score_tables(scores)
     assert [row["label"] for row in to_records(labels)] == ["D", "N", "V"]
-    assert to_records(wrong) == [{"due": "N", "predicted": "V", "tokens": 1}]
+    assert to_records(wrong) == [{"gold": "N", "predicted": "V", "tokens": 1}]
     assert "macro F1" in dict(score_facts(scores))
     assert len(score_tables(span_scores([["D"]], [["D"]]))) == 1
 

@@ -14,21 +14,23 @@ app = typer.Typer(help="Train, evaluate and use taggers of sequences: CRF, MEMM,
 
 Data = Annotated[
     str,
-    typer.Argument(metavar="DATA", help="Sequences: a file (plain, gzip or xz), or - for stdin.", show_default=False),
+    typer.Argument(metavar="DATA", help="File of sequences (plain, gzip or xz), or - for stdin.", show_default=False),
 ]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)]
-Format = Annotated[str | None, typer.Option("--format", metavar="conll|crfsuite", help="Guessed unless given.")]
-LabelColumn = Annotated[int, typer.Option(help="Column of the label in conll, from 0; -1 is the last.")]
+Format = Annotated[
+    str | None, typer.Option("--format", metavar="conll|crfsuite", help="Format of DATA; guessed by default.")
+]
+LabelColumn = Annotated[int, typer.Option(help="Column of the label in conll, counted from 0; -1 is the last.")]
 Comments = Annotated[bool, typer.Option("--comments", help="Skip lines of conll that begin with #.")]
-Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of conll.")]
-Threads = Annotated[int | None, typer.Option("--threads", help="Native threads.", show_default="all cores")]
+Encoding = Annotated[str, typer.Option("--encoding", help="Character encoding of conll files.")]
+Threads = Annotated[int | None, typer.Option("--threads", help="Number of threads.", show_default="all cores")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Constrain = Annotated[
     str | None,
     typer.Option(
         metavar="bio|iobes|iob1|bilou|auto|FILE",
-        help="Only labellings legal in a scheme (auto: that of the labels), or without the pairs in a file: two labels "
-        "a line, the second not to follow the first.",
+        help="Allow only labellings that are legal in a scheme (auto: the scheme of the labels), or that avoid the "
+        "pairs in a file with two labels per line, the second of which must not follow the first.",
     ),
 ]
 
@@ -44,7 +46,7 @@ def train(
         str | None,
         typer.Option(
             metavar="NAME|FILE|list", callback=choices.list_templates, is_eager=True,
-            help="What to look at in columns: a built-in set, or a file of CRF++ or Wapiti templates; list: show all.",
+            help="Templates of attributes for columns: a built-in set, or a CRF++ or Wapiti file; list: show the sets.",
         ),
     ] = None,
     format: Format = None,
@@ -56,26 +58,28 @@ def train(
         str | None,
         typer.Option(
             metavar="l2|l1|elastic_net|none|list", callback=choices.list_penalties, is_eager=True,
-            help="list: describe all.", show_default="l2",
+            help="Penalty on the weights; list: describe all.", show_default="l2",
         ),
     ] = None,
     strength: Annotated[
         float | None,
-        typer.Option(help="Weight of the penalty; 2 c2 or c1 of CRFsuite, rho of Wapiti.", show_default="1"),
+        typer.Option(help="Strength of the penalty: 2 c2 or c1 of CRFsuite, rho of Wapiti.", show_default="1"),
     ] = None,
     l1_ratio: Annotated[float | None, typer.Option(help="Share of l1 in the elastic net.", show_default="0.5")] = None,
-    order: Annotated[int | None, typer.Option(help="2: features of three labels.", show_default="1")] = None,
+    order: Annotated[int | None, typer.Option(help="2 adds features of three labels.", show_default="1")] = None,
     features: Annotated[
         str | None,
-        typer.Option(metavar="observed|all", help="Pairs of attribute and label.", show_default="observed"),
+        typer.Option(metavar="observed|all", help="Attribute-label pairs with a weight.", show_default="observed"),
     ] = None,
     transitions: Annotated[
-        str | None, typer.Option(metavar="observed|all", help="Pairs of labels.", show_default="observed")
+        str | None, typer.Option(metavar="observed|all", help="Label pairs with a weight.", show_default="observed")
     ] = None,
-    min_count: Annotated[int | None, typer.Option(help="Drop rarer attributes.", show_default="1")] = None,
-    hash_bits: Annotated[int | None, typer.Option(help="Hash attributes into 2^BITS numbers.")] = None,
+    min_count: Annotated[int | None, typer.Option(help="Drop attributes that are rarer.", show_default="1")] = None,
+    hash_bits: Annotated[
+        int | None, typer.Option(help="Hash attributes into 2^BITS numbers instead of keeping their names.")
+    ] = None,
     oov: Annotated[
-        bool, typer.Option("--oov", help="Map first occurrences of values to a symbol for unknown ones.")
+        bool, typer.Option("--oov", help="Learn a symbol for unknown values from the first occurrence of every value.")
     ] = False,
     base: Annotated[
         str | None,
@@ -94,13 +98,15 @@ def train(
         ),
     ] = None,
     tolerance: Annotated[
-        float | None, typer.Option(help="Violation of optimality to reach, relative.", show_default="1e-4")
+        float | None, typer.Option(help="Relative violation at which training stops.", show_default="1e-4")
     ] = None,
-    max_iterations: Annotated[int | None, typer.Option(help="Most solver steps.", show_default="500")] = None,
+    max_iterations: Annotated[
+        int | None, typer.Option(help="Maximum number of solver steps.", show_default="500")
+    ] = None,
     tune: Annotated[
-        str | None, typer.Option(metavar="DEV", help="Choose the strength by the score on these sequences.")
+        str | None, typer.Option(metavar="DEV", help="Choose the strength by the score on this file.")
     ] = None,
-    dev: Annotated[str | None, typer.Option(metavar="DEV", help="Sequences to score the model on.")] = None,
+    dev: Annotated[str | None, typer.Option(metavar="DEV", help="Score the trained model on this file.")] = None,
     continued: Annotated[
         str | None, typer.Option("--from", metavar="MODEL", help="Continue a model, with its settings unless given.")
     ] = None,
@@ -108,11 +114,11 @@ def train(
     comments: Comments = False,
     encoding: Encoding = "utf-8",
     threads: Threads = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of whatever is random.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of random choices.")] = None,
     checkpoint: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Save training here, resume from here.")
+        str | None, typer.Option(metavar="FILE", help="Save the state of training to this file, and resume from it.")
     ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Print a line per step on stderr.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print one line per step on stderr.")] = False,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Train a tagger and save it. Ctrl-C stops early and saves the model trained so far."""
@@ -149,7 +155,7 @@ def train(
 
 
 def _given(**settings: Any) -> dict[str, Any]:
-    """The settings that were given; the others are for the tagger to choose."""
+    """Return the settings that were given; the others keep the defaults of the tagger."""
     return {name: value for name, value in settings.items() if value is not None}
 
 
@@ -215,7 +221,7 @@ def evaluate(
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Score a tagger on labelled sequences: accuracy, and spans as conlleval counts them."""
+    """Score a tagger on labelled sequences: accuracy, and spans counted as by conlleval."""
     from loglinear.models.tagger.files import evaluate_file
 
     tagger, layout, constraint = _load(model, format, encoding, label_column, comments, threads, constrain)
@@ -240,11 +246,11 @@ def predict(
         int | None, typer.Option(metavar="K", help="Print the K best labellings, each after '# rank probability'.")
     ] = None,
     marginals: Annotated[
-        bool, typer.Option("--marginals", help="Print label/probability; with --json, of every label.")
+        bool, typer.Option("--marginals", help="Print label/probability; with --json, the probability of every label.")
     ] = False,
     constrain: Constrain = None,
     labelled: Annotated[
-        bool, typer.Option("--labelled", help="Tokens of conll have a label, to be ignored; it is printed again.")
+        bool, typer.Option("--labelled", help="DATA has labels, which are not used but printed again.")
     ] = False,
     format: Format = None,
     label_column: LabelColumn = -1,
@@ -253,7 +259,7 @@ def predict(
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Print the tokens with the predicted label as last column (of crfsuite data the labels alone)."""
+    """Print the tokens with the predicted label as the last column; for crfsuite data the labels alone."""
     from loglinear.models.tagger.files import tag_file
 
     place = label_column if labelled else None
@@ -273,7 +279,7 @@ def _load(
     threads: int | None,
     constrain: str | None,
 ) -> tuple[Any, Any, Any]:
-    """The tagger, how it reads files, and the constraint."""
+    """Return the tagger, the layout of the files it reads, and the constraint."""
     from loglinear.models import load_predictor
     from loglinear.models.tagger.files import read_constraint
     from loglinear.models.tagger.reading import layout_for
@@ -281,7 +287,7 @@ def _load(
     constraint, tagger = read_constraint(constrain), load_predictor(path, "tagger")
     tagger.n_threads = threads
     if constraint == "auto" and tagger.scheme_ is None:
-        console.note("note: the labels are of no scheme (BIO, IOBES), so there is nothing to constrain")
+        console.note("note: the labels follow no scheme (BIO, IOBES), so there is nothing to constrain")
     layout = layout_for(
         tagger, format, encoding, label_column=label_column, comments=comments, n_threads=threads
     )

@@ -16,7 +16,7 @@ from loglinear.features.sequences import take_ranges
 
 @dataclass(frozen=True, eq=False)
 class ChainBase:
-    """Any part may be None."""
+    """Scores by part; a part may be None, which is zero everywhere."""
 
     start: FloatArray | None = None  # [L]
     stop: FloatArray | None = None  # [L], or [(L + 1) L] by label pair; previous = L at the start
@@ -31,11 +31,11 @@ class ChainBase:
                 object.__setattr__(self, field.name, np.ascontiguousarray(array, dtype=np.float64))
 
     def model(self, features: ChainFeatures, machine: str = "auto") -> _core.ChainModel:
-        """The native scorer of chains with these features; machine "dense" or "sparse" forces one."""
+        """Return the native scorer of chains with these features; machine "dense" or "sparse" forces one."""
         return _core.ChainModel(features.native, self.start, self.stop, self.transitions, self.trigrams, machine)
 
     def plus(self, other: ChainBase) -> ChainBase:
-        """Both together."""
+        """Return the sum of both."""
         parts = {}
         for field in fields(self):
             a, b = getattr(self, field.name), getattr(other, field.name)
@@ -45,7 +45,7 @@ class ChainBase:
         return ChainBase(**parts)
 
     def take(self, data: SequenceData, sequences: NDArray[np.intp]) -> ChainBase:
-        """For the chosen sequences of the data."""
+        """Return the scores of the chosen sequences of the data."""
         if self.nodes is None:
             return self
         _, tokens = take_ranges(data.sequence_ptr, sequences)

@@ -77,16 +77,16 @@ class ChainFeatures:
         )
 
     def split(self, w: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Node, pair, transition and trigram weights, as views."""
+        """Return node, pair, transition and trigram weights, as views."""
         node, pair, transition, trigram = np.split(w, self.offsets[1:-1])
         return node, pair, transition, trigram
 
     def attribute_of(self) -> NDArray[np.int64]:
-        """The attribute of each node feature."""
+        """Return the attribute of each node feature."""
         return np.repeat(np.arange(self.n_attributes), np.diff(self.node_ptr))
 
     def keep(self, kept: NDArray[np.bool_]) -> ChainFeatures:
-        """The chosen features alone; attributes keep their numbers."""
+        """Return the chosen features alone; attributes keep their numbers."""
         node, pair, transition, trigram = np.split(kept, self.offsets[1:-1])
         return replace(
             self,
@@ -99,7 +99,7 @@ class ChainFeatures:
         )
 
     def take_attributes(self, attributes: NDArray[np.intp]) -> tuple[ChainFeatures, NDArray[np.intp]]:
-        """The features of these attributes, renumbered in the order given, and the places of their weights."""
+        """Return the features of these attributes, renumbered in the order given, and the places of their weights."""
         node_ptr, node = take_ranges(self.node_ptr, attributes)
         pair_ptr, pair = take_ranges(self.pair_ptr, attributes)
         features = replace(
@@ -126,7 +126,7 @@ def chain_features(
     min_count: int = 1,
     n_threads: int | None = None,
 ) -> ChainFeatures:
-    """The features of labelled sequences: those that occur, or all combinations.
+    """Return the features of labelled sequences: those that occur, or all combinations.
 
     ``scopes`` says per attribute whether it goes with the label (1), the label pair (2) or both (3); None is 1
     everywhere. ``min_count`` drops attribute features that occur less often.
@@ -164,7 +164,7 @@ def chain_features(
 
 
 def _before(data: SequenceData, distance: int) -> NDArray[np.int64]:
-    """The label so many tokens before each: -2 where unknown, L before the start (the nearest such place alone)."""
+    """Return the label ``distance`` tokens before each: -2 where unknown, L just before the start, -2 further out."""
     position = np.arange(data.n_tokens) - np.repeat(data.sequence_ptr[:-1], np.diff(data.sequence_ptr))
     labels = data.labels.astype(np.int64)
     before = np.full(data.n_tokens, -2, dtype=np.int64)
@@ -187,7 +187,7 @@ def _observed_trigrams(data: SequenceData) -> NDArray[np.int32]:
 
 
 def widen(features: ChainFeatures, n_attributes: int, n_labels: int) -> ChainFeatures:
-    """The same features among more attributes and labels, which are numbered after the old ones."""
+    """Return the same features among more attributes and labels, which are numbered after the old ones."""
     old, new = features.n_labels, n_labels
     tail = np.full(n_attributes - features.n_attributes, 0, dtype=np.int64)
     pairs = features.pair_code
@@ -209,7 +209,7 @@ def widen(features: ChainFeatures, n_attributes: int, n_labels: int) -> ChainFea
 
 
 def union(a: ChainFeatures, b: ChainFeatures) -> tuple[ChainFeatures, NDArray[np.intp]]:
-    """Features of either, and the places of the weights of ``a`` among them."""
+    """Return the features of either, and the places of the weights of ``a`` among them."""
     L = a.n_labels
     places: list[NDArray[np.intp]] = []
     lists: list[Any] = []

@@ -59,7 +59,7 @@ class SequenceData:
         return self.rows.n_tokens
 
     def fingerprint(self) -> str:
-        """A short hash of everything."""
+        """Return a short hash of the content."""
         digest = hashlib.blake2b(digest_size=8)
         for array in (self.sequence_ptr, *self.rows, self.labels, self.allowed):
             if array is not None:
@@ -68,7 +68,7 @@ class SequenceData:
         return digest.hexdigest()
 
     def take(self, rows: NDArray[np.intp]) -> SequenceData:
-        """The sequences with these numbers, in this order."""
+        """Return the sequences with these numbers, in this order."""
         ptr, tokens = take_ranges(self.sequence_ptr, rows)
         allowed = None if self.allowed is None else self.allowed[tokens]
         return SequenceData(ptr, self.rows.take(tokens), self.n_attributes, self.labels[tokens], self.n_labels, allowed)

@@ -51,7 +51,7 @@ class AttributeSequences(EncodedSequences[list[dict[str, float]]]):
 
     @classmethod
     def from_crfsuite(cls, data: CrfsuiteData) -> AttributeSequences:
-        """What a reader found, without a copy."""
+        """Return the sequences that a reader found, without a copy."""
         vocabulary = Vocabulary(data.attribute_blob, data.attribute_offsets)
         return cls(data.sequence_ptr, TokenRows(data.indptr, data.indices, data.values), vocabulary)
 
@@ -75,7 +75,7 @@ class AttributeSequences(EncodedSequences[list[dict[str, float]]]):
             yield self.vocabulary[int(self.rows.indices[place])], value
 
     def take(self, rows: NDArray[Any] | Sequence[int]) -> AttributeSequences:
-        """The sequences with these numbers, in this order; the vocabulary is shared."""
+        """Return the sequences with these numbers, in this order; the vocabulary is shared."""
         ptr, tokens = take_ranges(self.sequence_ptr, np.asarray(rows, dtype=np.int64))
         return AttributeSequences(ptr, self.rows.take(tokens), self.vocabulary)
 
@@ -92,7 +92,7 @@ class _Numbers(dict[str, int]):
 
 
 class _Encoder:
-    """Collects tokens one at a time. What is common (strings and plain numbers under string keys) takes a short way."""
+    """Collects tokens one at a time. Strings and plain numbers under string keys, the common case, take a short way."""
 
     def __init__(self) -> None:
         self.numbers = _Numbers()
@@ -120,7 +120,7 @@ class _Encoder:
         self.sequence_ptr.append(len(self.indptr) - 1)
 
     def _where(self) -> str:
-        """The token at hand, for messages."""
+        """Return the place of the token at hand, for messages."""
         token = len(self.indptr) - 1 - self.sequence_ptr[-1]
         return f"sequence {len(self.sequence_ptr) - 1}, token {token}"
 
@@ -165,7 +165,7 @@ class _Encoder:
 
 
 def _flatten(items: Mapping[Any, Any], prefix: str, where: Any, depth: int) -> Iterator[tuple[str, float]]:
-    """Names and values of a dict, those of inner dicts and lists after ``name:``."""
+    """Yield names and values of a dict; those of inner dicts and lists are named ``name:inner name``."""
     if depth > _MAX_DEPTH:
         raise ValueError(f"{where()}: dicts inside dicts, more than {_MAX_DEPTH} deep")
     for key, value in items.items():
@@ -220,7 +220,6 @@ class AttributeFeatures(TokenFeaturiser):
         self.min_count = min_count
         self.hash_bits = hash_bits
         self._vocabulary: Vocabulary | None = None
-        self._buckets: Buckets | None = None
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -241,13 +240,13 @@ class AttributeFeatures(TokenFeaturiser):
         return np.ones(self.n_attributes, dtype=np.uint8)
 
     def names(self) -> list[str]:
-        """The name of each attribute; ``#number`` where they are hashed."""
+        """Return the name of each attribute; ``#number`` where they are hashed."""
         if self.hash_bits is None:
             return list(self.vocabulary)
         return [f"#{number}" for number in self._hashed().numbers().tolist()]
 
     def fit_transform(self, sequences: Any, n_threads: int = 1) -> TokenRows:
-        """Learn the attributes of the tokens, and give those of each."""
+        """Learn the attributes of the tokens, and return those of each."""
         self._vocabulary = self._buckets = None
         return self.extend(sequences, n_threads)
 
@@ -272,7 +271,7 @@ class AttributeFeatures(TokenFeaturiser):
         return TokenRows(rows.indptr, numbers[rows.indices], rows.values).keep_known()
 
     def transform(self, sequences: Any, n_threads: int = 1) -> TokenRows:
-        """The known attributes of each token; others are left out."""
+        """Return the known attributes of each token; others are left out."""
         encoded = AttributeSequences.from_lists(sequences)
         rows, found = encoded.rows, encoded.vocabulary
         if self.hash_bits is not None:
@@ -284,7 +283,7 @@ class AttributeFeatures(TokenFeaturiser):
         return TokenRows(rows.indptr, numbers[rows.indices], rows.values).keep_known()
 
     def take(self, indices: NDArray[Any] | Sequence[int]) -> AttributeFeatures:
-        """A featuriser that knows only the chosen attributes, renumbered in the order given."""
+        """Return a featuriser that knows only the chosen attributes, renumbered in the order given."""
         smaller = copy.copy(self)
         if self.hash_bits is not None:
             smaller._buckets = self._hashed().take(indices)
@@ -293,25 +292,22 @@ class AttributeFeatures(TokenFeaturiser):
         return smaller
 
     def settings(self) -> dict[str, Any]:
-        """What the constructor was given, as JSON values."""
+        """Return the parameters of the constructor, as JSON values."""
         return {"min_count": self.min_count, "hash_bits": self.hash_bits}
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Settings (JSON values) and arrays, for a model file."""
+        """Return settings (JSON values) and arrays, for a model file."""
         if self.hash_bits is not None:
-            kept = self._hashed().kept
-            return self.settings(), {} if kept is None else {"kept": kept}
+            return self.settings(), self._hashed_arrays()
         blob, offsets = self.vocabulary.blob, self.vocabulary.offsets
         return self.settings(), {"attribute_blob": blob, "attribute_offsets": offsets}
 
     @classmethod
     def from_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> AttributeFeatures:
-        """What ``to_arrays`` gave, checked."""
+        """Return the featuriser that ``to_arrays`` described, checked."""
         featuriser = cls._from_settings(settings)
         if featuriser.hash_bits is not None:
-            bits = featuriser.hash_bits
-            kept = cls._array(arrays, "kept", np.int32) if "kept" in arrays else None
-            featuriser._buckets = Buckets(bits) if kept is None else Buckets.from_array(bits, kept, cls.kind)
+            featuriser._restore_buckets(featuriser.hash_bits, arrays)
             return featuriser
         blob = cls._array(arrays, "attribute_blob", np.uint8)
         featuriser._vocabulary = Vocabulary.from_arrays(blob, cls._array(arrays, "attribute_offsets", np.int64))
@@ -321,14 +317,9 @@ class AttributeFeatures(TokenFeaturiser):
             raise ModelFileError(f"featuriser {cls.kind!r}: {error}") from None
         return featuriser
 
-    def _hashed(self) -> Buckets:
-        if self._buckets is None:
-            raise LoglinearError("AttributeFeatures has no attributes yet; call fit_transform first")
-        return self._buckets
-
 
 def _first_places(indices: NDArray[np.int32], n: int) -> NDArray[np.int64]:
-    """Where each number occurs first; past the end where it does not."""
+    """Return where each number occurs first; ``indices.size`` where it does not occur."""
     first = np.full(n, indices.size, dtype=np.int64)
     first[indices[::-1]] = np.arange(indices.size - 1, -1, -1)
     return first

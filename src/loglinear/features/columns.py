@@ -43,17 +43,17 @@ class Columns(EncodedSequences[list[Token]]):
 
     @classmethod
     def from_conll(cls, data: ConllData) -> Columns:
-        """What a reader found, without a copy."""
+        """Return the columns that a reader found, without a copy."""
         return cls.from_coded(data.sequence_ptr, data.columns)
 
     @classmethod
     def from_coded(cls, sequence_ptr: NDArray[np.int64], columns: Sequence[CodedColumn]) -> Columns:
-        """Columns given as (numbers, bytes of the values, offsets of the values)."""
+        """Make columns of (numbers, bytes of the values, offsets of the values)."""
         return cls(sequence_ptr, [ids for ids, _, _ in columns], [Vocabulary(b, o) for _, b, o in columns])
 
     @classmethod
     def from_lists(cls, X: Iterable[Sequence[Sequence[str] | str]]) -> Columns:
-        """Sequences of tokens, each a tuple or list of strings, or one string for a single column.
+        """Make columns of sequences of tokens, each a tuple or list of strings, or one string for a single column.
 
         Read once, so X may be a generator. TypeError or ValueError names the sequence and the token at fault.
         """
@@ -93,18 +93,18 @@ class Columns(EncodedSequences[list[Token]]):
             yield list(zip(*([v[n] for n in ids[begin:end].tolist()] for ids, v in zip(self.ids, names))))
 
     def take(self, rows: NDArray[Any] | Sequence[int]) -> Columns:
-        """The sequences with these numbers, in this order; the vocabularies are shared."""
+        """Return the sequences with these numbers, in this order; the vocabularies are shared."""
         ptr, tokens = take_ranges(self.sequence_ptr, np.asarray(rows, dtype=np.int64))
         return Columns(ptr, [ids[tokens] for ids in self.ids], self.vocabularies)
 
     def without(self, column: int) -> Columns:
-        """All columns but one; negative numbers count from the last."""
+        """Return all columns but one; negative numbers count from the last."""
         left_out = range(self.n_columns)[column]
         kept = [c for c in range(self.n_columns) if c != left_out]
         return Columns(self.sequence_ptr, [self.ids[c] for c in kept], [self.vocabularies[c] for c in kept])
 
     def column(self, column: int) -> list[list[str]]:
-        """The values of one column, sequence by sequence."""
+        """Return the values of one column, sequence by sequence."""
         ids, names = self.ids[column].tolist(), list(self.vocabularies[column])
         bounds = self.sequence_ptr.tolist()
         return [[names[n] for n in ids[begin:end]] for begin, end in itertools.pairwise(bounds)]

@@ -38,7 +38,7 @@ _Bools = NDArray[np.bool_]
 
 
 class LabelParts(NamedTuple):
-    """Label names taken apart."""
+    """The parts and types of label names."""
 
     parts: NDArray[np.uint8]  # [n_labels], one of O, B, I, E, S
     types: NDArray[np.int32]  # [n_labels], -1 for O
@@ -75,7 +75,7 @@ def flatten(sequences: Iterable[Sequence[str]]) -> FlatLabels:
 
 
 def detect(labels: Iterable[str]) -> str | None:
-    """The scheme that a set of label names is in: "bio", "iobes" (either spelling) or None.
+    """Return the scheme of a set of label names: "bio", "iobes" (either spelling) or None.
 
     Names do not tell IOB1 from BIO: ask :func:`illegal`. Labels without types count only where B and I are both there.
     """
@@ -90,13 +90,13 @@ def detect(labels: Iterable[str]) -> str | None:
 
 
 def _split(name: str) -> tuple[str, str | None]:
-    """Part and type; the type is None where there is no hyphen."""
+    """Return part and type; the type is None where there is no hyphen."""
     letter, hyphen, kind = name.partition("-")
     return letter, kind if hyphen else None
 
 
 def take_apart(labels: Sequence[str], scheme: str) -> LabelParts:
-    """Parts and types of label names; ValueError names one that is not of the scheme."""
+    """Return parts and types of label names; ValueError names one that is not of the scheme."""
     allowed = _ALLOWED.get(scheme)
     if allowed is None:
         raise ValueError(f"no label scheme {scheme!r}: there are {', '.join(SCHEMES)}")
@@ -117,7 +117,7 @@ def _prefixes(scheme: str) -> str:
 
 
 def flat_spans(corpus: FlatLabels, table: LabelParts) -> FlatSpans:
-    """All spans of a corpus. A span that begins ends at the next place where one ends, so the two lists are pairs."""
+    """Return all spans of a corpus. Spans do not overlap, so the k-th beginning and the k-th end belong together."""
     parts, types = table.parts[corpus.numbers], table.types[corpus.numbers]
     n = parts.size
     first = np.zeros(n + 1, dtype=bool)
@@ -128,7 +128,7 @@ def flat_spans(corpus: FlatLabels, table: LabelParts) -> FlatSpans:
 
 
 def _beside(parts: NDArray[np.uint8], types: NDArray[np.int32], first: _Bools) -> tuple[_Bools, _Bools]:
-    """Whether a span begins at a token, and whether one ends after it: [n_tokens] each."""
+    """Return whether a span begins at a token, and whether one ends after it: [n_tokens] each."""
     n = parts.size
     # Left and right neighbours, where whatever is outside the sequence counts as O.
     previous, following = np.zeros(n, dtype=np.uint8), np.zeros(n, dtype=np.uint8)
@@ -146,7 +146,7 @@ def _beside(parts: NDArray[np.uint8], types: NDArray[np.int32], first: _Bools) -
 
 
 def spans(labels: Sequence[str], scheme: str = "bio") -> list[tuple[int, int, str]]:
-    """(start, end, type) of the spans of one sequence; the end is the token after the last."""
+    """Return (start, end, type) of the spans of one sequence; the end is the token after the last."""
     corpus = flatten([labels])
     table = take_apart(corpus.names, scheme)
     found = flat_spans(corpus, table)
@@ -157,7 +157,7 @@ def spans(labels: Sequence[str], scheme: str = "bio") -> list[tuple[int, int, st
 def legal_transitions(
     labels: Sequence[str], scheme: str
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]:
-    """1 where a label may be first [L], where label i may be followed by j [L, L], and where one may be last [L]."""
+    """Return 1 where a label may be first [L], where j may follow i [L, L], and where a label may be last [L]."""
     parts, types, _ = take_apart(labels, scheme)
     same = types[:, None] == types[None, :]
     if scheme in ("bio", "iob1"):
@@ -175,7 +175,7 @@ def legal_transitions(
 
 
 def illegal(sequences: Iterable[Sequence[str]], scheme: str) -> tuple[int, tuple[int, int] | None]:
-    """How many tokens break the scheme, and the (sequence, token) of the first of them.
+    """Return how many tokens break the scheme, and the (sequence, token) of the first of them.
 
     A token breaks it by following its neighbour, by being the first, or by being the last of its sequence.
     """
@@ -185,7 +185,7 @@ def illegal(sequences: Iterable[Sequence[str]], scheme: str) -> tuple[int, tuple
 
 
 def flat_illegal(corpus: FlatLabels, scheme: str) -> NDArray[np.int64]:
-    """The tokens that break the scheme, in order."""
+    """Return the tokens that break the scheme, in order."""
     start, transitions, stop = legal_transitions(corpus.names, scheme)
     numbers, ptr = corpus.numbers, corpus.sequence_ptr
     filled = np.diff(ptr) > 0
@@ -198,7 +198,7 @@ def flat_illegal(corpus: FlatLabels, scheme: str) -> NDArray[np.int64]:
 
 
 def convert(sequences: Iterable[Sequence[str]], source: str, target: str) -> list[list[str]]:
-    """The same spans in another scheme; labels that break the source scheme become ones that follow the target's."""
+    """Return the same spans in another scheme; labels that break the source scheme become legal in the target's."""
     if target not in SCHEMES:
         raise ValueError(f"no label scheme {target!r}: there are {', '.join(SCHEMES)}")
     corpus = flatten(sequences)
@@ -219,7 +219,7 @@ def convert(sequences: Iterable[Sequence[str]], source: str, target: str) -> lis
 
 
 def _begins(found: FlatSpans, sequence_ptr: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where IOB1 writes B: at spans that touch another of the same type in their sequence."""
+    """Return where IOB1 writes B: at spans that touch another of the same type in their sequence."""
     touches = (found.starts[1:] == found.ends[:-1]) & (found.types[1:] == found.types[:-1])
     starts = found.starts[1:][touches]
     return starts[~np.isin(starts, sequence_ptr)]

@@ -27,6 +27,7 @@ from loglinear.errors import FormatError
 
 LABEL, PAIR = 1, 2  # scopes, as bits
 _SCOPES = {"u": LABEL, "b": PAIR, "*": LABEL | PAIR}
+# Limits that no real template file comes near; beyond them a number is a typing error.
 MAX_ROW = 1000
 _MAX_COLUMN = 1023
 _MAX_MACROS = 64
@@ -34,7 +35,7 @@ _MAX_TEMPLATES = 10_000
 
 
 class View(NamedTuple):
-    """A column and what is done with its values: ``same``, ``lower``, ``test``, ``match`` or ``match_lower``."""
+    """A column and the function of its values: ``same``, ``lower``, ``test``, ``match`` or ``match_lower``."""
 
     column: int
     function: str
@@ -50,7 +51,7 @@ class Macro(NamedTuple):
 
 
 class Template(NamedTuple):
-    """An attribute to be: the text between macros (one piece more than there are macros) and the macros."""
+    """A line that makes attributes: its macros, and the text around them (one piece more than there are macros)."""
 
     scope: int
     macros: tuple[Macro, ...]
@@ -59,7 +60,7 @@ class Template(NamedTuple):
 
 
 class TemplateFile(NamedTuple):
-    """What template text says."""
+    """A parsed text of templates."""
 
     templates: list[Template]  # those that make attributes
     views: list[View]
@@ -132,7 +133,7 @@ class _LineParser:
         return Template(scope, tuple(macros), tuple(pieces), self.number)
 
     def macro(self, at: int) -> tuple[Macro, int]:
-        """The macro at a place of the line, and the place after it."""
+        """Return the macro at a place of the line, and the place after it."""
         shown = repr(self.line[at : at + 30])
         head = _HEAD.match(self.line, at)
         if not head:

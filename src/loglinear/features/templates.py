@@ -36,7 +36,7 @@ _EMPTY = np.zeros(0, dtype=np.int32)
 
 
 def load_templates(name_or_path: Source) -> str:
-    """The text of a built-in set, or of a file, which is checked."""
+    """Return the text of a built-in set, or of a file, which is checked."""
     if isinstance(name_or_path, str) and name_or_path in TEMPLATE_SETS:
         return TEMPLATE_SETS[name_or_path]
     name = str(name_or_path)
@@ -52,7 +52,7 @@ def load_templates(name_or_path: Source) -> str:
 
 
 def boundary_name(code: int) -> str:
-    """``_B-k`` or ``_E+k`` of a negative code."""
+    """Return the name ``_B-k`` or ``_E+k`` of a negative code."""
     return f"_B-{-code // 2}" if code % 2 == 0 else f"_E+{(-code - 1) // 2}"
 
 
@@ -74,10 +74,9 @@ class TemplateFeatures(TokenFeaturiser):
         self._codes: NDArray[np.int32] | None = None  # [n_attributes, max_macros]
         self._template_of: NDArray[np.int32] | None = None  # [n_attributes]
         self._vocabularies: list[Vocabulary] = []
-        self._buckets: Buckets | None = None
         self._index: _core.AttributeIndex | None = None
 
-    # What it knows
+    # ---- attributes
 
     @property
     def max_macros(self) -> int:
@@ -125,7 +124,7 @@ class TemplateFeatures(TokenFeaturiser):
         return np.array(scopes, dtype=np.uint8)[self._hashed().numbers() >> bits]
 
     def names(self) -> list[str]:
-        """The attributes as CRF++ would print them."""
+        """Return the names of the attributes, as CRF++ would print them."""
         if self.hash_bits is not None:
             return [f"#{number}" for number in self._hashed().numbers().tolist()]
         values = [list(vocabulary) for vocabulary in self.view_vocabularies]
@@ -134,10 +133,10 @@ class TemplateFeatures(TokenFeaturiser):
             for template, codes in zip(self.attribute_template.tolist(), self.attribute_values.tolist())
         ]
 
-    # From columns to rows
+    # ---- columns to rows
 
     def fit_transform(self, columns: Columns, n_threads: int = 1) -> TokenRows:
-        """Learn the attributes of the tokens, and give those of each; all have the value 1."""
+        """Learn the attributes of the tokens, and return those of each; all have the value 1."""
         self._template_of = self._codes = self._buckets = None
         return self.extend(columns, n_threads)
 
@@ -171,7 +170,7 @@ class TemplateFeatures(TokenFeaturiser):
         return _rows(rows)
 
     def transform(self, columns: Columns, n_threads: int = 1) -> TokenRows:
-        """The known attributes of each token; others are left out."""
+        """Return the known attributes of each token; others are left out."""
         self._check_columns(columns)
         ids = [columns.ids[view.column] for view in self.views]
         if self.hash_bits is None:
@@ -184,7 +183,7 @@ class TemplateFeatures(TokenFeaturiser):
         return buckets.rows(_rows(rows))
 
     def view_ids(self, columns: Columns, view: int) -> NDArray[np.int32]:
-        """The number in a view of each distinct value of its column, -1 where it is unknown."""
+        """Return the number in a view of each distinct value of its column, -1 where it is unknown."""
         known, values = self.view_vocabularies[view], columns.vocabularies[self.views[view].column]
         if self.views[view].function == "same" and values is known:
             return np.arange(len(known), dtype=np.int32)
@@ -193,10 +192,10 @@ class TemplateFeatures(TokenFeaturiser):
         known.index().find(blob, offsets, numbers)
         return numbers
 
-    # Cutting, saving
+    # ---- selection and saving
 
     def take(self, indices: NDArray[Any] | Sequence[int]) -> TemplateFeatures:
-        """A featuriser that knows only the chosen attributes, renumbered in the order given."""
+        """Return a featuriser that knows only the chosen attributes, renumbered in the order given."""
         smaller = copy.copy(self)
         if self.hash_bits is not None:
             smaller._buckets = self._hashed().take(indices)
@@ -208,28 +207,27 @@ class TemplateFeatures(TokenFeaturiser):
         return smaller
 
     def settings(self) -> dict[str, Any]:
-        """What the constructor was given, as JSON values; templates always as text."""
+        """Return the parameters of the constructor, as JSON values; templates always as text."""
         return {"templates": self.text, "min_count": self.min_count, "hash_bits": self.hash_bits}
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Settings (JSON values) and arrays, for a model file."""
-        arrays: dict[str, NDArray[Any]] = {}
+        """Return settings (JSON values) and arrays, for a model file."""
         if self.hash_bits is not None:
-            kept = self._hashed().kept
-            return self.settings(), arrays if kept is None else {"kept": kept}
-        arrays |= {"attribute_template": self.attribute_template, "attribute_values": self.attribute_values}
+            return self.settings(), self._hashed_arrays()
+        arrays: dict[str, NDArray[Any]] = {
+            "attribute_template": self.attribute_template,
+            "attribute_values": self.attribute_values,
+        }
         for number, vocabulary in enumerate(self.view_vocabularies):
             arrays |= {f"view_{number}_blob": vocabulary.blob, f"view_{number}_offsets": vocabulary.offsets}
         return self.settings(), arrays
 
     @classmethod
     def from_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> TemplateFeatures:
-        """What ``to_arrays`` gave, checked."""
+        """Return the featuriser that ``to_arrays`` described, checked."""
         featuriser = cls._from_settings(settings)
         if featuriser.hash_bits is not None:
-            bits = featuriser.hash_bits
-            kept = cls._array(arrays, "kept", np.int32) if "kept" in arrays else None
-            featuriser._buckets = Buckets(bits) if kept is None else Buckets.from_array(bits, kept, cls.kind)
+            featuriser._restore_buckets(featuriser.hash_bits, arrays)
             return featuriser
         featuriser._template_of = cls._array(arrays, "attribute_template", np.int32)
         featuriser._codes = cls._array(arrays, "attribute_values", np.int32, 2)
@@ -248,7 +246,7 @@ class TemplateFeatures(TokenFeaturiser):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_index": None}
 
-    # Inside
+    # ---- helpers
 
     def _learned(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         if self.hash_bits is not None:
@@ -257,13 +255,8 @@ class TemplateFeatures(TokenFeaturiser):
             raise LoglinearError("TemplateFeatures has no attributes yet; call fit_transform first")
         return self._template_of, self._codes
 
-    def _hashed(self) -> Buckets:
-        if self._buckets is None:
-            raise LoglinearError("TemplateFeatures has no attributes yet; call fit_transform first")
-        return self._buckets
-
     def _hash_layout(self) -> tuple[NDArray[np.int32], int, list[int]]:
-        """First number of each template, bits within a part of the numbers, and the scope of each part."""
+        """Return the first number of each template, the bits within each part of the numbers, and its scope."""
         scopes = sorted({template.scope for template in self.templates})
         parts = 1 if len(scopes) < 2 else 2 if len(scopes) == 2 else 4
         bits = (self.hash_bits or 0) - parts.bit_length() + 1
@@ -285,7 +278,7 @@ class TemplateFeatures(TokenFeaturiser):
         )
 
     def _look_up(self) -> _core.AttributeIndex:
-        """The native table, built once; two threads that come first build it twice, and one is dropped."""
+        """Return the native table, built once; two threads that come first build it twice, and one is dropped."""
         index = self._index
         if index is None:
             template_of, codes = self._learned()
@@ -334,7 +327,7 @@ class TemplateFeatures(TokenFeaturiser):
         ]
 
     def _places(self, template_of: NDArray[np.int32]) -> list[tuple[tuple[NDArray[np.int64], int], int]]:
-        """Where in the codes each macro's are, and its view."""
+        """Return where in the codes those of each macro are, and its view."""
         order = np.argsort(template_of, kind="stable")
         bounds = np.searchsorted(template_of[order], np.arange(len(self.templates) + 1))
         return [

@@ -1,4 +1,4 @@
-"""What every featuriser of sequences has: attributes of tokens, numbered, and a way into a model file and back."""
+"""TokenFeaturiser: the base of featurisers of tokens, which number attributes and go into model files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from loglinear.errors import ModelFileError
+from loglinear.errors import LoglinearError, ModelFileError
 from loglinear.features.sequences import TokenRows
 
 Self = TypeVar("Self", bound="TokenFeaturiser")
@@ -21,14 +21,15 @@ class TokenFeaturiser(ABC):
     kind: ClassVar[str]
     min_count: int
     hash_bits: int | None
+    _buckets: Buckets | None = None  # of a fitted featuriser with hash_bits
 
     @abstractmethod
     def fit_transform(self, sequences: Any, n_threads: int = 1) -> TokenRows:
-        """Learn the attributes of the tokens, and give those of each."""
+        """Learn the attributes of the tokens, and return those of each."""
 
     @abstractmethod
     def transform(self, sequences: Any, n_threads: int = 1) -> TokenRows:
-        """The known attributes of each token; others are left out."""
+        """Return the known attributes of each token; others are left out."""
 
     @abstractmethod
     def extend(self, sequences: Any, n_threads: int = 1) -> TokenRows:
@@ -51,24 +52,24 @@ class TokenFeaturiser(ABC):
 
     @abstractmethod
     def names(self) -> list[str]:
-        """The name of each attribute; ``#number`` where they are hashed."""
+        """Return the name of each attribute; ``#number`` where they are hashed."""
 
     @abstractmethod
     def take(self: Self, indices: NDArray[Any] | Sequence[int]) -> Self:
-        """A featuriser that knows only the chosen attributes, renumbered in the order given."""
+        """Return a featuriser that knows only the chosen attributes, renumbered in the order given."""
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """What the constructor was given, as JSON values."""
+        """Return the parameters of the constructor, as JSON values."""
 
     @abstractmethod
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Settings (JSON values) and arrays, for a model file."""
+        """Return settings (JSON values) and arrays, for a model file."""
 
     @classmethod
     @abstractmethod
     def from_arrays(cls: type[Self], settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """What ``to_arrays`` gave, checked."""
+        """Return the featuriser that ``to_arrays`` described, checked."""
 
     @classmethod
     def _from_settings(cls: type[Self], settings: dict[str, Any]) -> Self:
@@ -79,7 +80,7 @@ class TokenFeaturiser(ABC):
 
     @classmethod
     def _array(cls, arrays: dict[str, NDArray[Any]], name: str, dtype: type, ndim: int = 1) -> NDArray[Any]:
-        """An array of a model file, refused unless it is as expected."""
+        """Return an array of a model file; ModelFileError unless it has the type and number of dimensions."""
         array = arrays.get(name)
         if array is None:
             raise ModelFileError(f"featuriser {cls.kind!r}: array {name!r} is missing")
@@ -89,8 +90,28 @@ class TokenFeaturiser(ABC):
         return np.ascontiguousarray(array)
 
 
+    def _hashed(self) -> Buckets:
+        if self._buckets is None:
+            raise LoglinearError(f"{type(self).__name__} has no attributes yet; call fit_transform first")
+        return self._buckets
+
+    def _hashed_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of a hashed featuriser, for a model file."""
+        kept = self._hashed().kept
+        return {} if kept is None else {"kept": kept}
+
+    def _restore_buckets(self, bits: int, arrays: dict[str, NDArray[Any]]) -> None:
+        """Take the arrays of ``_hashed_arrays``, checked."""
+        kept = self._array(arrays, "kept", np.int32) if "kept" in arrays else None
+        if kept is not None and kept.size and (
+            kept.min() < 0 or kept.max() >= 1 << bits or np.unique(kept).size != kept.size
+        ):
+            raise ModelFileError(f"featuriser {self.kind!r}: 'kept' must be distinct numbers below {1 << bits}")
+        self._buckets = Buckets(bits, kept)
+
+
 def check_counts(min_count: int, hash_bits: int | None) -> None:
-    """Refuse settings that mean nothing."""
+    """Raise ValueError for settings that have no meaning."""
     if type(min_count) is not int or not 1 <= min_count < 2**31:
         raise ValueError(f"min_count must be a whole number of at least 1, not {min_count!r}")
     if hash_bits is None:
@@ -111,22 +132,22 @@ class Buckets:
         return 1 << self.bits if self.kept is None else self.kept.size
 
     def numbers(self) -> NDArray[np.int32]:
-        """The bucket of each attribute."""
+        """Return the bucket of each attribute."""
         return np.arange(1 << self.bits, dtype=np.int32) if self.kept is None else self.kept
 
     def take(self, indices: NDArray[Any] | Sequence[int]) -> Buckets:
-        """The chosen attributes alone."""
+        """Return the chosen attributes alone."""
         chosen = check_indices(indices, len(self))
         return Buckets(self.bits, chosen.astype(np.int32) if self.kept is None else self.kept[chosen])
 
     def rows(self, rows: TokenRows) -> TokenRows:
-        """Rows of buckets as rows of attributes."""
+        """Return rows of buckets as rows of attributes."""
         if self.kept is None:
             return rows
         return TokenRows(rows.indptr, self._numbers(self.kept, rows.indices), rows.values).keep_known()
 
     def _numbers(self, kept: NDArray[np.int32], buckets: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The attribute of each bucket, -1 where there is none."""
+        """Return the attribute of each bucket, -1 where there is none."""
         if kept.size and 16 * (kept.size + buckets.size) < 1 << self.bits:  # too few for a table of all buckets
             order = np.argsort(kept).astype(np.int32)
             found = order[np.minimum(np.searchsorted(kept, buckets, sorter=order), kept.size - 1)]
@@ -135,16 +156,9 @@ class Buckets:
         number[kept] = np.arange(kept.size, dtype=np.int32)
         return number[buckets if kept.size else np.zeros_like(buckets)]
 
-    @classmethod
-    def from_array(cls, bits: int, kept: NDArray[np.int32], kind: str) -> Buckets:
-        """The chosen buckets as they were saved, checked."""
-        if kept.size and (kept.min() < 0 or kept.max() >= 1 << bits or np.unique(kept).size != kept.size):
-            raise ModelFileError(f"featuriser {kind!r}: 'kept' must be distinct numbers below {1 << bits}")
-        return cls(bits, kept)
-
 
 def check_indices(indices: NDArray[Any] | Sequence[int], n: int) -> NDArray[np.int64]:
-    """Numbers of attributes, refused where they are repeated or out of range."""
+    """Return numbers of attributes; raise where they are repeated or out of range."""
     chosen = np.asarray(indices, dtype=np.int64).reshape(-1)
     if chosen.size and (chosen.min() < 0 or chosen.max() >= n):
         raise IndexError(f"attribute numbers must be in [0, {n})")

@@ -1,4 +1,4 @@
-"""Functions of column values: what a macro of a template sees. Each distinct value is mapped once."""
+"""Functions of column values, as the macros of templates see them. Each distinct value is mapped once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BITS = (  # as in native/text/wapiti_regex.hh
 
 
 def view_strings(view: View, values: Vocabulary) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """What the view makes of each value, as bytes and offsets."""
+    """Return the value of the view for each value of the column, as bytes and offsets."""
     blob, offsets = values.blob, values.offsets
     if view.function == "same":
         return blob, offsets
@@ -50,7 +50,7 @@ def _booleans(flags: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.i
 
 
 def _classes(blob: NDArray[np.uint8]) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-    """The characters past ASCII in the bytes, ascending, and the classes of each."""
+    """Return the characters past ASCII in the bytes, ascending, and the classes of each."""
     if not blob.size or blob.max() < 0x80:
         return np.zeros(0, dtype=np.uint32), np.zeros(0, dtype=np.uint8)
     characters = sorted(set(blob.tobytes().decode("utf-8", "surrogatepass")))

@@ -1,4 +1,4 @@
-"""The CoNLL format: one token a line, columns separated, a blank line between sequences. Parsed natively in parallel.
+"""The CoNLL format: one token per line, a blank line between sequences. Parsed natively in parallel.
 
 Columns are separated by single tabs if the first token's line has a tab (values may then hold spaces, or be empty), and
 otherwise by runs of blanks. Every line that is not blank is a token, ``-DOCSTART-`` and ``#`` included; comments are
@@ -38,7 +38,7 @@ class ConllData:
     first_lines: NDArray[np.int64]  # [n_sequences], where each begins in the file, from 1
 
     def values(self, column: int) -> list[str]:
-        """The value of every token in a column."""
+        """Return the value of every token in a column."""
         ids, blob, offsets = self.columns[column]
         raw, bounds = blob.tobytes(), offsets.tolist()
         names = np.empty(len(bounds) - 1, dtype=object)
@@ -86,14 +86,14 @@ def parse_conll(
         raise FormatError(message, source, line) from None
     sequence_ptr, first_lines, columns = found
     if not columns:
-        raise FormatError("there are no tokens; expected one token a line, with its columns", source)
+        raise FormatError("there are no tokens; expected one token per line, with its columns", source)
     return ConllData(sequence_ptr, columns, source, first_lines)
 
 
 def format_conll(
     sequence_ptr: NDArray[np.int64], columns: Sequence[CodedColumn | Sequence[str]], separator: str = " "
 ) -> bytes:
-    """The text of columns, each coded as in :class:`ConllData` or given as one string per token."""
+    """Return the text of columns, each coded as in :class:`ConllData` or given as one string per token."""
     if separator not in (" ", "\t"):
         raise ValueError(f"separator must be a space or a tab, not {separator!r}")
     coded = [column if _is_coded(column) else code_values(column) for column in columns]  # type: ignore[arg-type]
@@ -102,7 +102,7 @@ def format_conll(
         text = _core.format_conll(np.ascontiguousarray(sequence_ptr, np.int64), ids, blobs, offsets, separator)
     except ValueError as error:
         raise FormatError(str(error)) from None
-    return _MARK + text if text.startswith(_MARK) else text  # one that is part of a value must not be taken for a mark
+    return _MARK + text if text.startswith(_MARK) else text  # a value that begins with a mark must not lose it
 
 
 def write_conll(
@@ -126,7 +126,7 @@ def write_conll(
 
 
 def code_values(values: Sequence[str]) -> CodedColumn:
-    """Strings as numbers, by first occurrence, and the distinct ones."""
+    """Number strings by first occurrence; return the numbers and the distinct strings."""
     numbers: dict[str, int] = {}
     ids = np.fromiter((numbers.setdefault(value, len(numbers)) for value in values), np.int32, count=len(values))
     encoded = [name.encode("utf-8", "surrogatepass") for name in _strings(numbers)]

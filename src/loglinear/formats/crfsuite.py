@@ -1,7 +1,7 @@
 r"""CRFsuite's formats: its data files, and the text that ``crfsuite dump`` prints of a model.
 
-A data file has one token a line, ``label TAB attribute[:value] TAB attribute ...``, and a blank line between sequences;
-``\:`` and ``\\`` stand for a colon and a backslash in a name. It is parsed natively in parallel.
+A data file has one token per line, ``label TAB attribute[:value] TAB attribute ...``, and a blank line between
+sequences; ``\:`` and ``\\`` stand for a colon and a backslash in a name. It is parsed natively in parallel.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def parse_crfsuite(data: bytes, source: str = "<bytes>", *, n_threads: int | Non
         message, line, _ = error.args
         raise FormatError(message, source, line) from None
     if not labels.size:
-        raise FormatError("there are no tokens; expected label TAB attribute TAB attribute ... a line", source)
+        raise FormatError("there are no tokens; expected lines of label TAB attribute TAB attribute ...", source)
     names = _unpack(label_blob, label_offsets)
     return CrfsuiteData(
         ptr, indptr, indices, values if values.size else None, blob, offsets, labels, names, source
@@ -115,7 +115,7 @@ def read_crfsuite_dump(source: Source) -> CrfsuiteDump:
 
 
 def parse_crfsuite_dump(text: str, source: str = "<text>") -> CrfsuiteDump:
-    """The labels, attributes and weights in the text of a dump."""
+    """Return the labels, attributes and weights in the text of a dump."""
     dump = CrfsuiteDump()
     section, seen = None, set()
     for number, line in enumerate(split_lines(text), start=1):

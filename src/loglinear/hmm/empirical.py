@@ -21,7 +21,7 @@ from loglinear.threads import pool
 def empirical_expectations(
     hmm: HMM, features: ChainFeatures, data: SequenceData, ids: Ids, n_threads: int | None = None
 ) -> FloatArray:
-    """E[f] under q0(y | x) p~(x) [n_weights]; ``ids`` are the columns that the HMM sees. Labels are not used."""
+    """Return E[f] under q0(y | x) p~(x) [n_weights]; ``ids`` are the columns of the HMM. Labels are not used."""
     if data.n_attributes != features.n_attributes:
         raise ValueError(f"data of {data.n_attributes} attributes, but features of {features.n_attributes}")
     out = np.empty(features.n_weights)

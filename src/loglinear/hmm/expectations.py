@@ -6,9 +6,9 @@ and o the path sums of equations 9-11,
     E[s -> s']                   = i_s t_s(s') o_s'
     E[s at i, x emitted at i+3]  = sum over s', s'', s''' of i_s t_s(s') t_s'(s'') t_s''(s''') e_s'''(x) o_s'''   (12)
 
-and likewise for any observations around a position: positions that nothing is asked of are summed over by one more
-product with the transitions. ``gap_expectations`` has features of two parts at any distance, which the paper leaves to
-the reader: (I - T)^-1 sums over the paths between them.
+and likewise for any observations around a position: positions between them that no part of the feature looks at are
+summed over by one more product with the transitions. ``gap_expectations`` has features of two parts at any distance,
+which the paper leaves to the reader: (I - T)^-1 sums over the paths between them.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ UNKNOWN = -1  # a value that is never emitted
 
 
 def before_start(k: int) -> int:
-    """The value code of a position that lies ``k`` tokens before the first one."""
+    """Return the value code of a position that lies ``k`` tokens before the first one."""
     return -2 * k
 
 
 def behind_end(k: int) -> int:
-    """The value code of a position that lies ``k`` tokens behind the last one."""
+    """Return the value code of a position that lies ``k`` tokens behind the last one."""
     return -2 * k - 1
 
 
@@ -47,7 +47,7 @@ class ColumnView:
     size: int  # number of values of the view
 
     def table(self, hmm: HMM) -> FloatArray:
-        """p(view has this value | label) [size, L]: emissions summed over the column values that map to it."""
+        """Return p(value of the view | label) [size, L]: emissions summed over the column values that map to it."""
         emissions = hmm.emissions[self.column]
         if self.ids.shape != (emissions.shape[1],):
             raise ValueError(
@@ -89,7 +89,7 @@ class Observations:
         return self.attribute_template.size
 
     def joined(self) -> Observations:
-        """The same with no two macros of a template on one column at one offset, where they are not independent."""
+        """Merge macros of a template that look at one column at one offset, where they are not independent."""
         templates, views = [list(t) for t in self.templates], list(self.views)
         values = self.attribute_values.copy()
         for t, macros in enumerate(templates):
@@ -106,7 +106,7 @@ class Observations:
 
 
 def _same_place(macros: list[tuple[int, int]], views: list[ColumnView]) -> tuple[int, int] | None:
-    """Two macros, the earlier first, that look at one column at one offset."""
+    """Return two macros, the earlier first, that look at one column at one offset, or None."""
     seen: dict[tuple[int, int], int] = {}
     for m, (offset, view) in enumerate(macros):
         place = (offset, views[view].column)
@@ -119,7 +119,7 @@ def _same_place(macros: list[tuple[int, int]], views: list[ColumnView]) -> tuple
 def _join(
     first: ColumnView, second: ColumnView, a: NDArray[np.int32], b: NDArray[np.int32]
 ) -> tuple[ColumnView, NDArray[np.int32]]:
-    """The view of both values at once, and the joint value of each attribute."""
+    """Return the view of both values at once, and the joint value of each attribute."""
     codes = np.where((first.ids >= 0) & (second.ids >= 0), first.ids.astype(np.int64) * second.size + second.ids, -1)
     known, ids = np.unique(codes, return_inverse=True)
     shift = int(known.size > 0 and known[0] == -1)  # the code of "no value" comes first
@@ -135,7 +135,7 @@ def _join(
 def expectations(
     hmm: HMM, features: ChainFeatures, observations: Observations, n_threads: int | None = None
 ) -> FloatArray:
-    """E_q0[f] for every feature, in the order of the weights [n_weights]."""
+    """Return E_q0[f] for every feature, in the order of the weights [n_weights]."""
     if observations.n_attributes != features.n_attributes:
         described = observations.n_attributes
         raise ValueError(f"features of {features.n_attributes} attributes, but {described} are described")
@@ -188,7 +188,7 @@ def _pointers(lengths: Sequence[int]) -> NDArray[np.int64]:
 
 
 def transition_expectations(hmm: HMM, codes: NDArray[np.int32]) -> FloatArray:
-    """Expected number of label pairs (y', y), codes y' L + y."""
+    """Return the expected number of label pairs (y', y), given by their codes y' L + y."""
     into, out_of = hmm.states.path_sums
     previous, label = np.divmod(codes.astype(np.int64), hmm.n_labels)
     if hmm.transitions is None:  # a pair is a state
@@ -198,7 +198,7 @@ def transition_expectations(hmm: HMM, codes: NDArray[np.int32]) -> FloatArray:
 
 
 def trigram_expectations(hmm: HMM, codes: NDArray[np.int32]) -> FloatArray:
-    """Expected number of label triples (y'', y', y), codes (y'' L + y') L + y; y'' = L: y' is the first label."""
+    """Return the expected number of label triples (y'', y', y), codes (y'' L + y') L + y; y'' = L is the start."""
     states, L = hmm.states, hmm.n_labels
     into, out_of = states.path_sums
     first, pair = np.divmod(codes.astype(np.int64), L * L)
@@ -214,7 +214,7 @@ def trigram_expectations(hmm: HMM, codes: NDArray[np.int32]) -> FloatArray:
 
 
 def gap_expectations(hmm: HMM, left: FloatArray, right: FloatArray) -> FloatArray:
-    """Expected number of pairs of positions i < j, at any distance, with part a at i and part b at j [m, n].
+    """Return the expected number of pairs of positions i < j, at any distance, with part a at i and b at j [m, n].
 
     ``left[y, a]`` is the probability of part a at a position labelled y (an identity matrix for labels themselves, a
     column of emissions for observations), ``right[y, b]`` likewise. The sum over all paths between is
@@ -228,5 +228,5 @@ def gap_expectations(hmm: HMM, left: FloatArray, right: FloatArray) -> FloatArra
 
 
 def _at(values: FloatArray, places: NDArray[np.int64]) -> FloatArray:
-    """Values at places, 0 where the place is -1."""
+    """Return the values at places, 0 where the place is -1."""
     return np.append(values, 0.0)[places]

@@ -1,4 +1,4 @@
-"""A base model that knows nothing of labels but which may follow which.
+"""The locally uniform base model, which knows of labels only which of them may follow which.
 
     q0(x, y) = prod_i ( 1 / N_{y_{i-1}}  prod_c p_c(x_ic) )  1 / N_{y_k}
 
@@ -25,7 +25,7 @@ def locally_uniform(
     n_labels: int,
     smoothing: float = 1.0,
 ) -> HMM:
-    """The model above as a first-order HMM whose labels all have the unigram distribution of each column."""
+    """Return the model above as a first-order HMM whose labels all have the unigram distribution of each column."""
     check_sequences(ids, vocabulary_sizes, sequence_ptr, labels, n_labels)
     start, steps, _ = transition_counts(sequence_ptr, labels, n_labels, 1)
     first, follows = (start > 0).astype(np.float64), (steps > 0).astype(np.float64)

@@ -31,7 +31,7 @@ Ids = Sequence[NDArray[np.int32]]
 class HMM:
     """Probabilities of an HMM over L labels; of ``transitions`` and ``trigrams`` it has the one of its order.
 
-    What is missing from the sum of ``start`` is the probability of an empty sequence. A context that was never seen
+    The probability of an empty sequence is 1 minus the sum of ``start``. A context that was never seen
     has zeros in place of a distribution.
     """
 
@@ -68,7 +68,7 @@ class HMM:
         order: int = 2,
         smoothing: float = 1.0,
     ) -> HMM:
-        """Relative frequencies of transitions; emissions (count + smoothing) / (total + smoothing * V)."""
+        """Count transitions, as relative frequencies, and emissions (count + smoothing) / (total + smoothing * V)."""
         check_sequences(ids, vocabulary_sizes, sequence_ptr, labels, n_labels)
         if not (np.isfinite(smoothing) and smoothing >= 0):
             raise ValueError(f"smoothing must not be negative, not {smoothing!r}")
@@ -141,7 +141,7 @@ class HMM:
 
     # ---- scores --------------------------------------------------------------------------------------------------
     def emission_scores(self, ids: Ids) -> FloatArray:
-        """Sum over columns of log e(x_c | y) [n_tokens, L]."""
+        """Return the sum over columns of log e(x_c | y) [n_tokens, L]."""
         check_ids(ids, [table.shape[1] for table in self.emissions])
         if not self.emissions:
             raise ValueError("this HMM has no columns to score")
@@ -151,7 +151,7 @@ class HMM:
         return scores
 
     def log_probability(self, ids: Ids, labels: NDArray[np.int32], sequence_ptr: NDArray[np.int64]) -> FloatArray:
-        """log q0(x, y) of labelled sequences [n_sequences]; -inf for a transition that was never seen."""
+        """Return log q0(x, y) of labelled sequences [n_sequences]; -inf for a transition that was never seen."""
         check_sequences(ids, [t.shape[1] for t in self.emissions], sequence_ptr, labels, self.n_labels)
         scores = np.zeros(labels.size)
         for table, column in zip(self.log_emissions, ids):
@@ -174,7 +174,7 @@ class HMM:
     def input_log_probability(
         self, ids: Ids, sequence_ptr: NDArray[np.int64], n_threads: int | None = None
     ) -> FloatArray:
-        """log q0(x), summed over all labellings: how probable the inputs are [n_sequences]."""
+        """Return log q0(x) of every input, summed over all labellings [n_sequences]."""
         out = np.empty(sequence_ptr.size - 1)
         scores = self.emission_scores(ids)
         _core.input_log_probabilities(pool(n_threads), self.states.native, sequence_ptr, scores, out)
@@ -183,7 +183,7 @@ class HMM:
     def sample(
         self, n: int, rng: np.random.Generator, *, max_length: int = 100_000, n_threads: int | None = None
     ) -> tuple[list[NDArray[np.int32]], NDArray[np.int32], NDArray[np.int64]]:
-        """``n`` sequences: (ids of each column, labels, sequence_ptr); the same for any number of threads.
+        """Draw ``n`` sequences (ids of each column, labels, sequence_ptr); the same for any number of threads.
 
         A sequence of more than ``max_length`` tokens is an error: cutting it would falsify expectations.
         """
@@ -196,13 +196,13 @@ class HMM:
 
     # ---- saving --------------------------------------------------------------------------------------------------
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """What ``from_arrays`` needs."""
+        """Return the arrays of a model file."""
         arrays = {"start": self.start, "stop": self.stop, "steps": self._steps}
         return arrays | {f"emissions.{c}": table for c, table in enumerate(self.emissions)}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> HMM:
-        """The HMM as it was saved; refused where the arrays are not probabilities or do not fit together."""
+        """Return the HMM of a model file; ModelFileError where arrays are not probabilities or do not fit together."""
         names = ["start", "stop", "steps", *(f"emissions.{c}" for c in range(len(arrays) - 3))]
         if set(names) != set(arrays):
             raise ModelFileError(f"HMM: expected the arrays {', '.join(names)}, not {', '.join(sorted(arrays))}")
@@ -220,7 +220,7 @@ class HMM:
 def previous_labels(
     sequence_ptr: NDArray[np.int64], labels: NDArray[np.int32], n_labels: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """(label before, label before that) of each token; ``n_labels`` where the sequence had not begun."""
+    """Return (label before, label before that) of each token; ``n_labels`` where the sequence had not begun."""
     position = np.arange(labels.size) - np.repeat(sequence_ptr[:-1], np.diff(sequence_ptr))
     before, second = np.full((2, labels.size), n_labels, dtype=np.int32)
     before[1:] = np.where(position[1:] >= 1, labels[:-1], n_labels)
@@ -231,7 +231,7 @@ def previous_labels(
 def transition_counts(
     sequence_ptr: NDArray[np.int64], labels: NDArray[np.int32], n_labels: int, order: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Counts of (first labels, steps from each context, ends after each context), shaped as an HMM of this order."""
+    """Return counts of (first labels, steps from each context, ends after each context), shaped as in an HMM."""
     if order not in (1, 2):
         raise ValueError(f"the order of an HMM must be 1 or 2, not {order!r}")
     L = n_labels
@@ -250,13 +250,13 @@ def transition_counts(
 
 
 def emission_counts(column: NDArray[np.int32], size: int, labels: NDArray[np.int32], n_labels: int) -> FloatArray:
-    """How often each label comes with each value [L, V]."""
+    """Return how often each label comes with each value [L, V]."""
     code = labels.astype(np.int64) * size + column
     return np.bincount(code, minlength=n_labels * size).reshape(n_labels, size).astype(np.float64)
 
 
 def smoothed_rows(counts: FloatArray, smoothing: float) -> FloatArray:
-    """Rows (count + smoothing) / sum; uniform where there is nothing to divide by."""
+    """Return rows (count + smoothing) / sum; a row whose sum is zero becomes uniform."""
     table = counts + smoothing
     total = table.sum(axis=1, keepdims=True)
     return np.divide(table, total, out=np.full_like(table, 1.0 / counts.shape[1]), where=total > 0)
@@ -264,7 +264,7 @@ def smoothed_rows(counts: FloatArray, smoothing: float) -> FloatArray:
 
 # ---- checks ------------------------------------------------------------------------------------------------------
 def check_ids(ids: Ids, vocabulary_sizes: Sequence[int]) -> None:
-    """Refuse columns that do not fit the vocabularies."""
+    """Raise ValueError for columns that do not fit the vocabularies."""
     if len(ids) != len(vocabulary_sizes):
         raise ValueError(f"{len(ids)} columns for an HMM of {len(vocabulary_sizes)}")
     for c, (column, size) in enumerate(zip(ids, vocabulary_sizes)):
@@ -283,7 +283,7 @@ def check_sequences(
     labels: NDArray[np.int32],
     n_labels: int,
 ) -> None:
-    """Refuse arrays that do not belong together, and unknown labels."""
+    """Raise ValueError for arrays that do not belong together, and for unknown labels."""
     check_ids(ids, vocabulary_sizes)
     if sequence_ptr.ndim != 1 or sequence_ptr.size < 1 or sequence_ptr[0] != 0 or np.any(np.diff(sequence_ptr) < 0):
         raise ValueError("sequence_ptr must begin at 0 and never decrease")

@@ -69,7 +69,7 @@ class OovMap:
         return Columns(columns.sequence_ptr, mapped, self.vocabularies)
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Settings (JSON values) and arrays, for a model file."""
+        """Return settings (JSON values) and arrays, for a model file."""
         arrays: dict[str, NDArray[Any]] = {}
         for c, vocabulary in enumerate(self.vocabularies):
             arrays |= {f"column_{c}_blob": vocabulary.blob, f"column_{c}_offsets": vocabulary.offsets}
@@ -77,7 +77,7 @@ class OovMap:
 
     @classmethod
     def from_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> OovMap:
-        """What ``to_arrays`` gave, checked."""
+        """Return the map that ``to_arrays`` described, checked."""
         symbol, n_columns = settings.get("symbol"), settings.get("n_columns")
         if not isinstance(symbol, str) or not symbol or type(n_columns) is not int or not 0 <= n_columns <= len(arrays):
             raise ModelFileError("map of unknown values: bad settings")
@@ -96,7 +96,7 @@ class OovMap:
 
 
 def _with_symbol(symbol: str, vocabulary: Vocabulary) -> Vocabulary:
-    """The vocabulary with the symbol before it."""
+    """Return the vocabulary with the symbol as its first value."""
     head = np.frombuffer(symbol.encode("utf-8", "surrogatepass"), dtype=np.uint8)
     offsets = np.concatenate([[0], vocabulary.offsets + head.size]).astype(np.int64)
     return Vocabulary(np.concatenate([head, vocabulary.blob]), offsets)

@@ -11,7 +11,7 @@ The smoothing here mixes the sample with ``smoothing`` sequences of another dist
 does to word counts, would give expectations that no distribution has (an attribute's features must add up over the
 labels, a pair's over its halves); those of a mixture are consistent, positive for every feature of the training data
 (which keeps the loss bounded below), and tend to the exact ones as the sample grows. Towards the training mean is the
-careful direction: there the gradient at zero vanishes, so a feature that was never sampled has no say.
+careful direction: there the gradient at zero vanishes, so a feature that was never sampled keeps weight zero.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def sampled_expectations(
     max_length: int = 100_000,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """Estimates of E_q0[f] [n_weights]; ``attributes(ids, sequence_ptr)`` gives the attributes of sampled tokens."""
+    """Return estimates of E_q0[f] [n_weights]; ``attributes(ids, sequence_ptr)`` featurises sampled tokens."""
     if n_samples < 1:
         raise ValueError(f"n_samples must be positive, not {n_samples}")
     if not (np.isfinite(smoothing) and smoothing >= 0):

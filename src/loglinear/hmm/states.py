@@ -38,7 +38,7 @@ class States:
 
     @classmethod
     def of(cls, start: FloatArray, steps: FloatArray, stop: FloatArray) -> States:
-        """From start [L], steps [L, L] or [L + 1, L, L] and stop [L] or [L + 1, L]; unreachable states are left out."""
+        """Make them of start [L], steps [L, L] or [L + 1, L, L] and stop; unreachable states are left out."""
         L = start.size
         second_order = steps.ndim == 3
         places = np.nonzero(steps)
@@ -87,7 +87,7 @@ class States:
         return np.repeat(np.arange(self.n_states), np.diff(self.indptr))
 
     def number(self, label: Any, previous: Any = None) -> NDArray[np.int64]:
-        """The state of each label (or of each pair), -1 where no sequence passes through it."""
+        """Return the state of each label (or pair of labels), -1 where no sequence passes through it."""
         L = self.n_labels
         table = np.full(L if self.previous is None else (L + 1) * L, -1, dtype=np.int64)
         own = self.label.astype(np.int64) + (0 if self.previous is None else self.previous.astype(np.int64) * L)
@@ -100,7 +100,7 @@ class States:
         return self._solve(self.enter, transposed=True), self._solve(self.leave)
 
     def steps_ahead(self, v: FloatArray) -> FloatArray:
-        """(T + T^2 + T^3 + ...) v: sums over all positions that lie ahead, at any distance; v is [S] or [S, n]."""
+        """Return (T + T^2 + T^3 + ...) v, the sum over positions ahead at any distance; v is [S] or [S, n]."""
         return self._solve(v) - v
 
     @cached_property
@@ -138,7 +138,7 @@ _IMPROPER = (
 
 
 def _closure(reached: NDArray[np.bool_], source: NDArray[Any], target: NDArray[Any]) -> NDArray[np.bool_]:
-    """All that can be reached along the edges."""
+    """Return the states that can be reached from ``reached`` along the edges."""
     reached = reached.copy()
     while True:
         new = target[reached[source] & ~reached[target]]

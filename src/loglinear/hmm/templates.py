@@ -18,7 +18,7 @@ from loglinear.hmm.sampled import Attributes
 
 
 def template_observations(featuriser: TemplateFeatures, columns: Columns) -> Observations:
-    """What each attribute looks at, for exact expectations under an HMM of these columns (with their vocabularies).
+    """Return what each attribute looks at, for exact expectations under an HMM of these columns.
 
     Hashed attributes and rows counted from the ends of a sequence are refused: sample their expectations instead.
     """
@@ -41,7 +41,7 @@ def template_observations(featuriser: TemplateFeatures, columns: Columns) -> Obs
 def column_attributes(
     featuriser: TokenFeaturiser, vocabularies: Sequence[Vocabulary], n_threads: int = 1
 ) -> Attributes:
-    """The attributes of sequences given as numbers of these vocabularies, for sampled expectations."""
+    """Return a function that featurises sequences of numbers in these vocabularies, for sampled expectations."""
 
     def attributes(ids: list[NDArray[np.int32]], sequence_ptr: NDArray[np.int64]) -> TokenRows:
         return featuriser.transform(Columns(sequence_ptr, ids, vocabularies), n_threads)

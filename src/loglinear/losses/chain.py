@@ -50,7 +50,7 @@ class ChainLoss:
 
     # Loss
     def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
-        """One pass over the tokens: scores, inference, residuals, gradient."""
+        """Return the loss and write its gradient to ``out``: scores, inference and residuals in one pass."""
         data, threads = self.data, pool(self.n_threads)
         return _core.chain_loss(
             threads,
@@ -67,7 +67,7 @@ class ChainLoss:
 
     # Scaled
     def curvature_estimate(self, out: FloatArray) -> None:
-        """A quarter of the sum of squared values: what p (1 - p) can be at most, as if tokens were independent."""
+        """Write a quarter of the sum of squared values to ``out``: the bound of p (1 - p), were tokens independent."""
         data, features = self.data, self.features
         total, step = np.zeros(data.n_attributes), 1 << 18  # in pieces: bincount widens what it is given
         for begin in range(0, data.rows.indices.size, step):
@@ -82,19 +82,19 @@ class ChainLoss:
 
     # Stochastic
     def partition(self, n_parts: int, rng: np.random.Generator) -> Sequence[ChainLoss]:
-        """Random parts of near-equal numbers of sequences."""
+        """Return random parts of near-equal numbers of sequences."""
         order = rng.permutation(self.data.n_examples)
         parts = [np.sort(p) for p in np.array_split(order, min(n_parts, order.size))]
         return [self._with(self.data.take(p), self.features, self.base.take(self.data, p)) for p in parts]
 
     # Tied
     def tied(self, tying: Tying) -> TiedChainLoss:
-        """The loss on shared weights. Copying them out costs little beside inference."""
+        """Return the loss of shared weights. Copying them out costs little beside inference."""
         return TiedChainLoss(self, tying)
 
     # Restrict
     def restrict(self, active: NDArray[np.bool_]) -> tuple[ChainLoss, NDArray[np.intp]]:
-        """The active features alone; attributes without any are dropped from the tokens."""
+        """Return the loss of the active features alone; attributes without any are dropped from the tokens."""
         kept = self.features.keep(active)
         used = np.flatnonzero(np.diff(kept.node_ptr) + np.diff(kept.pair_ptr))
         features, _ = kept.take_attributes(used)
@@ -118,7 +118,7 @@ class TiedChainLoss:
         self._gradient = np.empty(loss.n_weights)
 
     def value_and_gradient(self, u: FloatArray, out: FloatArray) -> float:
-        """As the loss, through the map."""
+        """Return the loss at ``tying.up(u)`` and write the gradient with respect to u to ``out``."""
         value = self.loss.value_and_gradient(self.tying.up(u), self._gradient)
         out[:] = self.tying.down(self._gradient)
         return value

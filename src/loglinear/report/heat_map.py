@@ -1,4 +1,4 @@
-"""What a tagger learnt, as tables: weights from label to label in colours, attributes that speak for labels.
+"""The weights of a tagger as tables: transitions between labels in colours, the strongest attributes of labels.
 
 Functions take plain names and numbers, so that any model with labels can be shown.
 """
@@ -25,7 +25,7 @@ def transition_table(
     most: int | None = None,
     title: str = "",
 ) -> Table:
-    """A heat map of ``weights`` [L, L] from label i (row) to label j (column); red attracts and blue repels.
+    """Return a heat map of ``weights`` [L, L] from label i (row) to label j (column); red attracts and blue repels.
 
     ``start`` and ``stop`` [L] add a row and a column for the ends of sequences. A weight of -inf is a transition that
     is not allowed, and its cell is empty. Where there are over ``most`` labels, those with the largest weights are
@@ -47,7 +47,7 @@ def transition_table(
 
 
 def _finite(values: ArrayLike, expected: tuple[int, ...], name: str) -> NDArray[np.float64]:
-    """Weights with NaN where a transition is not allowed."""
+    """Return weights with NaN where a transition is not allowed."""
     array = np.asarray(values, dtype=np.float64)
     if array.shape != expected:
         raise ValueError(f"{name} must be of shape {expected} for {expected[0]} labels, not {array.shape}")
@@ -57,7 +57,7 @@ def _finite(values: ArrayLike, expected: tuple[int, ...], name: str) -> NDArray[
 
 
 def _strongest(grid: NDArray[np.float64], most: int | None) -> list[int]:
-    """The labels to show: all, or those in whose row or column there are the largest weights."""
+    """Return the labels to show: all, or those with the largest weights in their row or column."""
     if most is None or most >= len(grid):
         return list(range(len(grid)))
     size = np.abs(np.nan_to_num(grid))
@@ -88,9 +88,10 @@ def _note(some_forbidden: bool, n_shown: int, n_labels: int) -> str:
 def strongest_attributes(
     weights: Iterable[tuple[str, str, float]], k: int = 10
 ) -> dict[str, tuple[list[tuple[str, float]], list[tuple[str, float]]]]:
-    """For every label, of triples (attribute, label, weight): the k largest positive and the k most negative weights.
+    """Return for every label the k attributes of largest positive and the k of most negative weight.
 
-    Labels come in the order of their first triple; equal weights in the order of their attributes; zeros are left out.
+    Weights are triples (attribute, label, weight). Labels come in the order of their first triple, equal weights in the
+    order of their attributes; zeros are left out.
     """
     by_label: dict[str, list[tuple[str, float]]] = {}
     for attribute, label, weight in weights:
@@ -104,7 +105,7 @@ def strongest_attributes(
 
 
 def attribute_table(weights: Iterable[tuple[str, str, float]], k: int = 10, title: str = "") -> Table:
-    """One row per label: its strongest attributes, for and against, with their weights."""
+    """Return a table with one row per label: its strongest attributes, for and against, with their weights."""
     rows = [
         (label, _listed(speak_for), _listed(against))
         for label, (speak_for, against) in strongest_attributes(weights, k).items()

@@ -1,4 +1,4 @@
-"""Scores of labelled sequences, as tables: spans by type and what they were taken for, or single labels."""
+"""Scores of labelled sequences as tables: spans by type and their confusions, or single labels."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _MOST_CONFUSIONS = 15
 
 
 def score_facts(scores: SpanScores) -> list[tuple[str, str]]:
-    """Names and values of the figures that stand for all."""
+    """Return names and values of the overall figures."""
     facts = [
         ("sequences", f"{scores.n_sequences:,}"),
         ("tokens", f"{scores.n_tokens:,}"),
         ("accuracy", f"{scores.accuracy:.4f}"),
-        ("whole sequences right", f"{scores.sequence_accuracy:.4f}"),
+        ("sequence accuracy", f"{scores.sequence_accuracy:.4f}"),
     ]
     if scores.f1 is None:
         return [*facts, ("macro F1", f"{scores.labels.macro_f1:.4f}")]
-    counts = f"{scores.n_gold:,} due, {scores.n_predicted:,} predicted, {scores.n_correct:,} correct"
+    counts = f"{scores.n_gold:,} gold spans, {scores.n_predicted:,} predicted, {scores.n_correct:,} correct"
     return [
         *facts,
         ("spans", f"{counts} ({scores.scheme})"),
@@ -31,28 +31,28 @@ def score_facts(scores: SpanScores) -> list[tuple[str, str]]:
 
 
 def score_tables(scores: SpanScores) -> list[Table]:
-    """Spans by type and their confusions where labels spell spans, else labels and the most frequent confusions."""
+    """Return tables of spans by type and their confusions, or of labels where they spell no spans."""
     if scores.f1 is None:
         return [_labels(scores), *_label_confusions(scores)]
     rows = [
         (row.type or "(no type)", *(f"{x:.4f}" for x in (row.precision, row.recall, row.f1)), row.gold, row.predicted)
         for row in scores.types
     ]
-    columns = ("type", "precision", "recall", "F1", "due", "predicted")
+    columns = ("type", "precision", "recall", "F1", "gold", "predicted")
     return [Table(columns, rows), *_span_confusions(scores)]
 
 
 def _span_confusions(scores: SpanScores) -> list[Table]:
-    """Due types in rows; a span predicted with other boundaries is missed here and spurious there."""
+    """Return a table with gold types in rows; a span with wrong boundaries counts as missed and as spurious."""
     types = [row.type for row in scores.types]
     if not types:
         return []
     rows: list[list[Any]] = []
-    for due in types:
-        found = scores.confusion.get(due, {})
-        rows.append([due or "(no type)", *(found.get(p) for p in types), scores.missed.get(due)])
+    for gold in types:
+        found = scores.confusion.get(gold, {})
+        rows.append([gold or "(no type)", *(found.get(p) for p in types), scores.missed.get(gold)])
     rows.append(["(spurious)", *(scores.spurious.get(p) for p in types), None])
-    columns = ["due \\ predicted", *(p or "(no type)" for p in types), "(missed)"]
+    columns = ["gold \\ predicted", *(p or "(no type)" for p in types), "(missed)"]
     return [Table(columns, rows, title="Spans with the same boundaries, by type")]
 
 
@@ -61,17 +61,17 @@ def _labels(scores: SpanScores) -> Table:
         (c.label, *(f"{x:.4f}" for x in (c.precision, c.recall, c.f1)), c.support, c.predicted)
         for c in scores.labels.classes
     ]
-    return Table(("label", "precision", "recall", "F1", "due", "predicted"), rows)
+    return Table(("label", "precision", "recall", "F1", "gold", "predicted"), rows)
 
 
 def _label_confusions(scores: SpanScores) -> list[Table]:
     wrong = [
-        (due, found, count)
-        for due, row in scores.labels.confusion.items()
+        (gold, found, count)
+        for gold, row in scores.labels.confusion.items()
         for found, count in row.items()
-        if due != found
+        if gold != found
     ]
     wrong.sort(key=lambda entry: -entry[2])
     if not wrong:
         return []
-    return [Table(("due", "predicted", "tokens"), wrong[:_MOST_CONFUSIONS], title="Most frequent confusions")]
+    return [Table(("gold", "predicted", "tokens"), wrong[:_MOST_CONFUSIONS], title="Most frequent confusions")]

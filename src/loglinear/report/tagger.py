@@ -1,4 +1,4 @@
-"""What a tagger learnt: a heat map of label successions and the strongest attributes of every label."""
+"""A trained tagger as a report: a heat map of label successions and the strongest attributes of every label."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from loglinear.models.tagger.predictor import TaggerPredictor
 from loglinear.report.heat_map import attribute_table, strongest_attributes, transition_table
 from loglinear.report.html import Section
 
-_MOST_LABELS, _WIDTH = 12, 110  # of a heat map that fits a terminal
+_MOST_LABELS, _WIDTH = 12, 110  # labels and characters of a heat map that fits a terminal
 
 
 def tagger_sections(model: TaggerPredictor, top: int = 10, most: int | None = None) -> list[Section]:
-    """Transitions between the ``most`` labels with the largest weights, and ``top`` attributes per label.
+    """Return a heat map of the ``most`` labels with the largest transition weights, and ``top`` attributes per label.
 
-    Unless given, ``most`` is what fits a terminal.
+    A ``most`` of None is the number of labels that fits a terminal.
     """
     width = 3 + sum(max(6, len(label)) for label in model.classes_) // len(model.classes_)
     most = max(4, min(_MOST_LABELS, _WIDTH // width - 1)) if most is None else most
@@ -27,7 +27,7 @@ def tagger_sections(model: TaggerPredictor, top: int = 10, most: int | None = No
 
 
 def tagger_facts(model: TaggerPredictor, top: int = 10) -> dict[str, Any]:
-    """The same as plain values, for JSON."""
+    """Return the same as plain values, for JSON."""
     steps = sorted(model.transition_features_.items(), key=lambda item: -abs(item[1]))
     strongest = strongest_attributes(_state_weights(model), top)
     return {
@@ -39,7 +39,7 @@ def tagger_facts(model: TaggerPredictor, top: int = 10) -> dict[str, Any]:
 
 
 def _state_weights(model: TaggerPredictor) -> list[tuple[str, str, float]]:
-    """(attribute, label, weight), labels in the order of the model."""
+    """Return (attribute, label, weight) of all weights, labels in the order of the model."""
     number = {label: k for k, label in enumerate(model.classes_)}
     found = [(attribute, label, weight) for (attribute, label), weight in model.state_features_.items()]
     return sorted(found, key=lambda entry: number[entry[1]])

@@ -152,7 +152,7 @@ def change(tmp_path):
         (lambda s, a: a.update(transition_code=a["transition_code"][::-1].copy()), "out of order"),
         (lambda s, a: a.update(node_ptr=a["node_ptr"][:-1].copy()), "features are damaged"),
         (lambda s, a: a["class_offsets"].__setitem__(1, -5), "labels are damaged"),
-        (lambda s, a: a["classes"].__setitem__(slice(None), ord("A")), "a label is there twice"),
+        (lambda s, a: a["classes"].__setitem__(slice(None), ord("A")), "a label occurs twice"),
         (lambda s, a: a["classes"].__setitem__(0, 0xFF), "labels are damaged"),
         (lambda s, a: s.pop("parameters"), "settings are damaged"),
         (lambda s, a: s["parameters"].update(order=7), "order must be one of"),

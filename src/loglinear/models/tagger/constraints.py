@@ -1,4 +1,4 @@
-"""Constraints on labellings as base scores: what is illegal scores -infinity."""
+"""Constraints on labellings as base scores: an illegal start, succession or end scores -infinity."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from loglinear.features import schemes
 
 
 def scheme_base(classes: Sequence[str], scheme: str) -> ChainBase:
-    """Legal starts, successions and ends of a label scheme ("bio", "iobes", ...)."""
+    """Return the scores of a label scheme ("bio", "iobes", ...): 0 where it is legal, -infinity elsewhere."""
     start, transitions, stop = (_scores(mask) for mask in schemes.legal_transitions(list(classes), scheme))
     return ChainBase(start=start, stop=stop, transitions=transitions)
 
 
 def forbidden_transitions(classes: Sequence[str], pairs: Iterable[tuple[str, str]]) -> ChainBase:
-    """No label pair of ``pairs`` (previous, next) may occur."""
+    """Return scores that forbid the label pairs (previous, next) of ``pairs``."""
     number = {label: k for k, label in enumerate(classes)}
     transitions = np.zeros((len(classes), len(classes)))
     for previous, following in pairs:
@@ -30,7 +30,7 @@ def forbidden_transitions(classes: Sequence[str], pairs: Iterable[tuple[str, str
 
 
 def as_constraint(constraint: Any) -> str | tuple[tuple[str, str], ...] | None:
-    """A constraint in a form that can be looked at twice and compared."""
+    """Return a constraint in a form that can be read twice, compared and hashed."""
     if constraint is None or isinstance(constraint, str):
         return constraint
     pairs = []
@@ -42,7 +42,7 @@ def as_constraint(constraint: Any) -> str | tuple[tuple[str, str], ...] | None:
 
 
 def constraint_base(classes: Sequence[str], constraint: str | Iterable[tuple[str, str]] | None) -> ChainBase | None:
-    """A scheme by name, forbidden label pairs, or None."""
+    """Return the scores of a constraint: a scheme by name, "auto", forbidden label pairs, or None."""
     if constraint is None:
         return None
     if isinstance(constraint, str):

@@ -31,7 +31,7 @@ from loglinear.status import Status
 
 
 class Tagger(TaggerPredictor, Estimator):
-    """Labels for every token of a sequence.
+    """Label every token of a sequence.
 
     Minimises  sum of losses + strength * penalty,  l2 = |w|^2 / 2, l1 = |w|_1. CRFsuite's c2 is strength / 2 and its
     c1 is the strength of l1 (see ``from_crfsuite_params``); Wapiti's rho2 is strength. M-estimation keeps its paper's
@@ -39,31 +39,33 @@ class Tagger(TaggerPredictor, Estimator):
 
     Parameters
     ----------
-    estimator : "crf", "memm", "pseudolikelihood", "m-estimation" or "hmm"
+    estimator : "crf" (default), "memm", "pseudolikelihood", "m-estimation" or "hmm"
     templates : for input in columns: a built-in set ("chunking", "sha-pereira", "ner", "pos", "hmm"), a file of
-        CRF++ or Wapiti templates, or their text. None: input is dicts or strings of attributes per token
-    order : 1, or 2 for features of three labels
-    features : "observed" (attribute-label pairs that occur in training) or "all"
-    transitions : "observed" or "all"; label pairs without a weight are possible, with weight zero
-    min_count : attributes seen less often are dropped
-    hash_bits : number attributes by hashing into 2**hash_bits instead of keeping their names
-    oov : map the first occurrence of every column value in training to one symbol, and unknown values to it; always
-        so for an HMM and M-estimation
-    base, smoothing : for M-estimation the base distribution: "hmm", "locally-uniform" or "empirical"; add-lambda of
-        its emissions
-    expectation, n_samples : "exact" or "sample": how expectations under the base are found
-    initialise : None, or "m-estimation": start a CRF from an M-estimate (needs templates)
-    constraint : None, "bio", "iobes", "iob1", "bilou", "auto" or forbidden label pairs: labellings to exclude when
-        predicting
-    penalty, strength, l1_ratio, solver, solver_options, tolerance, decrease_tolerance, max_iterations, n_threads,
-    random_state, warm_start, verbose, checkpoint : as in MaxentClassifier; training also stops when the objective has
-        gained less than ``decrease_tolerance`` of itself over five steps
-    tune : None, "dev" (strengths from strong to weak, best score on X_dev) or a list of strengths to try
-    machine : "auto", "dense" or "sparse": how transitions are stored while training
+        CRF++ or Wapiti templates, or their text. None (default): the input is dicts or strings of attributes per token
+    order : 1 (default), or 2 for features of three labels
+    features : "observed" (default: attribute-label pairs that occur in training) or "all"
+    transitions : "observed" (default) or "all"; label pairs without a weight are possible, with weight zero
+    min_count : int, attributes that occur less often are dropped; default 1
+    hash_bits : int or None (default): number attributes by hashing into 2**hash_bits instead of keeping their names
+    oov : bool, whether to map the first occurrence of every column value in training to one symbol, and unknown
+        values to it; default False, but always done for an HMM and M-estimation
+    base : base distribution of M-estimation: "hmm" (default), "locally-uniform" or "empirical"
+    smoothing : float, constant that is added to the emission counts of the base; default 1
+    expectation : "exact" (default) or "sample": how expectations under the base are computed
+    n_samples : int, sequences drawn where expectations are sampled; default 10,000
+    initialise : None (default), or "m-estimation": start a CRF from an M-estimate (needs templates)
+    constraint : labellings to exclude when predicting: None (default), "bio", "iobes", "iob1", "bilou", "auto" or
+        label pairs of which the second must not follow the first
+    penalty, strength, l1_ratio, solver, solver_options, tolerance, max_iterations, n_threads, random_state,
+    warm_start, verbose, checkpoint : as in :class:`MaxentClassifier`
+    decrease_tolerance : float, training also stops when the objective has fallen by less than this share of itself
+        over five steps; default 1e-5
+    tune : None (default), "dev" (strengths from strong to weak; the best score on X_dev wins) or a list of strengths
+    machine : "auto" (default), "dense" or "sparse": how transitions are stored while training
 
     ``X`` is a list of sequences: of dicts, of lists of strings, or (with templates) of tuples of column values; or
     ``Columns`` / ``AttributeSequences`` as read from files. ``y`` is a list of lists of labels; None is an unknown
-    label and a set one of several (estimator "crf").
+    label and a set one of several (estimator "crf"); or ``FlatLabels`` as read from files.
     """
 
     fitted_attribute = "weights_"
@@ -220,7 +222,7 @@ class Tagger(TaggerPredictor, Estimator):
         min_freq: int = 0,
         **others: Any,
     ) -> Tagger:
-        """A tagger with the objective of sklearn-crfsuite's CRF(...): c1 |w|_1 + c2 |w|^2."""
+        """Return a tagger with the objective of sklearn-crfsuite's CRF(...): c1 |w|_1 + c2 |w|^2."""
         if algorithm != "lbfgs":
             raise ValueError(f"algorithm {algorithm!r} has no counterpart; 'lbfgs' does")
         if c1 < 0 or c2 < 0:
@@ -240,5 +242,5 @@ class Tagger(TaggerPredictor, Estimator):
 
     @classmethod
     def from_crfsuite_dump(cls, source: str | os.PathLike[str]) -> Tagger:
-        """The model in the text of ``crfsuite dump`` (pycrfsuite: ``Tagger.dump``); it predicts the same."""
+        """Return the model in the text of ``crfsuite dump`` (pycrfsuite: ``Tagger.dump``); it predicts the same."""
         return tagger_file.from_crfsuite_dump(cls, source)

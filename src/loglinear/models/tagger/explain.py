@@ -1,4 +1,4 @@
-"""Why a tagger labelled a token as it did: the share of every attribute and of the labels before in the score."""
+"""Why a tagger chose a label: the share of every attribute and of the preceding labels in its score."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class TokenExplanation:
     label: str
     probability: float  # marginal
     pushes: list[Push]  # attributes, largest effect first
-    step: float  # weights of the transition from the label(s) before
+    step: float  # weights of the transition from the preceding label or labels
     base: float  # score under the base distribution, where there is one: emissions and steps, start and stop
 
     @property
     def score(self) -> float:
-        """All together."""
+        """The score of the label: all parts together."""
         return sum(push.contribution for push in self.pushes) + self.step + self.base
 
 
@@ -48,7 +48,7 @@ class SequenceExplanation:
 
 
 def explain(tagger: Any, sequence: Any) -> SequenceExplanation:
-    """The best labelling of one sequence, taken apart."""
+    """Return the best labelling of one sequence, with the parts of its score."""
     lattices = tagger._lattices([sequence])
     labels = lattices.best()
     T, classes, f = labels.size, tagger.classes_, tagger.features_
@@ -81,7 +81,7 @@ def explain(tagger: Any, sequence: Any) -> SequenceExplanation:
 
 
 def _base_scores(tagger: Any, nodes: FloatArray | None, labels: NDArray[np.int32]) -> FloatArray:
-    """What the base distribution adds at each token [n_tokens]."""
+    """Return what the base distribution adds to the score of each token [n_tokens]."""
     T = labels.size
     if nodes is None or not tagger.has_base:
         return np.zeros(T)

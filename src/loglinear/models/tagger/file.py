@@ -1,6 +1,6 @@
 """Tagger to and from an archive, and from the text dump of a CRFsuite model.
 
-Zero weights are left out, and attributes without any other; probabilities do not change.
+Zero weights are left out, and with them attributes that have no other weight; probabilities do not change.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LISTS = {
 
 
 def save(model: Any, path: Any) -> None:
-    """Write the model."""
+    """Write the model to a file."""
     features, weights, reader = model.features_, model.weights_, model.reader_
     kept = weights != 0
     features, weights = features.keep(kept), weights[kept]
@@ -69,7 +69,7 @@ def save(model: Any, path: Any) -> None:
 
 
 def load(cls: Any, archive: Archive, source: Any) -> Any:
-    """Make the model, checking everything that prediction relies on."""
+    """Make the model of an archive, an estimator or a predictor, after checking all that prediction relies on."""
     settings = archive.settings
     try:
         parameters = dict(settings["parameters"])
@@ -87,7 +87,7 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     try:
         model.classes_ = list(Vocabulary.from_arrays(blob, offsets))
         if len(set(model.classes_)) != len(model.classes_):
-            raise ModelFileError("a label is there twice")
+            raise ModelFileError("a label occurs twice")
     except ModelFileError as error:
         raise ModelFileError(f"{source}: the labels are damaged ({error})") from None
     featuriser = _part(archive, source, "featuriser")
@@ -114,7 +114,7 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
 
 
 def _part(archive: Archive, source: Any, name: str) -> Any:
-    """A featuriser or OOV map of the archive, or None."""
+    """Return the featuriser or the OOV map of the archive, or None."""
     entry = archive.settings.get(name)
     if entry is None:
         return None
@@ -143,7 +143,7 @@ def _hmm(archive: Archive, source: Any, model: Any) -> HMM | None:
 
 
 def from_crfsuite_dump(cls: Any, source: Any) -> Any:
-    """A tagger with the weights of a CRFsuite model."""
+    """Return a tagger with the weights of a CRFsuite model."""
     dump = read_crfsuite_dump(source)
     model = cls()
     model.classes_ = list(dump.labels)

@@ -1,4 +1,4 @@
-"""What a tagger reads: columns under templates, or attributes as dicts or strings; and its features for both."""
+"""TokenReader: sequences of columns or attributes to the numbers of attributes that a tagger knows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from loglinear.threads import pool
 
 @dataclass(frozen=True, eq=False)
 class TokenInputs:
-    """Encoded sequences; ``columns`` (after the OOV map) where the model reads columns."""
+    """Encoded sequences; ``columns`` is None where the model reads attributes, else the columns after the OOV map."""
 
     sequence_ptr: NDArray[np.int64]
     rows: TokenRows
@@ -44,12 +44,12 @@ class TokenInputs:
 
 @dataclass
 class TokenReader:
-    """A featuriser of tokens (None: an HMM has no features), and the map of rare values where there is one."""
+    """A featuriser of tokens (None for an HMM, which has no features), and the map of unknown values, if any."""
 
     featuriser: TokenFeaturiser | None
     oov: OovMap | None
     reads_columns: bool
-    n_columns: int | None = None  # those of training, where it reads columns
+    n_columns: int | None = None  # number in training, where it reads columns
 
     @classmethod
     def for_settings(cls, settings: TaggerSettings) -> TokenReader:
@@ -116,7 +116,7 @@ class TokenReader:
         return TokenInputs(ptr, rows, self.n_attributes, columns)
 
     def _nothing(self, sequence_ptr: NDArray[np.int64]) -> TokenInputs:
-        """Sequences without any token, which do not tell how many columns there are."""
+        """Return inputs without any token, which do not tell how many columns there are."""
         none = np.empty(0, dtype=np.int32)
         known = [] if self.oov is None else self.oov.vocabularies
         columns = Columns(sequence_ptr, [none for _ in known], known)
@@ -124,5 +124,5 @@ class TokenReader:
         return TokenInputs(sequence_ptr, rows, self.n_attributes, columns)
 
     def growing(self) -> TokenReader:
-        """A reader to extend, which leaves this one as it is."""
+        """Return a copy to extend, which leaves this reader as it is."""
         return replace(self, featuriser=copy.copy(self.featuriser))

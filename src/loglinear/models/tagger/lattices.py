@@ -1,4 +1,4 @@
-"""Sequences under a chain model: one object for all that can be asked of their lattices."""
+"""Lattices: encoded sequences under a chain model, and the inference that runs on them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Lattices:
         return self.inputs.rows.n_tokens
 
     def best(self) -> NDArray[np.int32]:
-        """Numbers of the labels of the best labelling [n_tokens]."""
+        """Return the best labelling as numbers of labels [n_tokens]."""
         labels = np.empty(self.n_tokens, dtype=np.int32)
         _core.chain_viterbi(pool(self.n_threads), self.model, self.inputs.native, self.nodes, self.local, labels)
         return labels
 
     def nbest(self, k: int) -> tuple[NDArray[np.int32], FloatArray]:
-        """Labels [k, n_tokens] (-1: none) and scores [n_sequences, k] (-infinity: none)."""
+        """Return k best labellings [k, n_tokens] (-1: none) and their scores [n_sequences, k] (-infinity: none)."""
         labels = np.empty((k, self.n_tokens), dtype=np.int32)
         scores = np.empty((self.inputs.n_sequences, k))
         tokens, threads = self.inputs.native, pool(self.n_threads)
@@ -44,17 +44,17 @@ class Lattices:
         return labels, scores
 
     def log_normalisers(self) -> FloatArray:
-        """Log Z [n_sequences]."""
+        """Return log Z [n_sequences]."""
         return self._inference(None, None)
 
     def marginals(self) -> FloatArray:
-        """p(label) [n_tokens, n_labels]."""
+        """Return p(label) [n_tokens, n_labels]."""
         nodes = np.empty((self.n_tokens, self.n_labels))
         self._inference(nodes, None)
         return nodes
 
     def edge_marginals(self) -> FloatArray:
-        """p(label before, label) [n_tokens, n_labels, n_labels]; zero at first tokens."""
+        """Return p(label before, label) [n_tokens, n_labels, n_labels]; zero at first tokens."""
         edges = np.empty((self.n_tokens, self.n_labels, self.n_labels))
         self._inference(None, edges)
         return edges
@@ -66,13 +66,13 @@ class Lattices:
         return log_z
 
     def scores(self, labels: NDArray[np.int32]) -> FloatArray:
-        """Scores of one labelling per sequence [n_sequences]."""
+        """Return the scores of one labelling per sequence [n_sequences]."""
         scores = np.empty(self.inputs.n_sequences)
         _core.chain_scores(pool(self.n_threads), self.model, self.inputs.native, self.nodes, self.local, labels, scores)
         return scores
 
     def sample(self, n_samples: int, seed: int) -> NDArray[np.int32]:
-        """Labellings drawn from p(y | x) [n_samples, n_tokens]."""
+        """Return labellings drawn from p(y | x) [n_samples, n_tokens]."""
         labels, threads = np.empty((n_samples, self.n_tokens), dtype=np.int32), pool(self.n_threads)
         _core.chain_sample(threads, self.model, self.inputs.native, self.nodes, self.local, seed, n_samples, labels)
         return labels
