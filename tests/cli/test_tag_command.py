@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from children import stopped
-from commands import COMMAND, invoke, refusal, run
+from commands import COMMAND, heavy_imports, invoke, refusal, run
 
 import loglinear
 from loglinear import Tagger
@@ -157,6 +157,13 @@ def test_ctrl_c_saves_the_model_trained_so_far(place: Path, tmp_path: Path) -> N
     assert done.returncode == 130, done.stdout
     assert f"is saved in {model}" in done.stdout
     assert loglinear.load(model, verify=True).status_ == "interrupted"
+
+
+def test_using_a_model_imports_nothing_heavy(place: Path) -> None:
+    model, new = place / "columns.ll", place / "new.conll"
+    assert heavy_imports("tag", "predict", model, new) == []
+    assert heavy_imports("tag", "predict", model, new, "--json", "--nbest", 2, "--marginals") == []
+    assert heavy_imports("tag", "eval", model, place / "test.conll", "--json") == []
 
 
 # ---- predicting -----------------------------------------------------------------------------------------------------
