@@ -1,4 +1,4 @@
-"""The protocols everything is composed from.
+"""The protocols of losses and penalties, from which every objective is composed.
 
 A power is an optional ability with a protocol of its own: a solver lists the powers it requires, and ``minimise``
 refuses a loss or penalty that lacks one by name. The objective is always
@@ -44,12 +44,12 @@ class Curvature(Protocol):
     """Power of a loss: second derivatives."""
 
     def hessian(self, w: FloatArray) -> Hessian:
-        """The Hessian at ``w``; it stays valid when ``w`` changes."""
+        """Return the Hessian at ``w``; it stays valid when ``w`` changes."""
 
 
 @runtime_checkable
 class Scaled(Protocol):
-    """Power of a loss: how fast its gradient may change along each weight, roughly; not only at one point."""
+    """Power of a loss: a rough estimate of how fast its gradient changes along each weight, anywhere."""
 
     def curvature_estimate(self, out: FloatArray) -> None:
         """Write one positive number per weight."""
@@ -60,7 +60,7 @@ class Stochastic(Protocol):
     """Power of a loss: it is the sum of losses over disjoint random parts of its examples."""
 
     def partition(self, n_parts: int, rng: np.random.Generator) -> Sequence[Loss]:
-        """The parts."""
+        """Return the losses of the parts."""
 
 
 @runtime_checkable
@@ -68,7 +68,7 @@ class Tied(Protocol):
     """Power of a loss: the same loss under shared weights."""
 
     def tied(self, tying: Tying) -> Loss:
-        """The loss u -> loss(tying.up(u)), evaluated without expanding the weights."""
+        """Return the loss u -> loss(tying.up(u)), evaluated without expanding the weights."""
 
 
 @runtime_checkable
@@ -76,7 +76,7 @@ class Restrict(Protocol):
     """Power of a loss: the same loss with most weights held at zero, at the cost of those that are not."""
 
     def restrict(self, active: NDArray[np.bool_]) -> tuple[Loss, NDArray[np.intp]]:
-        """(the smaller loss, the numbers of its weights); it may keep more weights than asked."""
+        """Return (the smaller loss, the numbers of its weights); it may keep more weights than asked."""
 
 
 @runtime_checkable
@@ -88,7 +88,7 @@ class Expectations(Protocol):
 
     @property
     def features_per_event(self) -> int:
-        """The largest number of features that are active in one event."""
+        """Return the largest number of features that are active in one event."""
 
     def empirical(self, out: FloatArray) -> None:
         """Write how often each feature was observed: [n_weights]."""
@@ -111,18 +111,18 @@ class Penalty(Protocol):
     """A convex function of the weights, simple enough to have a proximal map."""
 
     def value(self, w: FloatArray) -> float:
-        """The penalty at ``w``, strength included."""
+        """Return the penalty at ``w``, strength included."""
 
     def prox(self, z: FloatArray, step: Any, out: FloatArray) -> None:
         """Write argmin_x |x - z|^2 / (2 step) + penalty(x)."""
 
     def violation(self, w: FloatArray, gradient: FloatArray) -> float:
-        """Distance from optimality: largest entry of the least subgradient, given the gradient of the loss."""
+        """Return the largest entry of the least subgradient, given the gradient of the loss: zero at the optimum."""
 
     def max_strength(self, gradient_at_zero: FloatArray) -> float:
-        """The least multiple of this penalty under which zero penalised weights are optimal, given the gradient there.
+        """Return the least multiple of this penalty under which zero is optimal, given the gradient of the loss there.
 
-        Infinity where there is none (a ridge). Of a penalty of strength 1 it is the strength a path begins with.
+        It is infinity where there is none (a ridge). For a penalty of strength 1 it is the first strength of a path.
         """
 
 
@@ -155,17 +155,17 @@ class OwnMetric(Protocol):
     def own_metric(self, out: FloatArray) -> None:
         """Overwrite ``out`` with that diagonal d: steps must satisfy 1 / step + ridge = L d for one number L.
 
-        Entries of weights that any step will do for stay as they are.
+        Entries of weights for which any step is exact stay as they are.
         """
 
 
 @runtime_checkable
 class Split(Protocol):
-    """Power of a penalty: its ridge can be told from the rest, so that a solver may count it to the smooth side."""
+    """Power of a penalty: its ridge can be separated from the rest, so that a solver may add it to the loss."""
 
     @property
     def rest(self) -> Penalty:
-        """The same penalty without its ridge."""
+        """Return the same penalty without its ridge."""
 
     def add_smooth_gradient(self, w: FloatArray, gradient: FloatArray) -> float:
         """Add the gradient of the ridge; return the value of the ridge."""
@@ -182,7 +182,7 @@ class Orthant(Protocol):
         """Write the least subgradient of the whole objective."""
 
     def align(self, w: FloatArray, pseudo: FloatArray, direction: FloatArray) -> None:
-        """Zero the entries of ``direction`` that would move a weight off zero, but not downhill."""
+        """Zero the entries of ``direction`` that would move a weight away from zero, but not downhill."""
 
     def project(self, start: FloatArray, pseudo: FloatArray, w: FloatArray) -> None:
         """Zero the entries of ``w`` that left the orthant of ``start``."""
@@ -193,10 +193,10 @@ class Separable(Protocol):
     """Power of a penalty: a sum over weights, so weights can be tied exactly."""
 
     def tied(self, tying: Tying) -> Penalty:
-        """The penalty u -> penalty(tying.up(u))."""
+        """Return the penalty u -> penalty(tying.up(u))."""
 
     def restrict(self, kept: NDArray[np.intp]) -> Penalty:
-        """The penalty of these weights alone."""
+        """Return the penalty of these weights alone."""
 
 
 @runtime_checkable
@@ -206,13 +206,13 @@ class Tunable(Protocol):
     @property
     def strengths(self) -> FloatArray: ...  # noqa: D102
     def with_strengths(self, strengths: FloatArray) -> Penalty:
-        """The same penalty with other strengths; one that was zero must stay so."""
+        """Return the same penalty with other strengths; those that were zero must stay zero."""
 
     def hold(self, w: FloatArray, v: FloatArray) -> None:
-        """Zero the entries of ``v`` whose weights rest in a corner, where small changes of strength leave them."""
+        """Zero the entries of ``v`` whose weights stay at zero under small changes of the strengths (a corner)."""
 
     def strength_sums(self, w: FloatArray, v: FloatArray) -> FloatArray:
-        """For every strength k, sum_j v_j d_kj with d_kj the derivative of its part by w_j."""
+        """Return for every strength k the sum over j of v_j d_kj, d_kj the derivative of its part by w_j."""
 
     def strength_products(self, w: FloatArray, v: FloatArray) -> FloatArray:
-        """For every two strengths, sum_j v_j d_kj d_lj: a matrix."""
+        """Return the matrix of the sums over j of v_j d_kj d_lj, for every two strengths k and l."""

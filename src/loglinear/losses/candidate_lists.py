@@ -19,7 +19,6 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from loglinear import _core
 from loglinear.arrays import FloatArray
@@ -89,6 +88,8 @@ class ListLoss:
     # Tied
     def tied(self, tying: Tying) -> ListLoss:
         """Columns are summed once: the problem is truly smaller. Base scores become columns like any other."""
+        from scipy import sparse
+
         data = self.data
         rows = data.rows
         features = sparse.csr_matrix((rows.values, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_columns))

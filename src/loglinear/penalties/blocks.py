@@ -1,7 +1,7 @@
 """Consecutive blocks of the weights with a penalty each:  sum_b penalty_b(w[start_b : start_b + n_b]).
 
-A sum over disjoint weights has everything its parts have: the prox is that of each block, the violation the largest of
-theirs. An n-gram model says with it: unigrams under a small ridge, all longer n-grams under a tree.
+Over disjoint weights the prox is that of each block, and the violation the largest of theirs. N-gram models use it for
+a small ridge on unigrams and a norm of trees on all longer n-grams.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ def _checked(blocks: Sequence[tuple[int, Penalty]]) -> tuple[tuple[int, Penalty]
 class Blocks:
     """Powers: Split; Metric where all blocks have it, and then OwnMetric where one has it.
 
-    A block that lacks Split counts whole to the rest. The threads are those of the blocks, one block after the other.
+    A block without the power Split belongs to the rest as a whole. Blocks are computed one after the other, each with
+    threads of its own.
     """
 
     def __new__(cls, blocks: Sequence[tuple[int, Penalty]] = (), **_: Any) -> Blocks:
-        """Of the subclass that has the powers of the blocks."""
+        """Make the subclass that has the powers of the blocks."""
         parts = [penalty for _, penalty in blocks]
         if cls is not Blocks or not all(isinstance(penalty, Metric) for penalty in parts):
             return super().__new__(cls)
@@ -53,7 +54,7 @@ class Blocks:
         return f"{type(self).__name__}({list(self.blocks)!r})"
 
     def _over(self, *vectors: FloatArray) -> Iterator[tuple[Any, ...]]:
-        """(penalty, its part of each vector), block by block."""
+        """Yield (penalty, its part of each vector), block by block."""
         for vector in vectors:
             if vector.shape != (self.n_weights,):
                 raise ValueError(f"the blocks have {self.n_weights} weights together, not {vector.size}")
@@ -62,11 +63,11 @@ class Blocks:
 
     # Penalty
     def value(self, w: FloatArray) -> float:
-        """The sum of the blocks' values."""
+        """Return the sum of the blocks' values."""
         return sum(penalty.value(own) for penalty, own in self._over(w))
 
     def prox(self, z: FloatArray, step: float | FloatArray, out: FloatArray) -> None:
-        """The prox of every block, with its part of the steps."""
+        """Write the prox of every block, with its part of the steps."""
         if np.ndim(step) == 0 or np.size(step) == 1:
             for penalty, inside, outside in self._over(z, out):
                 penalty.prox(inside, float(np.reshape(step, ())), outside)
@@ -75,18 +76,18 @@ class Blocks:
             penalty.prox(inside, steps, outside)
 
     def violation(self, w: FloatArray, gradient: FloatArray) -> float:
-        """The largest of the blocks' violations."""
+        """Return the largest of the blocks' violations."""
         violations = [penalty.violation(own, g) for penalty, own, g in self._over(w, gradient)]
         return float(np.max(violations))  # NaN stays NaN
 
     def max_strength(self, gradient_at_zero: FloatArray) -> float:
-        """The largest of the blocks' strengths: infinity where one of them is a ridge."""
+        """Return the largest of the blocks' strengths: infinity where one of them is a ridge."""
         return max(penalty.max_strength(g) for penalty, g in self._over(gradient_at_zero))
 
     # Split
     @cached_property
     def rest(self) -> Blocks:
-        """The blocks without what ``add_smooth_gradient`` adds."""
+        """Return the blocks without the smooth parts that ``add_smooth_gradient`` adds."""
         parts = [(n, penalty.rest if isinstance(penalty, Split) else penalty) for n, penalty in self.blocks]
         return Blocks(parts, n_threads=self.n_threads)
 
@@ -106,10 +107,10 @@ class MetricBlocks(Blocks):
 
 
 class OwnMetricBlocks(MetricBlocks):
-    """Blocks of which one at least wants a metric of its own."""
+    """Blocks of which at least one has a metric of its own."""
 
     def own_metric(self, out: FloatArray) -> None:
-        """The blocks that want a metric of their own overwrite their part of ``out``; the rest stays as it is."""
+        """Let the blocks with a metric of their own overwrite their part of ``out``; the rest stays as it is."""
         for penalty, part in self._over(out):
             if isinstance(penalty, OwnMetric):
                 penalty.own_metric(part)

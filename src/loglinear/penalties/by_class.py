@@ -1,7 +1,7 @@
 """Penalties by class of weight:  sum_j a_k |w_j| + b_k w_j^2 / 2,  k = the class of weight j,  some with w_j >= 0.
 
-A class number takes one or two bytes per weight, where strengths of its own would take sixteen. An n-gram model says
-with it: unigrams signed under a small ridge, higher orders nonnegative, each order with its own l1 and l2.
+A class number takes one or two bytes per weight, where two strengths per weight would take sixteen. N-gram models use
+it for signed unigrams under a small ridge and nonnegative higher orders, each with an l1 and an l2 of its own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST = 2**16
 
 
 def _class_numbers(classes: Any, n_classes: int) -> NDArray[Any]:
-    """One byte per weight where that is enough, else two; refused where there is no such class."""
+    """Return the class numbers in one byte per weight, or two; raise ValueError for a class without strengths."""
     array = np.asarray(classes)
     if array.ndim != 1 or array.dtype.kind not in "ui":
         raise ValueError("classes must be a vector of whole numbers, one per penalised weight")
@@ -36,7 +36,7 @@ def _class_numbers(classes: Any, n_classes: int) -> NDArray[Any]:
 
 
 def _per_class(l1: Any, l2: Any, nonnegative: Any, n_classes: int) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
-    """The three tables, single numbers repeated for all classes."""
+    """Return the three tables, with single numbers repeated for all classes."""
     tables = []
     for name, given in (("l1", l1), ("l2", l2), ("nonnegative", nonnegative)):
         table = np.atleast_1d(np.asarray(given, dtype=bool if name == "nonnegative" else np.float64))
@@ -51,12 +51,12 @@ def _per_class(l1: Any, l2: Any, nonnegative: Any, n_classes: int) -> tuple[Floa
 class ByClass(SeparableBase):
     """Strengths ``l1[k]``, ``l2[k]`` and sign constraint ``nonnegative[k]`` for the weights of class k = classes[j].
 
-    The last ``n_free`` weights have no class and no penalty. Without corners (no l1, nothing nonnegative) it is a
+    The last ``n_free`` weights have no class and no penalty. Where it is smooth (no l1, no sign constraint) it is a
     SmoothByClass, which has the power Smooth.
     """
 
     def __new__(cls, classes: Any = (), l1: Any = 0.0, l2: Any = 0.0, nonnegative: Any = False, **_: Any) -> ByClass:
-        """A SmoothByClass where there are no corners."""
+        """Make a SmoothByClass where there is neither l1 nor a sign constraint."""
         smooth = not np.any(np.asarray(l1)) and not np.any(np.asarray(nonnegative))
         return super().__new__(SmoothByClass if cls is ByClass and smooth else cls)
 
@@ -99,23 +99,23 @@ class ByClass(SeparableBase):
         return np.concatenate([self.l1, self.l2])
 
     def with_strengths(self, strengths: FloatArray) -> ByClass:
-        """The same classes with other strengths; one that was zero must stay so."""
+        """Return the same classes with other strengths; those that were zero must stay zero."""
         check_same_zeros(self.strengths, strengths)
         l1, l2 = np.split(np.asarray(strengths, dtype=np.float64), 2)
         return ByClass(self.classes, l1, l2, self.nonnegative, n_free=self.n_free, n_threads=self.n_threads)
 
     # Separable
     def restrict(self, kept: Any) -> ByClass:
-        """The same penalty on the weights with these numbers, those free of penalty (the last ones) included."""
+        """Return the same penalty on the weights with these numbers, the last ``n_free`` (without penalty) included."""
         inside = self.classes[kept[: len(kept) - self.n_free]]
         return ByClass(inside, self.l1, self.l2, self.nonnegative, n_free=self.n_free, n_threads=self.n_threads)
 
     def tied(self, tying: Tying) -> ByClass | SeparablePenalty:
-        """The same penalty on shared weights, exact: groups are classed anew by the strengths they get.
+        """Return the same penalty on shared weights, exact: groups of equal strengths form the new classes.
 
-        A group of m members holds u / sqrt(m) in each: sum a / sqrt(m) on |u| and mean b on u^2 / 2; it is nonnegative
-        where a member is. Where that makes too many classes the strengths are written out, unless only some groups
-        are nonnegative, which is then refused.
+        Each of the m members of a group holds u / sqrt(m): the strength of |u| is sum a / sqrt(m), that of u^2 / 2 is
+        mean b, and u is nonnegative where a member is. Too many classes become one strength per group; where only some
+        of those groups are nonnegative, ValueError is raised.
         """
         self._check_free_stay_apart(tying)
         n = tying.n_groups - self.n_free
@@ -139,12 +139,12 @@ class ByClass(SeparableBase):
 
 
 class SmoothByClass(ByClass):
-    """A penalty by class without corners: ridges alone."""
+    """A smooth penalty by class: ridges alone."""
 
     def add_gradient(self, w: FloatArray, gradient: FloatArray) -> float:
-        """gradient += b w; returns the value."""
+        """Add b w to the gradient; return the value."""
         return self.add_smooth_gradient(w, gradient)
 
     def add_hessian_vector(self, w: FloatArray, v: FloatArray, out: FloatArray) -> None:
-        """Out += b v."""
+        """Add b v to ``out``."""
         self.add_smooth_gradient(v, out)

@@ -28,13 +28,13 @@ def _check_scale(scale: Any, name: str) -> FloatArray | None:
 
 
 def check_same_zeros(old: FloatArray, new: FloatArray) -> None:
-    """A strength of zero has no logarithm to move along, and a corner that comes or goes changes the powers."""
+    """Raise ValueError unless strengths are zero where they were: log 0 cannot be tuned, and l1 changes the powers."""
     if np.shape(new) != old.shape or np.any((np.asarray(new) == 0) != (old == 0)):
         raise ValueError(f"{old.size} strengths are needed, zero where they were zero; got {np.array(new).tolist()}")
 
 
 class SeparableBase(ABC):
-    """What all sums over weights share; subclasses say what the strengths are (``_make_native``)."""
+    """The common part of all sums over weights; a subclass makes the native form (``_make_native``)."""
 
     def __init__(self, n_free: int, n_threads: int | None) -> None:
         if n_free < 0:
@@ -44,7 +44,7 @@ class SeparableBase(ABC):
 
     @abstractmethod
     def _make_native(self, n_penalised: int) -> _core.Separable:
-        """The native form for this many penalised weights."""
+        """Return the native form for this many penalised weights."""
 
     @property
     @abstractmethod
@@ -52,7 +52,7 @@ class SeparableBase(ABC):
         """[l1 of every class, l2 of every class]; a penalty without classes has one of each."""
 
     def native(self, n_weights: int) -> _core.Separable:
-        """The native form for this many weights."""
+        """Return the native form for this many weights, made once."""
         if n_weights not in self._native:
             if n_weights < self.n_free:
                 raise ValueError(f"{self.n_free} weights are free of penalty but there are only {n_weights} weights")
@@ -65,40 +65,40 @@ class SeparableBase(ABC):
         return self.native(w.size).value(pool(self.n_threads), w)
 
     def prox(self, z: FloatArray, step: float | FloatArray, out: FloatArray) -> None:
-        """Soft threshold by step * a, then shrink by 1 + step * b."""
+        """Write the prox: soft thresholding by step * a, then division by 1 + step * b."""
         steps = np.ascontiguousarray(step, dtype=np.float64).reshape(-1)
         self.native(z.size).prox(pool(self.n_threads), z, steps, out)
 
     def violation(self, w: FloatArray, gradient: FloatArray) -> float:
-        """Largest entry of the least subgradient."""
+        """Return the largest entry of the least subgradient."""
         return self.native(w.size).violation(pool(self.n_threads), w, gradient)
 
     def max_strength(self, gradient_at_zero: FloatArray) -> float:
-        """Largest |gradient| / a_j: at that multiple of this penalty its weights are all zero; infinity without l1."""
+        """Return the largest |gradient_j| / a_j: that multiple zeroes all penalised weights; infinity without l1."""
         if not np.any(self.strengths[: self.strengths.size // 2]):
             return math.inf
         return self.native(gradient_at_zero.size).max_strength(pool(self.n_threads), gradient_at_zero)
 
     # Metric
     def add_curvature_diagonal(self, w: FloatArray, out: FloatArray) -> None:
-        """Add b."""
+        """Add b, the second derivatives."""
         self.native(out.size).add_curvature(pool(self.n_threads), out)
 
     # Orthant
     def add_smooth_gradient(self, w: FloatArray, gradient: FloatArray) -> float:
-        """gradient += b w; returns sum b w^2 / 2."""
+        """Add b w to the gradient; return sum b w^2 / 2."""
         return self.native(w.size).add_smooth(pool(self.n_threads), w, gradient)
 
     def pseudo_gradient(self, w: FloatArray, smooth_gradient: FloatArray, out: FloatArray) -> None:
-        """The least subgradient."""
+        """Write the least subgradient of the whole objective."""
         self.native(w.size).pseudo_gradient(pool(self.n_threads), w, smooth_gradient, out)
 
     def align(self, w: FloatArray, pseudo: FloatArray, direction: FloatArray) -> None:
-        """Zero what does not leave zero downhill."""
+        """Zero the entries of the direction that would move a weight away from zero, but not downhill."""
         self.native(w.size).align(pool(self.n_threads), w, pseudo, direction)
 
     def project(self, start: FloatArray, pseudo: FloatArray, w: FloatArray) -> None:
-        """Zero what left the orthant."""
+        """Zero the weights that left the orthant of ``start``."""
         self.native(w.size).project(pool(self.n_threads), start, pseudo, w)
 
     # Tunable
@@ -107,11 +107,11 @@ class SeparableBase(ABC):
         self.native(w.size).hold(pool(self.n_threads), w, v)
 
     def strength_sums(self, w: FloatArray, v: FloatArray) -> FloatArray:
-        """For every strength the sum of v_j times its part's derivative at w_j."""
+        """Return for every strength the sum over j of v_j times the derivative of its part at w_j."""
         return self._sums(w, v, False)
 
     def strength_products(self, w: FloatArray, v: FloatArray) -> FloatArray:
-        """For every two strengths the sum of v_j times both derivatives: only the two of one class meet anywhere."""
+        """Return for every two strengths the sum of v_j times both derivatives: zero unless they share a class."""
         ridge = np.zeros_like(w)
         self.add_smooth_gradient(w, ridge)
         ridge *= v
@@ -201,14 +201,14 @@ class SeparablePenalty(SeparableBase):
         return np.array([self.l1, self.l2])
 
     def with_strengths(self, strengths: FloatArray) -> SeparablePenalty:
-        """The same penalty with other strengths; one that was zero must stay so."""
+        """Return the same penalty with other strengths; those that were zero must stay zero."""
         check_same_zeros(self.strengths, strengths)
         l1, l2 = (float(s) for s in strengths)
         return self._like(l1, l2, self.l1_scale, self.l2_scale)
 
     # Separable
     def tied(self, tying: Tying) -> SeparablePenalty:
-        """The same penalty on shared weights: exact, since group g of m members holds u_g / sqrt(m) in each."""
+        """Return the same penalty on shared weights, exact: each of the m members of group g holds u_g / sqrt(m)."""
         self._check_free_stay_apart(tying)
         n_penalised = tying.n_groups - self.n_free
 
@@ -227,7 +227,7 @@ class SeparablePenalty(SeparableBase):
         )
 
     def restrict(self, kept: Any) -> SeparablePenalty:
-        """The same penalty on the weights with these numbers, those free of penalty (the last ones) included."""
+        """Return the same penalty on the weights with these numbers, the last ``n_free`` (without penalty) included."""
         inside = kept[: len(kept) - self.n_free]
         l1_scale = None if self.l1_scale is None else self.l1_scale[inside]
         l2_scale = None if self.l2_scale is None else self.l2_scale[inside]
@@ -235,12 +235,12 @@ class SeparablePenalty(SeparableBase):
 
 
 class SmoothSeparable(SeparablePenalty):
-    """A separable penalty without corners: l1 = 0 and no sign constraint."""
+    """A smooth separable penalty: l1 = 0 and no sign constraint."""
 
     def add_gradient(self, w: FloatArray, gradient: FloatArray) -> float:
-        """gradient += b w; returns the value."""
+        """Add b w to the gradient; return the value."""
         return self.add_smooth_gradient(w, gradient)
 
     def add_hessian_vector(self, w: FloatArray, v: FloatArray, out: FloatArray) -> None:
-        """Out += b v."""
+        """Add b v to ``out``."""
         self.add_smooth_gradient(v, out)

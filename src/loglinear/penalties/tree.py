@@ -2,7 +2,7 @@
 
 Every node g of the tree is a group: its subtree. Where a node's weight vanishes, so do all weights below it. The weight
 of group g is ``weights[g] * depth_growth ** depth[g]``. (Nelakanti et al. multiply *features* by alpha ** depth:
-their alpha is 1 / depth_growth.) The loops are native (native/tree/forest.hh, tree_prox.hh).
+their alpha is 1 / depth_growth.) The loops are native (native/tree/).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _finite(name: str, number: float) -> float:
 
 
 def per_node(tree: Tree, name: str, given: Any, *, positive: bool) -> FloatArray | None:
-    """One number per node, checked; None stays None."""
+    """Return one checked number per node; None stays None."""
     if given is None:
         return None
     array = np.ascontiguousarray(given, dtype=np.float64)
@@ -45,7 +45,7 @@ def per_node(tree: Tree, name: str, given: Any, *, positive: bool) -> FloatArray
 
 
 class TreePenalty(ABC):
-    """What the norms share; subclasses say which one it is (``_make_native``)."""
+    """The common part of both norms; a subclass makes the native form of its own (``_make_native``)."""
 
     _native: Any  # _core.TreeL2 or _core.TreeLinf
 
@@ -83,10 +83,10 @@ class TreePenalty(ABC):
 
     @abstractmethod
     def _make_native(self) -> _core.TreeL2 | _core.TreeLinf:
-        """The native form."""
+        """Return the native form."""
 
     def _options(self) -> dict[str, Any]:
-        """What makes the same penalty anew, tree and strength apart."""
+        """Return the keywords that make the same penalty again, besides tree and strength."""
         return {
             "weights": self.weights,
             "depth_growth": self.depth_growth,
@@ -97,7 +97,7 @@ class TreePenalty(ABC):
         }
 
     def _like(self: Self, **changes: Any) -> Self:
-        """The same penalty but for these options."""
+        """Return the same penalty with some options changed."""
         return type(self)(self.tree, changes.pop("strength", self.strength), **{**self._options(), **changes})
 
     def __repr__(self) -> str:
@@ -112,41 +112,41 @@ class TreePenalty(ABC):
 
     # Penalty
     def value(self, w: FloatArray) -> float:
-        """Strength times the norm, and the ridge."""
+        """Return strength times the norm, plus the ridge."""
         self._check(w)
         return float(self._native.value(pool(self.n_threads), w))
 
     def prox(self, z: FloatArray, step: float | FloatArray, out: FloatArray) -> None:
-        """Exact, ridge and sign constraint included; ``out`` may be ``z``."""
+        """Write the prox, exact, ridge and sign constraint included; ``out`` may be ``z``."""
         self._check(z)
         self._native.prox(pool(self.n_threads), z, step_vector(step), out)
 
     def violation(self, w: FloatArray, gradient: FloatArray) -> float:
-        """Largest entry of D (w - prox(w - gradient / D)), D = scale: zero at the optimum and only there.
+        """Return the largest entry of D (w - prox(w - gradient / D)), D = scale: zero at the optimum and only there.
 
-        The ridge counts to the gradient here, and prox is that of the rest in steps of 1 / D.
+        The gradient includes the ridge here, and prox is that of the norm alone with steps of 1 / D.
         """
         self._check(w)
         return float(self._native.violation(pool(self.n_threads), w, gradient))
 
     def max_strength(self, gradient_at_zero: FloatArray) -> float:
-        """The least multiple of this penalty that holds all weights at zero; infinity without groups that weigh."""
+        """Return the least multiple of this penalty that holds all weights at zero; infinity if no group has weight."""
         self._check(gradient_at_zero)
         return float(self._native.max_strength(pool(self.n_threads), gradient_at_zero))
 
     # Metric
     def add_curvature_diagonal(self, w: FloatArray, out: FloatArray) -> None:
-        """Add the ridge."""
+        """Add the second derivative of the ridge."""
         out += self._ridge()
 
     # Split
     @cached_property
     def rest(self: Self) -> Self:
-        """The norm alone, without the ridge."""
+        """Return the norm alone, without the ridge."""
         return self if self.l2 == 0.0 else self._like(l2=0.0)
 
     def add_smooth_gradient(self, w: FloatArray, gradient: FloatArray) -> float:
-        """gradient += ridge * w; returns the ridge at ``w``."""
+        """Add ridge * w to the gradient; return the value of the ridge at ``w``."""
         if self.l2 == 0.0:
             return 0.0
         pull = self._ridge() * w
@@ -158,5 +158,5 @@ class TreePenalty(ABC):
 
 
 def step_vector(step: float | FloatArray) -> FloatArray:
-    """One step, or one per weight, as the kernels take them."""
+    """Return one step, or one per weight, as the vector that the kernels take."""
     return np.ascontiguousarray(step, dtype=np.float64).reshape(-1)

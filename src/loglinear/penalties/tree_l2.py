@@ -2,8 +2,8 @@
 
     strength * sum_g weight_g sqrt( sum_{i in subtree of g} (s_i / s_g) w_i^2 ) + l2 / 2 sum_i w_i^2,     s = scale.
 
-Its prox has a closed form where 1 / step_i + l2 is the same multiple of s_i for all i, and only there. So a scale of
-counts makes the norm one that steps in units of counts can be taken with.
+Its prox has a closed form where 1 / step_i + l2 is the same multiple of s_i for all i, and only there
+(``TreeL2::prox``, native/tree/l2.hh). With counts as the scale, steps may be measured by counts.
 """
 
 from __future__ import annotations
@@ -31,6 +31,6 @@ class TreeL2(TreePenalty):
 
     # OwnMetric
     def own_metric(self, out: FloatArray) -> None:
-        """The scale, ones without: steps must satisfy 1 / step + l2 = L * scale for one number L."""
+        """Write the scale, or ones: steps must satisfy 1 / step + l2 = L * scale for one number L."""
         self._check(out)
         out[:] = 1.0 if self.scale is None else self.scale

@@ -4,7 +4,8 @@
 
 Node g may stand for a path of m_g nodes of an uncollapsed tree S that share a value. The prox of S is then
 ``prox(z, step / multiplicity)`` here: a path of m equal weights has m squares. The prox is exact in any diagonal
-metric. ``scale`` is no part of the norm: it says in which steps ``violation`` is measured.
+metric: mergeable heaps of values from the leaves to the roots, then caps from the roots to the leaves
+(``TreeLinf::prox``, native/tree/linf.hh). ``scale`` is no part of the norm: it is the metric of ``violation``.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class TreeLinf(TreePenalty):
         return self.l2 if self.multiplicity is None or self.l2 == 0.0 else self.l2 * self.multiplicity
 
     def prox(self, z: FloatArray, step: float | FloatArray, out: FloatArray) -> None:
-        """Exact for any steps, ridge and sign constraint included; ``out`` may be ``z``."""
+        """Write the prox, exact for any steps, ridge and sign constraint included; ``out`` may be ``z``."""
         if self.method == "heap":
             return super().prox(z, step, out)
         self._check(z)
@@ -72,9 +73,9 @@ class TreeLinf(TreePenalty):
         return None
 
     def pivot_counts(self, z: FloatArray, step: float | FloatArray, *, merged: bool = False) -> NDArray[np.int64]:
-        """Histogram of k in the prox at ``z``: ``counts[k]`` groups have k values above the level they sink to.
+        """Return a histogram of the prox at ``z``: ``counts[k]`` groups have k values above the level they sink to.
 
-        Groups that vanish, or weigh nothing, count as k = 0. ``merged`` counts the blocks that the heap gives up, where
+        Groups that vanish or have no weight count as k = 0. ``merged`` counts the blocks taken off the heap, in which
         values that sank together before are one.
         """
         self._check(z)

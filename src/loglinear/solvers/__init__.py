@@ -8,10 +8,10 @@ from typing import Any
 
 from loglinear.errors import IncompatibleError
 from loglinear.registry import Registry
+from loglinear.solvers.baselines.gis import Gis
+from loglinear.solvers.baselines.iis import Iis
 from loglinear.solvers.clustered import Clustered
 from loglinear.solvers.fista import Fista
-from loglinear.solvers.gis import Gis
-from loglinear.solvers.iis import Iis
 from loglinear.solvers.lbfgs import Lbfgs
 from loglinear.solvers.newton import Newton
 from loglinear.solvers.owlqn import Owlqn
@@ -36,7 +36,7 @@ SOLVERS: Registry[Callable[..., Solver]] = Registry(
 
 
 def make(name: str, **options: Any) -> Solver:
-    """The solver with this name; options are its fields."""
+    """Return the solver with this name in SOLVERS; options are its fields."""
     factory: Any = SOLVERS.factory(name)
     known = {f.name for f in fields(factory)}
     unknown = set(options) - known

@@ -3,18 +3,22 @@ through feature redundancy").
 
     repeat rounds times:
         fine_iterations steps on all weights                          (wait until the "big bang" is over)
-        cmap <- sort the weights, cut into d / cluster_factor contiguous blocks of least squared error
-        u <- project down; coarse steps on the tied objective until the last five gain under 0.01%; project up (copy)
+        cmap <- sort the weights, cut into d / cluster_factor contiguous blocks of least squared error       (cluster)
+        u <- project down                                                                               (project_down)
+        coarse steps on the tied objective until the last five gain under 0.01%
+        w <- project up: copy                                                                             (project_up)
     fine steps to convergence
 
-Differences from the slides, and why. The shared weights are kept in orthonormal units (structure.Tying), which leaves
-the tied objective what it is but conditions it better than plain means. The tied penalty is exact. Blocks come from
-high-resolution quantisation and Lloyd sweeps, because exact blocks cost O(d d'). Round r divides the factor by 2^r
-("start with a large clusterFactor and reduce it"). Errors are weighed by the curvature of each weight, where the loss
-knows it: a rare feature may be tied loosely, a frequent one not. The coarse level has a longer memory, since its
-vectors are short, and hands its last pairs up to the fine level: inner products survive, the map being orthonormal.
-(All measured in docs/results/clustered_newton.md.) Penalties with corners run OWL-QN in place of L-BFGS on both
-levels.
+This differs from the paper's slides as follows; docs/results/clustered_newton.md has the measurements.
+- The shared weights are kept in orthonormal units (structure.Tying), which leave the tied objective as it is but
+  condition it better than plain means. The tied penalty is exact.
+- Blocks come from high-resolution quantisation and Lloyd sweeps, because exact blocks cost O(d d').
+- Round r divides the factor by 2^r ("start with a large clusterFactor and reduce it").
+- Squared errors are weighted by the curvature of each weight where the loss has the power Curvature: a rare feature
+  may be tied loosely, a frequent one may not.
+- The coarse level has a longer memory, since its vectors are short, and hands its last pairs up to the fine level: the
+  map is orthonormal, so inner products stay the same.
+- Non-smooth penalties use OWL-QN in place of L-BFGS on both levels.
 """
 
 from __future__ import annotations
@@ -51,7 +55,7 @@ class ClusteredState(State):
     recent: list[float] = field(default_factory=list)
 
     def best(self) -> tuple[FloatArray, float]:
-        """In a coarse phase: the shared weights copied up, unless the fine ones they came from are still better."""
+        """Return in a coarse phase the shared weights copied up, unless the last fine weights are still better."""
         if self.coarse is None or self.tying is None or self.coarse.value >= self.fine.value:
             return self.fine.weights, self.fine.value
         return self.tying.up(self.coarse.weights), self.coarse.value
@@ -80,7 +84,7 @@ class Clustered:
         return Lbfgs(memory) if isinstance(objective.penalty, Smooth) else Owlqn(memory)
 
     def init(self, objective: Objective, w0: FloatArray) -> ClusteredState:
-        """Start on all weights."""
+        """Return the state of the first fine phase."""
         if self.cluster_factor != "auto" and not (
             isinstance(self.cluster_factor, (int, float)) and self.cluster_factor >= 1
         ):
@@ -91,7 +95,7 @@ class Clustered:
         return ClusteredState(fine.weights, fine.value, fine.violation, fine.evaluations, note="fine", fine=fine)
 
     def step(self, objective: Objective, state: ClusteredState) -> None:
-        """One step of the phase it is in."""
+        """Take one step of the current phase."""
         if state.coarse is None:
             self._fine_step(objective, state)
         else:
@@ -105,9 +109,10 @@ class Clustered:
         state.weights = state.fine.weights
         state.steps += 1
         if state.round < self.rounds and state.steps >= self.fine_iterations:
-            self._go_coarse(objective, state)
+            self.project_down(objective, state)
 
-    def _go_coarse(self, objective: Objective, state: ClusteredState) -> None:
+    def project_down(self, objective: Objective, state: ClusteredState) -> None:
+        """Cluster the weights and begin the coarse phase at their projection, u = tying.down(w)."""
         tying = self.cluster(objective, state.weights, state.round)
         if tying is None:
             state.round = self.rounds
@@ -129,9 +134,10 @@ class Clustered:
         state.recent.append(state.coarse.value)
         slow = len(state.recent) > 5 and state.recent[-6] - state.recent[-1] < self.coarse_gain * abs(state.recent[-1])
         if slow or state.coarse.finished or state.steps >= self.coarse_iterations:
-            self._go_fine(objective, state)
+            self.project_up(objective, state)
 
-    def _go_fine(self, objective: Objective, state: ClusteredState) -> None:
+    def project_up(self, objective: Objective, state: ClusteredState) -> None:
+        """End the coarse phase: copy the shared weights to all members, w = tying.up(u), and hand up their pairs."""
         assert state.tying is not None
         state.weights = state.tying.up(state.coarse.weights)
         state.fine = self._inner(objective, self.memory).init(objective, state.weights)
@@ -147,7 +153,10 @@ class Clustered:
         state.evaluations += inner.evaluations - before
 
     def cluster(self, objective: Objective, w: FloatArray, round_: int) -> Tying | None:
-        """Groups of weights of similar value; intercepts (weights free of penalty) stay apart, at the end."""
+        """Return groups of weights of similar value; weights without penalty (intercepts) keep groups of their own.
+
+        None where there is nothing to tie.
+        """
         n_free = int(getattr(objective.penalty, "n_free", 0))
         n = w.size - n_free
         factor = self._factor(n) / 2.0**round_

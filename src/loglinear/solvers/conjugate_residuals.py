@@ -1,7 +1,7 @@
-"""H x = r on the active set of a solution, by conjugate residuals preconditioned by the diagonal.
+"""Solve H x = r on the active set of a solution, by conjugate residuals preconditioned by the diagonal.
 
 H is the Hessian of the smooth part of the objective (loss and ridge), restricted to the weights that do not rest in a
-corner of the penalty. Vectors stay full length, with zeros outside the set, so any Hessian product will do.
+corner of the penalty. Vectors keep their full length, with zeros outside the set, so any Hessian product works.
 
 H may be singular (features that depend on each other, under l1 alone), and r may have a part r0 where H is flat. Then
 conjugate gradients diverge; conjugate residuals (Stiefel 1955; MINRES for such matrices) still make the residual least
@@ -33,9 +33,9 @@ def solve_active(
     tolerance: float = 1e-2,
     max_products: int = 50,
 ) -> tuple[int, FloatArray]:
-    """(number of products, diagonal of H), with ``x``, the starting point, improved in place.
+    """Improve ``x``, the starting point, in place; return (number of products, diagonal of H).
 
-    Stops when the residual, or what of it H can reach, is below ``tolerance`` times ``right``, in the norm of the
+    Stops when the residual, or its part in the range of H, is below ``tolerance`` times ``right``, in the norm of the
     preconditioner. ``right`` is overwritten.
     """
     pool, penalty, tunable = objective.pool, cast(Orthant, objective.penalty), cast(Tunable, objective.penalty)

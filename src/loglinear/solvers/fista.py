@@ -5,43 +5,28 @@ A step goes from an extrapolated point y = x + m (x - x'), x' the point before x
 
     x+ = prox(y - h / (L d)),        h = g(x) + m (g(x) - g(x')).
 
-The textbook evaluates the gradient at y, and the loss at x+ once more to test L. Here h stands for the gradient at y
-(Lan and Zhou 2018 extrapolate gradients so): the same but for terms of second order, which vanish as the steps do, and
-where they do not a step uphill is refused. Value and gradient are then known at x+ itself, which is what the test of L,
+The textbook evaluates the gradient at y, and the loss once more at x+ to test L. Here h approximates the gradient at y
+(Lan and Zhou 2018 extrapolate gradients so), up to terms of second order that vanish as the steps do. Value and
+gradient are then known at x+ itself, where the test of L,
 
     (g(x+) - h) . (x+ - y)  <=  L |x+ - y|_d^2,
 
-needs, and what tells the objective and the violation. From x itself (m = 0) a step that passes the test never goes
-uphill, by convexity; so one that does under momentum is taken again without it, and the objective falls throughout.
-A step that fails the test by less than a factor of two and yet goes downhill is kept, and L is raised a little for the
-next one.
-As L varies momenta are those of Scheinberg et al. (2014).
+the objective and the violation need them. From x itself (m = 0) a step that passes the test never goes uphill, by
+convexity; so a step that goes uphill under momentum is taken again without it, and the objective falls throughout.
+A step that fails the test by less than a factor of two and still goes downhill is kept, and L is raised a little for
+the next one. As L varies, the momenta are those of Scheinberg et al. (2014).
 
 d is the diagonal of the loss's Hessian at the start (solvers/metric.py) where the penalty's prox allows one step per
-weight (power Metric), or the penalty's own where it has one (power OwnMetric). A ridge that the penalty can tell from
-the rest (power Split) counts to the loss.
-
-Evaluations to relative gaps of 1e-2, 1e-3 and 1e-4, from Kneser-Ney weights, 2.3 million n-grams of order 5 (PTB),
-nonnegative: A under tree_l2 0.6 with l2 0.1; B under tree_linf 0.3, growing by 1.18 per level, with l2 0.1; C under
-tree_linf 0.5.
-
-                                          A            B            C
-    gradients at y, values at x+      13 28 71                               (the textbook)
-    extrapolated gradients             8 16 40     11 20 48     14 28 60
-    and steps kept that go downhill    7 14 35      9 15 41     11 23 52     (this)
-
-What did no better: Anderson acceleration of the prox step with ten pairs of vectors (A: 8 16 51); counts alone as
-metric for tree_linf (B: 11 20 55), or larger entries where single weights bend more than the metric says (C: 28 to 38
-for 1e-3); the ridge left to the prox (B: 11 20 48); kept steps after which L is raised to all that they needed (C: 9 31
-and over 60); L that falls by a tenth per step (A: 9 20 51). Nine tenths of these weights are not zero at the optimum:
-to leave out those that are would save little. 22 million n-grams of 13 million words under A's penalty take 21 to 1e-3.
+weight (power Metric), or the penalty's own metric where it has one (power OwnMetric). A ridge that the penalty can
+separate from the rest (power Split) is added to the loss. docs/results/fista.md has the measurements behind these
+choices.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -56,7 +41,16 @@ from loglinear.status import Status
 if TYPE_CHECKING:
     from loglinear.optimise.objective import Objective
 
-_NOISE = 1e-13  # of the objective: smaller differences say nothing
+_NOISE = 1e-13  # smaller changes, relative to the objective, are rounding errors
+
+
+class _Trial(NamedTuple):
+    """What is known of the point that a step leads to."""
+
+    value: float  # of the objective
+    change: float  # (g(x+) - h) . (x+ - y): change of the gradient along the step
+    length: float  # |x+ - y|_d^2
+    turn: float  # positive where the momentum points uphill
 
 
 def _vector() -> FloatArray:
@@ -65,7 +59,7 @@ def _vector() -> FloatArray:
 
 @dataclass
 class FistaState(State):
-    """Two points with their gradients (of the smooth side), and the momentum."""
+    """Two points with the gradients of the smooth part (loss and ridge) there, and the momentum."""
 
     before: FloatArray = field(default_factory=_vector)  # the point before ``weights``
     gradient: FloatArray = field(default_factory=_vector)
@@ -74,12 +68,12 @@ class FistaState(State):
     trial_gradient: FloatArray = field(default_factory=_vector)
     metric: FloatArray | None = None  # d; None: ones
     step: FloatArray | None = None  # 1 / (L d)
-    lipschitz: float = 1.0  # L
-    last_lipschitz: float = 1.0  # that of the step before
+    lipschitz: float = 1.0  # L, an estimate of the Lipschitz constant of the gradient
+    last_lipschitz: float = 1.0  # L of the step before
     momentum: float = 0.0  # m
     age: float = 1.0  # t of the literature: m = (t - 1) / t+
     n_steps: int = 0
-    quiet: bool = False  # the last step changed no more than noise does
+    quiet: bool = False  # whether the last step changed the gradient by no more than rounding errors
 
 
 @dataclass(frozen=True)
@@ -87,8 +81,8 @@ class Fista:
     """Accelerated proximal gradient with backtracking and restart: any penalty with a prox."""
 
     metric: str = "curvature"  # or "none"
-    shrink: float = 0.98  # of the estimated Lipschitz constant before every step, so that it can fall again
-    certify_every: int = 5  # steps between violations, where one costs as much as a prox
+    shrink: float = 0.98  # factor of the estimated Lipschitz constant before every step, so that it can fall again
+    certify_every: int = 5  # steps between two computations of the violation, where one costs as much as a prox
 
     name: ClassVar[str] = "fista"
     loss_powers: ClassVar[tuple[type, ...]] = (Loss,)
@@ -116,7 +110,7 @@ class Fista:
         return state
 
     def _metric(self, objective: Objective, w: FloatArray) -> tuple[FloatArray | None, float]:
-        """(d, the first L)."""
+        """Return (d, the first L); d is None for steps of equal length."""
         penalty = objective.penalty
         if not isinstance(penalty, Metric):
             return None, 1.0
@@ -133,31 +127,31 @@ class Fista:
         return metric, total / float(metric.sum())
 
     def step(self, objective: Objective, state: FistaState) -> None:
-        """Prox step from the extrapolated point; the next extrapolation."""
+        """Take a proximal step from the extrapolated point, with backtracking on L; then set the next momentum."""
         if not state.quiet:
             state.lipschitz *= self.shrink
         noise = _NOISE * abs(state.value)
         for _ in range(60):
-            value, change, length, turn = self._try(objective, state)
-            bound = state.lipschitz * length
-            fits = change <= bound or change <= 1e-3 * noise
-            kept = not fits and change <= 2.0 * bound and value < state.value - noise
+            trial = self._try(objective, state)
+            bound = state.lipschitz * trial.length
+            fits = trial.change <= bound or trial.change <= 1e-3 * noise
+            kept = not fits and trial.change <= 2.0 * bound and trial.value < state.value - noise
             if not fits:
-                _raise(state, change, length, 1.2 if kept else 10.0)
+                _raise_lipschitz(state, trial, 1.2 if kept else 10.0)
             if fits or kept:
-                if value <= state.value + noise or state.momentum == 0.0:
+                if trial.value <= state.value + noise or state.momentum == 0.0:
                     break
-                state.momentum, state.age = 0.0, 1.0  # uphill: from the last point, without momentum
+                state.momentum, state.age = 0.0, 1.0  # uphill: again from the last point, without momentum
         else:
             state.finished = Status.NO_DECREASE
             return
-        state.quiet = change <= noise
-        self._take(objective, state, value)
-        self._extrapolate(state, restart=turn > 0.0)
+        state.quiet = trial.change <= noise
+        self._take(objective, state, trial.value)
+        self._extrapolate(state, restart=trial.turn > 0.0)
 
     @staticmethod
-    def _try(objective: Objective, state: FistaState) -> tuple[float, float, float, float]:
-        """Objective at the trial, change of the gradient along the step to it, its length, and whether it turned."""
+    def _try(objective: Objective, state: FistaState) -> _Trial:
+        """Make the proximal step into ``state.trial`` and evaluate there."""
         rest, pool = _rest(objective), objective.pool
         origin = (state.weights, state.before, state.gradient, state.gradient_before, state.momentum, state.metric)
         ahead = state.trial_gradient  # free until the trial is evaluated
@@ -165,10 +159,10 @@ class Fista:
         rest.prox(ahead, 1.0 / state.lipschitz if state.step is None else state.step, state.trial)
         smooth = _evaluate(objective, state, state.trial, state.trial_gradient)
         change, length, turn = _core.test_step(pool, *origin, state.trial, state.trial_gradient)
-        return smooth + rest.value(state.trial), change, length, turn
+        return _Trial(smooth + rest.value(state.trial), change, length, turn)
 
     def _take(self, objective: Objective, state: FistaState, value: float) -> None:
-        """Go to the trial."""
+        """Make the trial the current point, and compute its violation where that is cheap or due."""
         state.weights, state.before, state.trial = state.trial, state.weights, state.before
         state.gradient, state.gradient_before, state.trial_gradient = (
             state.trial_gradient,
@@ -184,7 +178,7 @@ class Fista:
 
     @staticmethod
     def _extrapolate(state: FistaState, restart: bool) -> None:
-        """The momentum of the next step; none where it points uphill."""
+        """Set the momentum of the next step: none where it points uphill."""
         ratio = state.lipschitz / state.last_lipschitz
         state.last_lipschitz = state.lipschitz
         if restart:
@@ -195,19 +189,19 @@ class Fista:
         state.age = following
 
 
-def _raise(state: FistaState, change: float, length: float, most: float) -> None:
-    """A larger L, up to the one that the last step would have needed."""
-    needed = 1.1 * change / length if length > 0.0 else math.inf
+def _raise_lipschitz(state: FistaState, trial: _Trial, most: float) -> None:
+    """Raise L to the value that the trial would have needed, by the factor ``most`` at most."""
+    needed = 1.1 * trial.change / trial.length if trial.length > 0.0 else math.inf
     state.lipschitz *= min(needed / state.lipschitz, most) if math.isfinite(needed) else most
 
 
 def _rest(objective: Objective) -> Penalty:
-    """The penalty, without what counts to the smooth side."""
+    """Return the penalty without the ridge that is added to the loss."""
     return objective.penalty.rest if isinstance(objective.penalty, Split) else objective.penalty
 
 
 def _evaluate(objective: Objective, state: FistaState, w: FloatArray, gradient: FloatArray) -> float:
-    """Value and gradient of the smooth side."""
+    """Return the value of loss and ridge; write their gradient."""
     state.evaluations += 1
     value = objective.loss.value_and_gradient(w, gradient)
     if isinstance(objective.penalty, Split):

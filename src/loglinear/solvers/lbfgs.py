@@ -40,7 +40,7 @@ class LbfgsState(State):
 
 @dataclass(frozen=True)
 class Lbfgs:
-    """Limited-memory BFGS; the default where second derivatives are not to be had."""
+    """Limited-memory BFGS; the default for smooth objectives without second derivatives."""
 
     memory: int = 8
     metric: str = "auto"  # "none", "curvature", "estimate"; auto: "estimate" for a loss that is Scaled, else "none"
@@ -52,7 +52,7 @@ class Lbfgs:
     monotone: ClassVar[bool] = True
 
     def init(self, objective: Objective, w0: FloatArray) -> LbfgsState:
-        """First evaluation."""
+        """Return the state at ``w0`` after the first evaluation."""
         gradient = np.empty_like(w0)
         value = objective.value_and_gradient(w0, gradient)
         violation = objective.gradient_violation(gradient)
@@ -69,7 +69,7 @@ class Lbfgs:
         return state
 
     def step(self, objective: Objective, state: LbfgsState) -> None:
-        """Direction, line search, new pair."""
+        """Compute a direction, search along it and keep the new pair."""
         pool, memory = objective.pool, state.memory
         memory.direction(objective, state.gradient, state.direction, state.pair)
         state.pair = None

@@ -30,7 +30,7 @@ MANY_WEIGHTS = 5_000_000  # from here on pairs are kept in single precision unle
 
 
 class InverseHessian:
-    """-H g for the L-BFGS matrix H of the last ``size`` pairs; ``single_precision`` None: where weights are many."""
+    """The L-BFGS matrix H of the last ``size`` pairs; ``single_precision`` None: only where weights are many."""
 
     def __init__(self, n_weights: int, size: int, single_precision: bool | None = False) -> None:
         self.n, self.size = n_weights, size
@@ -42,11 +42,11 @@ class InverseHessian:
         self._gram = np.zeros((2 * size, 2 * size))  # rows and columns: s_0..s_{k-1}, then y_0.. at offset ``size``
 
     def buffer(self) -> Vector:
-        """A vector to fill, reused from dropped pairs: fresh pages cost more than the arithmetic."""
+        """Return a vector to fill, reused from dropped pairs: fresh pages cost more than the arithmetic."""
         return self._free.pop() if self._free else np.empty(self.n, dtype=self.dtype)
 
     def release(self, *vectors: Vector) -> None:
-        """Give vectors back."""
+        """Give vectors back for reuse."""
         self._free.extend(vectors)
 
     def clear(self) -> None:
@@ -55,7 +55,7 @@ class InverseHessian:
         self.s, self.y = [], []
 
     def direction(self, objective: Objective, g: FloatArray, out: FloatArray, pair: Pair | None = None) -> None:
-        """out = -H g after taking in ``pair`` = (s, y), which the memory then owns."""
+        """Write -H g into ``out`` after adding ``pair`` = (s, y), which the memory then owns."""
         if pair is not None:
             self._push(*pair)
         k, m, pool = len(self.s), self.size, objective.pool
@@ -90,7 +90,7 @@ class InverseHessian:
 
     @staticmethod
     def _accept(sy: float, yy: float) -> bool:
-        """Only pairs with positive curvature keep H positive definite."""
+        """Return whether the pair has positive curvature: only such pairs keep H positive definite."""
         return sy > 1e-12 * yy and yy > 0.0
 
     def _push(self, s: Vector, y: Vector) -> None:
@@ -105,9 +105,9 @@ class InverseHessian:
         self.y.append(y)
 
     def lift(self, objective: Objective, shared: InverseHessian, tying: Tying, unit: FloatArray | None = None) -> None:
-        """Take over the last pairs of a memory of shared weights; ``unit`` is the metric of this one, w = unit * v.
+        """Take over the last pairs of a memory of shared weights; ``unit`` is the metric of this memory, w = unit * v.
 
-        The map being orthonormal, inner products survive it; a metric changes them.
+        The map is orthonormal, so inner products stay the same; a metric changes them.
         """
         k = min(self.size, len(shared.s))
 

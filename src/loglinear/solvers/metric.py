@@ -1,7 +1,7 @@
 """Units for the weights of a quasi-Newton method: it works on v = w / unit.
 
-With unit = 1 / sqrt(curvature + b), b of the penalty's ridge, every weight alone would have second derivative one. It
-pays where counts span orders of magnitude (n-gram models) and costs where features overlap (measure).
+With unit = 1 / sqrt(curvature + b), b the penalty's ridge, every weight alone has second derivative one. That helps
+where counts span orders of magnitude (n-gram models) and hurts where features overlap.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def _floor(diagonal: FloatArray, fraction: float) -> float:
 
 
 def curvature_unit(objective: Objective, w: FloatArray) -> FloatArray:
-    """1 / sqrt of the diagonal of the Hessian at ``w``.
+    """Return 1 / sqrt of the diagonal of the Hessian at ``w``.
 
-    Where the loss is also Scaled, of the larger of that and its estimate: the curvature at one point may be next to
-    nothing where a step leads to much (words that the start finds improbable).
+    Where the loss is also Scaled, the larger of the diagonal and the estimate is taken: the curvature at one point may
+    be almost zero and large a step away (words that are improbable under the starting weights).
     """
     if not isinstance(objective.loss, Curvature):
         raise IncompatibleError("metric='curvature' needs the power Curvature, which this loss lacks")
@@ -50,11 +50,10 @@ def curvature_unit(objective: Objective, w: FloatArray) -> FloatArray:
 
 
 def estimated_unit(objective: Objective, w: FloatArray) -> FloatArray:
-    """The fifth root of what Newton's metric would be, from the loss's own estimate.
+    """Return the fifth root of 1 / curvature, where Newton's metric is the square root, from the loss's own estimate.
 
-    Features that overlap, as those of a chain do, share their work: one weight alone has far less curvature to
-    climb than the diagonal says, and the full scaling (a square root) is worse than none. The fifth root took a
-    chunking CRF from 87 to 70 evaluations, with a memory of 20.
+    Where features overlap, as in chains, the diagonal overestimates the curvature along a step, and the full scaling (a
+    square root) is worse than none. The fifth root took a chunking CRF from 87 to 70 evaluations, with a memory of 20.
     """
     if not isinstance(objective.loss, Scaled):
         raise IncompatibleError("metric='estimate' needs the power Scaled, which this loss lacks")
@@ -66,7 +65,7 @@ def estimated_unit(objective: Objective, w: FloatArray) -> FloatArray:
 
 
 def find_unit(metric: str, objective: Objective, w: FloatArray) -> FloatArray | None:
-    """The unit that a solver's option ``metric`` names; None for units of one."""
+    """Return the unit that a solver's option ``metric`` names; None for units of one."""
     if metric == "none":
         return None
     if metric == "curvature":

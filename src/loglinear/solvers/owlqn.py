@@ -5,11 +5,11 @@ zeroes every entry of the direction that disagrees in sign with the pseudo-gradi
 of weights already in the support (where disagreement is legitimate) and convergence near the optimum with it. Here
 only weights at zero are aligned: the direction still descends, since what is dropped only added to its slope.
 
-``metric="curvature"`` works on v = w / unit (solvers/metric.py). A positive scaling leaves signs, and so orthants,
-what they are: pairs and directions are scaled, everything else stays in the units of the weights.
+``metric="curvature"`` works on v = w / unit (solvers/metric.py). A positive scaling changes no sign, so orthants stay
+the same: pairs and directions are scaled, everything else stays in the units of the weights.
 
-Beside weights, gradient and pairs it holds three vectors: the pseudo-gradient is spent by the time a trial is
-evaluated, so the gradient there takes its place.
+Besides weights, gradient and pairs the state holds three vectors: the pseudo-gradient is no longer needed when a trial
+is evaluated, so the gradient there takes its place.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Owlqn:
     monotone: ClassVar[bool] = True
 
     def init(self, objective: Objective, w0: FloatArray) -> OwlqnState:
-        """First evaluation."""
+        """Return the state at ``w0`` after the first evaluation."""
         penalty = cast(Orthant, objective.penalty)
         gradient, pseudo = np.empty_like(w0), np.empty_like(w0)
         value = objective.value_and_smooth_gradient(w0, gradient)
@@ -73,7 +73,7 @@ class Owlqn:
         return state
 
     def step(self, objective: Objective, state: OwlqnState) -> None:
-        """Direction, projected backtracking, new pair."""
+        """Compute a direction, backtrack along it within the orthant and keep the new pair."""
         pool, memory = objective.pool, state.memory
         penalty = cast(Orthant, objective.penalty)
         self._direction(objective, state)
@@ -107,7 +107,7 @@ class Owlqn:
 
     @staticmethod
     def _direction(objective: Objective, state: OwlqnState) -> None:
-        """-H pseudo into ``state.direction``, in the units of the weights."""
+        """Write -H pseudo into ``state.direction``, in the units of the weights."""
         pool, target = objective.pool, state.pseudo
         if state.unit is not None:
             target = state.trial
@@ -119,7 +119,7 @@ class Owlqn:
 
     @staticmethod
     def _take(objective: Objective, state: OwlqnState, value: float) -> None:
-        """Go to the trial, whose gradient is in ``state.pseudo``."""
+        """Make the trial, whose gradient is in ``state.pseudo``, the current point."""
         pool, unit = objective.pool, state.unit
         state.stalled = state.stalled + 1 if value >= state.value else 0
         if state.stalled == 5:

@@ -1,4 +1,4 @@
-"""What every solver is: frozen settings with two functions, and a state that they change."""
+"""The protocol of solvers: frozen settings with two functions, ``init`` and ``step``, and a state that they change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class State:
-    """What every solver carries from step to step; solvers add their own fields by subclassing."""
+    """The part of a state that all solvers have; a solver adds fields of its own by subclassing."""
 
     weights: FloatArray
     value: float  # the objective at ``weights``
@@ -24,31 +24,31 @@ class State:
     finished: Status | None = None  # why the solver can do no better
 
     def best(self) -> tuple[FloatArray, float]:
-        """(weights, objective) to end with; solvers that work in other coordinates for a while translate here."""
+        """Return (weights, objective) to end with; solvers in other coordinates translate them here."""
         return self.weights, self.value
 
 
 class Solver(Protocol):
-    """Settings and two functions; all that changes lives in the state."""
+    """Frozen settings and two functions; everything that changes is in the state."""
 
     @property
     def name(self) -> str:
-        """Its name in the registry."""
+        """Return the name in the registry."""
 
     @property
     def loss_powers(self) -> tuple[type, ...]:
-        """Protocols the loss must have."""
+        """Return the protocols that the loss must have."""
 
     @property
     def penalty_powers(self) -> tuple[type, ...]:
-        """Protocols the penalty must have."""
+        """Return the protocols that the penalty must have."""
 
     @property
     def monotone(self) -> bool:
-        """Whether the last weights are the best; where they need not be, ``minimise`` keeps the best itself."""
+        """Return whether the last weights are always the best; if not, ``minimise`` keeps the best."""
 
     def init(self, objective: Objective, w0: FloatArray) -> Any:
         """Return the state at ``w0``, feasible weights that the solver may overwrite."""
 
     def step(self, objective: Objective, state: Any) -> None:
-        """Change the state for the better, once."""
+        """Improve the state by one step."""

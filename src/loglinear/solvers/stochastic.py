@@ -5,7 +5,7 @@ One step is an epoch: the full gradient at an anchor, then one proximal step per
     D^-1 ( parts * (grad_part(w) - grad_part(anchor)) + grad(anchor) )
 
 whose variance vanishes at the optimum, so that a constant step converges linearly. The step length adapts: an epoch
-that does not decrease the objective is undone and the step halved. For data where full passes are dear.
+that does not decrease the objective is undone and the step halved. For data on which full passes are too expensive.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class StochasticProximal:
     monotone: ClassVar[bool] = True
 
     def init(self, objective: Objective, w0: FloatArray) -> StochasticState:
-        """Parts, metric, first evaluation."""
+        """Return the state at ``w0`` after the first evaluation, with the parts of the data and the metric."""
         rng = np.random.default_rng(self.random_state)
         parts = cast(Stochastic, objective.loss).partition(self.n_parts, rng)
         gradient, metric = np.empty_like(w0), np.empty_like(w0)
@@ -69,7 +69,7 @@ class StochasticProximal:
         )
 
     def step(self, objective: Objective, state: StochasticState) -> None:
-        """One epoch."""
+        """Take one epoch."""
         anchor, full, parts = state.weights, state.gradient, state.parts
         w = anchor.copy()
         here, there = np.empty_like(w), np.empty_like(w)

@@ -33,8 +33,8 @@ class WorkingSetState(State):
     kept: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     inner: Any = None
     restricted: Objective | None = None
-    goal: float = 0.0
-    size: int = 0
+    goal: float = 0.0  # violation at which the restricted problem counts as solved
+    size: int = 0  # of the next set
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class WorkingSet:
     monotone: ClassVar[bool] = True
 
     def init(self, objective: Objective, w0: FloatArray) -> WorkingSetState:
-        """Gradient over all weights."""
+        """Return the state at ``w0`` after a gradient over all weights."""
         state = WorkingSetState(w0, 0.0, 0.0, pseudo=np.empty_like(w0), size=self.first_size)
         self._look_at_all(objective, state)
         return state
@@ -66,7 +66,7 @@ class WorkingSet:
         state.note = "all weights"
 
     def step(self, objective: Objective, state: WorkingSetState) -> None:
-        """One step on the set; or, when the set is solved, a look at all weights."""
+        """Take one OWL-QN step on the working set; when the set is solved, compute the gradient over all weights."""
         if state.inner is None:
             self._choose(objective, state)
         assert state.restricted is not None

@@ -1,11 +1,11 @@
-"""Generalised iterative scaling, under a ridge or none.
+"""Generalised iterative scaling (GIS), under a ridge or no penalty: a baseline, slower than the gradient solvers.
 
     E[f_j] exp(C delta_j)  =  count_j - b_j (w_j + delta_j),        C the largest number of features active in an event
 
-With the expectations E at w, delta minimises a bound on the objective that separates the weights, so no step makes it
-worse and none is searched for (Darroch and Ratcliff 1972; without the correction feature, Curran and Clark 2003; with a
-Gaussian prior, Chen and Rosenfeld 1999). Without a penalty delta_j = log(count_j / E[f_j]) / C. The native part is
-native/baselines/iterative_scaling.hh. Slower than the gradient solvers; here to compare with.
+With the expectations E at w and a ridge of strengths b, delta minimises an upper bound of the objective that separates
+the weights, so no step raises the objective and no line search is needed (Darroch and Ratcliff 1972; without the
+correction feature, Curran and Clark 2003; with a Gaussian prior, Chen and Rosenfeld 1999). Without a penalty,
+delta_j = log(count_j / E[f_j]) / C. The equations are solved in native/baselines/iterative_scaling.hh.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from loglinear.status import Status
 if TYPE_CHECKING:
     from loglinear.optimise.objective import Objective
 
-_LIMIT = 20.0  # of a step: where a feature never occurs and nothing is penalised, the optimum lies at infinity
-_PATIENCE = 10  # steps without a decrease before the limit of floating point is taken to be reached
+_LONGEST_STEP = 20.0  # where a feature never occurs and nothing is penalised, the optimum lies at infinity
+_PATIENCE = 10  # steps in a row without a decrease after which rounding errors are taken for the reason
 
 
 @dataclass
 class ScalingState(State):
-    """Weights and the expectations there."""
+    """The weights and the expectations of features there."""
 
     expectations: FloatArray = field(default_factory=lambda: np.empty(0))  # [n_totals, n_weights]
     multiplicity: FloatArray = field(default_factory=lambda: np.empty(0))  # [n_totals]
@@ -50,14 +50,14 @@ class Gis:
     monotone: ClassVar[bool] = True
 
     def _totals(self, loss: Expectations) -> FloatArray:
-        """The numbers of active features that expectations are kept for."""
+        """Return the numbers of active features m that expectations are kept for: only the largest, C."""
         return np.array([float(loss.features_per_event)])
 
     def _evaluate(self, loss: Expectations, w: FloatArray, out: FloatArray) -> float:
         return loss.expectations(w, out[0])
 
     def init(self, objective: Objective, w0: FloatArray) -> ScalingState:
-        """First evaluation, counts and strengths."""
+        """Return the state at ``w0`` after the first evaluation, with counts and strengths."""
         loss = cast(Expectations, objective.loss)
         totals = self._totals(loss)
         counts, ridge = np.empty_like(w0), np.zeros_like(w0)
@@ -77,7 +77,7 @@ class Gis:
         return state
 
     def _look(self, objective: Objective, state: ScalingState) -> None:
-        """Value, expectations and violation at the weights."""
+        """Compute the value, the expectations and the violation at the weights."""
         loss = cast(Expectations, objective.loss)
         state.value = self._evaluate(loss, state.weights, state.expectations) + objective.penalty.value(state.weights)
         state.evaluations += 1
@@ -86,15 +86,15 @@ class Gis:
         state.violation = objective.violation(state.weights, gradient)
 
     def step(self, objective: Objective, state: ScalingState) -> None:
-        """Solve for the change of each weight, then evaluate."""
-        _core.scaling_step(
+        """Solve the equation of the head of this file for the change of each weight, then evaluate."""
+        _core.scaling_step(  # writes delta into ``state.change``
             objective.pool,
             state.expectations,
             state.multiplicity,
             state.counts,
             state.ridge,
             state.weights,
-            _LIMIT,
+            _LONGEST_STEP,
             state.change,
         )
         before = state.value

@@ -1,0 +1,1 @@
+"""Iterative scaling, the solvers of the early papers, kept to compare with."""
