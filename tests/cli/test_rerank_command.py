@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from candidate_problems import random_lists
 from children import stopped
-from commands import COMMAND, invoke, refusal, run
+from commands import COMMAND, heavy_imports, invoke, refusal, run
 
 from loglinear import LanguageModel, MaxentClassifier, Reranker
 from loglinear.formats.nbest import Candidate, CandidateList, read_nbest, write_nbest
@@ -189,6 +189,11 @@ def test_inspection(place: Path, tmp_path: Path) -> None:
     assert all(title in text for title in ("Base scores", "Features with the largest weights", "Path"))
     pytest.importorskip("matplotlib")
     assert "Errors along the path" in (tmp_path / "page.html").read_text()
+
+
+def test_a_trained_reranker_needs_nothing_heavy(place: Path) -> None:
+    assert heavy_imports("rerank", "apply", place / "m.ll", place / "test") == []
+    assert heavy_imports("rerank", "eval", place / "m.ll", place / "test", "--samples", 10) == []
 
 
 # ---- bad input ------------------------------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ from loglinear import IncompatibleError, LanguageModel, MaxentClassifier, ModelF
 from loglinear.data.candidates import encode_lists
 from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.formats.nbest import Candidate, CandidateList, write_nbest
-from loglinear.models.reranker.methods import BATCH, METHODS
+from loglinear.models import archive
+from loglinear.models.reranker.methods import METHODS
 from loglinear.models.reranker.predictor import RerankerPredictor
 
 TRAIN, DEV, TEST = random_lists(150, 0), random_lists(60, 1), random_lists(60, 2)
@@ -416,7 +417,7 @@ def test_what_is_no_list():
     ("settings", "message"),
     [({"method": "maxnt"}, "did you mean 'maxent'"), ({"units": "x"}, "units must be"), ({"missing": "x"}, "missing"),
      ({"strength": -1}, "strength must be"), ({"strength": "x"}, "strength must be"), ({"strength": []}, "strength"),
-     ({"penalty": "tree-l2"}, "tree of weights"), ({"penalty": "x"}, "unknown penalty"), ({"solver": "x"}, "unknown"),
+     ({"penalty": "tree-l2"}, "classes of"), ({"penalty": "x"}, "unknown penalty"), ({"solver": "x"}, "unknown"),
      ({"max_iterations": -1}, "max_iterations must be"), ({"patience": 0.5}, "patience must be"),
      ({"method": "blasso", "step": 0}, "step must be"), ({"method": "boosting", "shrinkage": 2}, "shrinkage"),
      ({"words": (0,)}, "orders between"), ({"base": [3]}, "names of scores"), ({"base": ["a", "a"]}, "twice")],
@@ -440,10 +441,6 @@ def test_searches_of_scikit_learn():
     assert 0 < search.best_score_ < 1
 
 
-def test_batch_methods_are_methods():
-    assert set(BATCH) < set(METHODS)
-
-
 def test_a_predictor_ranks_and_saves_as_the_estimator_does(tmp_path):
     model = Reranker("maxent", min_count=1, strength=0.3).fit(TRAIN, dev=DEV)
     model.save(tmp_path / "m.ll")
@@ -453,4 +450,6 @@ def test_a_predictor_ranks_and_saves_as_the_estimator_does(tmp_path):
     assert light.evaluate(TEST) == model.evaluate(TEST)
     assert str(light.explain(TEST[1])) == str(model.explain(TEST[1]))
     light.save(tmp_path / "again.ll")
-    assert (tmp_path / "again.ll").read_bytes() == (tmp_path / "m.ll").read_bytes()
+    first, again = (archive.load(tmp_path / name) for name in ("m.ll", "again.ll"))
+    assert (again.settings, again.summary) == (first.settings, first.summary)
+    assert all(np.array_equal(array, first.arrays[name], equal_nan=True) for name, array in again.arrays.items())

@@ -22,7 +22,7 @@ from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.metrics.error_rate import baseline_errors
 from loglinear.models.estimator import Estimator, restore_on_failure
 from loglinear.models.reranker.inputs import base_names, check_comparable, read_lists
-from loglinear.models.reranker.methods import BATCH, METHODS, Task, strengths_of
+from loglinear.models.reranker.methods import METHODS, Task, strengths_of
 from loglinear.models.reranker.path import RerankerPath
 from loglinear.models.reranker.predictor import RerankerPredictor
 from loglinear.status import Status
@@ -148,8 +148,6 @@ class Reranker(RerankerPredictor, Estimator):
         """
         began = time.perf_counter()
         self.check_settings()
-        if dev is None and self.method in BATCH and strengths_of(self.strength).size > 1:
-            raise ValueError("several strengths are chosen from on held-out lists: give dev, or one strength")
         lists = read_lists(X, base_model)
         if not lists:
             raise ValueError("there are no lists to learn from")

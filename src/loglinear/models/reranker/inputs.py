@@ -6,14 +6,16 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from loglinear.data.candidates import LANGUAGE_MODEL, RANK, CandidateLists, check_base_names
 from loglinear.errors import IncompatibleError
 from loglinear.formats.nbest import CandidateList, read_nbest
-from loglinear.models.language_model.predictor import LanguageModelPredictor
+
+if TYPE_CHECKING:
+    from loglinear.models.language_model.predictor import LanguageModelPredictor
 
 
 def read_lists(X: Any, base_model: LanguageModelPredictor | None = None) -> list[CandidateList]:
@@ -36,6 +38,8 @@ def read_lists(X: Any, base_model: LanguageModelPredictor | None = None) -> list
 
 def with_language_model(lists: list[CandidateList], model: LanguageModelPredictor) -> list[CandidateList]:
     """Give every candidate without a score "lm" its log-probability under the model as that score."""
+    from loglinear.models.language_model.predictor import LanguageModelPredictor
+
     if not isinstance(model, LanguageModelPredictor):
         raise TypeError(f"base_model must be a LanguageModel, not {type(model).__name__}")
     model.check_fitted()

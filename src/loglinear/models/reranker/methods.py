@@ -20,7 +20,6 @@ import numpy as np
 from loglinear import penalties
 from loglinear.arrays import FloatArray
 from loglinear.data.candidates import CandidateLists
-from loglinear.errors import IncompatibleError
 from loglinear.losses.candidate_lists import ExpectedErrorLoss, ExponentialMarginLoss, ListLogLoss, ListLoss
 from loglinear.models.reranker.path import ListedWeights, RerankerPath, best_point
 from loglinear.optimise.minimise import minimise
@@ -32,7 +31,6 @@ from loglinear.registry import Registry
 from loglinear.stagewise import AveragedPerceptron, Stagewise, StagewisePath, fit_base_weights
 from loglinear.status import Status
 
-_OF_LISTS = ("none", "l1", "l2", "elastic_net")
 _SMALL = 1e-3  # contribution of a useless base score to the margin of an average pair: it only breaks ties
 
 
@@ -112,10 +110,9 @@ def strengths_of(given: Any) -> FloatArray:
 def _strengths(task: Task, losses: Sequence[ListLoss]) -> RerankerPath:
     """Follow a path of strengths, each started from the last; the losses are minimised one after another."""
     s, data = task.settings, task.data
-    name = s.penalty.replace("-", "_")
-    if name not in _OF_LISTS and name in penalties.PENALTIES and name.startswith("tree"):
-        raise IncompatibleError(f"{s.penalty} needs a tree of weights, which lists lack; take {', '.join(_OF_LISTS)}")
     strengths = strengths_of(s.strength)
+    if task.dev is None and strengths.size > 1:
+        raise ValueError("several strengths are chosen from on held-out lists: give dev, or one strength")
     points = [np.concatenate([fit_base(losses[0]), np.zeros(data.n_features)])]
     start = points[0] if task.before is None else task.before.weights()
     solutions: list[Solution] = []
@@ -253,4 +250,3 @@ METHODS: Registry[Callable[..., RerankerPath]] = Registry(
         "none": follow_none,
     },
 )
-BATCH = ("maxent", "exponential", "expected-error")
