@@ -6,9 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from loglinear.cli import choices, console
+from loglinear.cli import choices, console, training
 from loglinear.formats import FORMATS
-from loglinear.status import Status
 
 app = typer.Typer(help="Train, evaluate and use maximum-entropy classifiers.", no_args_is_help=True)
 
@@ -86,7 +85,6 @@ def train(
 
     from loglinear.models import MaxentClassifier
     from loglinear.models.classifier.files import train_on_file
-    from loglinear.optimise.checkpoint import discard
 
     held_out = tune if tune not in (None, "cv") else None
     model = MaxentClassifier(
@@ -96,17 +94,8 @@ def train(
         verbose=1 if verbose else "auto",
     )  # fmt: skip
     examples = train_on_file(model, data, format, encoding, held_out=held_out)
-    with console.naming(output):
-        model.save(output)
-    discard(checkpoint, model.status_)
-    summary = _summary(model, examples, output)
-    if json:
-        console.print_json(summary)
-    else:
-        _print_summary(summary)
-    if model.status_ == Status.INTERRUPTED:
-        console.note(f"interrupted: the model trained so far ({model.n_iter_} steps) is saved in {output}")
-        raise typer.Exit(console.INTERRUPTED)
+    show = console.print_json if json else _print_summary
+    training.finish(model, output, checkpoint, lambda: _summary(model, examples, output), show)
 
 
 def _summary(model: Any, examples: Any, output: str) -> dict[str, Any]:
@@ -117,18 +106,7 @@ def _summary(model: Any, examples: Any, output: str) -> dict[str, Any]:
         "examples": len(examples),
         "features": examples.n_features if examples.n_features is not None else int(model.n_features_in_),
         "classes": len(model.classes_),
-        "penalty": model.penalty,
-        "strength": model.strength_,
-        "solver": model.solver_,
-        "solver_reason": model.solver_reason_,
-        "status": model.status_,
-        "converged": bool(model.converged_),
-        "objective": model.objective_,
-        "violation": model.violation_,
-        "steps": model.n_iter_,
-        "seconds": model.fit_seconds_,
-        "weights": int(model.coef_.size),
-        "nonzero_weights": int((model.coef_ != 0).sum()),
+        **training.solver_summary(model, model.coef_),
         "training_accuracy": accuracy(examples.labels, model.predict(examples.X)),
     }
     if model.tune is not None:
@@ -144,13 +122,7 @@ def _print_summary(s: dict[str, Any]) -> None:
             ("examples", f"{s['examples']:,}"),
             ("features", f"{s['features']:,}"),
             ("classes", f"{s['classes']:,}"),
-            ("penalty", f"{s['penalty']}, strength {s['strength']:.6g}{' (tuned)' if 'tuning' in s else ''}"),
-            ("solver", f"{s['solver']} ({s['solver_reason']})"),
-            ("objective", f"{s['objective']:.8g}"),
-            ("violation", f"{s['violation']:.3g} ({s['status']})"),
-            ("steps", f"{s['steps']:,}"),
-            ("seconds", f"{s['seconds']:.2f}"),
-            ("non-zero weights", f"{s['nonzero_weights']:,} of {s['weights']:,}"),
+            *training.solver_facts(s),
             ("training accuracy", f"{s['training_accuracy']:.4f}"),
             ("model", s["model"]),
         ]

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from loglinear.cli import choices, console
-from loglinear.status import Status
+from loglinear.cli import choices, console, training
 
 app = typer.Typer(help="Train, evaluate and use taggers of sequences: CRF, MEMM, HMM and others.", no_args_is_help=True)
 
@@ -135,23 +134,13 @@ def train(
     )  # fmt: skip
 
     from loglinear.models.tagger.files import train_on_file
-    from loglinear.optimise.checkpoint import discard
 
     model, sequences = train_on_file(
         data, settings, continued=continued, dev=tune or dev, format=format, encoding=encoding,
         label_column=label_column, comments=comments,
     )  # fmt: skip
-    with console.naming(output):
-        model.save(output)
-    discard(checkpoint, model.status_)
-    summary = _summary(model, sequences, output)
-    if json:
-        console.print_json(summary)
-    else:
-        _print_summary(summary)
-    if model.status_ == Status.INTERRUPTED:
-        console.note(f"interrupted: the model trained so far ({model.n_iter_} steps) is saved in {output}")
-        raise typer.Exit(console.INTERRUPTED)
+    show = console.print_json if json else _print_summary
+    training.finish(model, output, checkpoint, lambda: _summary(model, sequences, output), show)
 
 
 def _given(**settings: Any) -> dict[str, Any]:
@@ -167,18 +156,7 @@ def _summary(model: Any, sequences: Any, output: str) -> dict[str, Any]:
         "labels": len(model.classes_),
         "attributes": model.reader_.n_attributes,
         "estimator": model.estimator,
-        "penalty": model.penalty,
-        "strength": model.strength_,
-        "solver": model.solver_,
-        "solver_reason": model.solver_reason_,
-        "status": model.status_,
-        "converged": bool(model.converged_),
-        "objective": model.objective_,
-        "violation": model.violation_,
-        "steps": model.n_iter_,
-        "seconds": model.fit_seconds_,
-        "weights": int(model.weights_.size),
-        "nonzero_weights": int((model.weights_ != 0).sum()),
+        **training.solver_summary(model, model.weights_),
     }
     if hasattr(model, "dev_score_"):
         summary["dev_score"] = model.dev_score_
@@ -192,17 +170,7 @@ def _print_summary(s: dict[str, Any]) -> None:
     shown = ("sequences", "tokens", "labels") if counted else ("sequences", "tokens", "labels", "attributes")
     facts = [(name, f"{s[name]:,}") for name in shown]
     facts.append(("estimator", s["estimator"]))
-    if not counted:
-        facts += [
-            ("penalty", f"{s['penalty']}, strength {s['strength']:.6g}{' (tuned)' if 'tuning' in s else ''}"),
-            ("solver", f"{s['solver']} ({s['solver_reason']})"),
-            ("objective", f"{s['objective']:.8g}"),
-            ("violation", f"{s['violation']:.3g} ({s['status']})"),
-            ("steps", f"{s['steps']:,}"),
-        ]
-    facts.append(("seconds", f"{s['seconds']:.2f}"))
-    if not counted:
-        facts.append(("non-zero weights", f"{s['nonzero_weights']:,} of {s['weights']:,}"))
+    facts += [("seconds", f"{s['seconds']:.2f}")] if counted else training.solver_facts(s)
     if "dev_score" in s:
         facts.append(("score on dev", f"{s['dev_score']:.4f}"))
     console.print_facts([*facts, ("model", s["model"])])

@@ -1,0 +1,61 @@
+"""What commands that train by a solver share: saving the model, and telling how training went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from loglinear.cli import console
+from loglinear.status import Status
+
+
+def finish(
+    model: Any,
+    output: str,
+    checkpoint: str | None,
+    summary: Callable[[], dict[str, Any]],
+    show: Callable[[dict[str, Any]], None],
+) -> None:
+    """Save a trained model, then show its summary; exit as interrupted where training was."""
+    from loglinear.optimise.checkpoint import discard
+
+    with console.naming(output):
+        model.save(output)
+    discard(checkpoint, model.status_)
+    show(summary())
+    if model.status_ == Status.INTERRUPTED:
+        console.note(f"interrupted: the model trained so far ({model.n_iter_} steps) is saved in {output}")
+        raise typer.Exit(console.INTERRUPTED)
+
+
+def solver_summary(model: Any, weights: Any) -> dict[str, Any]:
+    """Return how training went, for JSON; ``weights`` is the array of all weights."""
+    return {
+        "penalty": model.penalty,
+        "strength": model.strength_,
+        "solver": model.solver_,
+        "solver_reason": model.solver_reason_,
+        "status": model.status_,
+        "converged": bool(model.converged_),
+        "objective": model.objective_,
+        "violation": model.violation_,
+        "steps": model.n_iter_,
+        "seconds": model.fit_seconds_,
+        "weights": int(weights.size),
+        "nonzero_weights": int((weights != 0).sum()),
+    }
+
+
+def solver_facts(s: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the same for people."""
+    return [
+        ("penalty", f"{s['penalty']}, strength {s['strength']:.6g}{' (tuned)' if 'tuning' in s else ''}"),
+        ("solver", f"{s['solver']} ({s['solver_reason']})"),
+        ("objective", f"{s['objective']:.8g}"),
+        ("violation", f"{s['violation']:.3g} ({s['status']})"),
+        ("steps", f"{s['steps']:,}"),
+        ("seconds", f"{s['seconds']:.2f}"),
+        ("non-zero weights", f"{s['nonzero_weights']:,} of {s['weights']:,}"),
+    ]
