@@ -1,12 +1,44 @@
-"""The commands together. A new command group is one new file and one line here."""
+"""The commands together. A new command is one new file, which defines ``app``, and one line in COMMANDS."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import importlib
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from loglinear.cli import classify, demo, ime, inspect, lm, rerank, tag
+from loglinear.cli.console import new_app
+
+# The module in this folder, whose name is the command's -> what the command does.
+COMMANDS = {
+    "classify": "Train, evaluate and use maximum-entropy classifiers.",
+    "tag": "Train, evaluate and use taggers of sequences: CRF, MEMM, HMM and others.",
+    "lm": "Train, evaluate, mix and compare n-gram language models: maximum entropy, Kneser-Ney and others.",
+    "ime": "Build and use input methods, which convert what is typed to what is meant.",
+    "rerank": "Rerank n-best lists by boosting, BLasso, the perceptron or maximum entropy on word n-grams.",
+    "inspect": "Describe a model file and verify its checksum.",
+    "demo": "Train models on Python's standard library, look inside and write a report.",
+}
+
+
+class _LazyCommands(TyperGroup):
+    """Imports the module of a command when the command is called, so that none waits for the others."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: Any = dict.fromkeys(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in COMMANDS and self.commands[cmd_name] is None:
+            command: Any = typer.main.get_command(importlib.import_module(f"loglinear.cli.{cmd_name}").app)
+            command.help = command.help or COMMANDS[cmd_name]
+            self.commands[cmd_name] = command
+        return self.commands.get(cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 def _version(wanted: bool) -> None:
@@ -22,20 +54,7 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Log-linear models of language: convex, small, exact, explainable, fast on a CPU."""
+    """Log-linear models of language: convex, small, exact, explainable, fast on CPUs."""
 
 
-app = typer.Typer(
-    callback=_root,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.add_typer(classify.app, name="classify")
-app.add_typer(tag.app, name="tag")
-app.add_typer(lm.app, name="lm")
-app.add_typer(ime.app, name="ime")
-app.add_typer(rerank.app, name="rerank")
-app.command("inspect")(inspect.inspect)
-app.command("demo")(demo.demo)
+app = new_app(cls=_LazyCommands, callback=_root)

@@ -9,7 +9,7 @@ import typer
 from loglinear.cli import choices, console, training
 from loglinear.formats import FORMATS
 
-app = typer.Typer(help="Train, evaluate and use maximum-entropy classifiers.", no_args_is_help=True)
+app = console.new_app()
 
 
 def _ngrams(text: str) -> tuple[int, ...]:

@@ -26,6 +26,18 @@ ERROR, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
 
+def new_app(**settings: Any) -> typer.Typer:
+    """Make the ``app`` of a command or of a group of commands, with plain help (rich would take longer than numpy)."""
+    return typer.Typer(
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        **settings,
+    )
+
+
 def note(message: str) -> None:
     """One line on stderr."""
     print(message, file=sys.stderr, flush=True)

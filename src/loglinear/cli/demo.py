@@ -9,7 +9,10 @@ import typer
 
 from loglinear.cli import console
 
+app = console.new_app()
 
+
+@app.command()
 @console.command
 def demo(
     output: Annotated[

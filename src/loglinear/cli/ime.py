@@ -11,7 +11,7 @@ import typer
 from loglinear.cli import console
 from loglinear.status import Status
 
-app = typer.Typer(help="Input methods: convert what is typed to what is meant.", no_args_is_help=True)
+app = console.new_app()
 
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file of ime build.", show_default=False)]
 RerankerFile = Annotated[

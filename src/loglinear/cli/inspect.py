@@ -8,7 +8,10 @@ import typer
 
 from loglinear.cli import console
 
+app = console.new_app()
 
+
+@app.command()
 @console.command
 def inspect(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],

@@ -13,10 +13,7 @@ import typer
 from loglinear.cli import choices, console
 from loglinear.status import Status
 
-app = typer.Typer(
-    help="Train, evaluate, mix and compare n-gram language models: maximum entropy, Kneser-Ney and others.",
-    no_args_is_help=True,
-)
+app = console.new_app()
 
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file or an ARPA file.", show_default=False)]
 Output = Annotated[str, typer.Option("--output", "-o", metavar="MODEL", help="File to write.", show_default=False)]

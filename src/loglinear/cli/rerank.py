@@ -14,10 +14,7 @@ from loglinear.status import Status
 if TYPE_CHECKING:
     from loglinear.models.reranker.predictor import RerankerPredictor
 
-app = typer.Typer(
-    help="Rerank n-best lists by boosting, BLasso, the perceptron or maximum entropy on word n-grams.",
-    no_args_is_help=True,
-)
+app = console.new_app()
 
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="Model file written by rerank train.", show_default=False)]
 Lists = Annotated[

@@ -9,7 +9,7 @@ import typer
 
 from loglinear.cli import choices, console, training
 
-app = typer.Typer(help="Train, evaluate and use taggers of sequences: CRF, MEMM, HMM and others.", no_args_is_help=True)
+app = console.new_app()
 
 Data = Annotated[
     str,
