@@ -13,6 +13,7 @@ BENCHMARKS = {
     "kernels": "benchmarks.kernels",
     "lm": "benchmarks.lm.page",
     "rerank": "benchmarks.rerank.page",
+    "startup": "benchmarks.startup",
     "tag": "benchmarks.tag.page",
     "tree": "benchmarks.tree.page",
 }

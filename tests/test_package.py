@@ -8,7 +8,7 @@ from problems import sparse_data
 
 import loglinear
 from loglinear import _core
-from loglinear.losses import MultinomialLoss
+from loglinear.losses.multinomial import MultinomialLoss
 from loglinear.threads import pool
 
 

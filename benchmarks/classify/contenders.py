@@ -87,7 +87,7 @@ def objective(problem: Problem, coef: np.ndarray, intercept: np.ndarray) -> floa
     from loglinear import penalties
     from loglinear.data.matrix import DenseRows, SparseRows
     from loglinear.data.multiclass import MulticlassData
-    from loglinear.losses import MultinomialLoss
+    from loglinear.losses.multinomial import MultinomialLoss
 
     classes, y = np.unique(problem.y, return_inverse=True)
     rows = DenseRows(problem.X) if isinstance(problem.X, np.ndarray) else SparseRows.from_scipy(problem.X)

@@ -21,7 +21,7 @@ from benchmarks.figures import canvas, save_figure
 from experiments.clustered_newton import reuters
 from experiments.record import origin, origin_line
 from loglinear import penalties, solvers
-from loglinear.losses import MultinomialLoss
+from loglinear.losses.multinomial import MultinomialLoss
 from loglinear.optimise.minimise import History, Result, minimise
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.representer import RepresenterObjective

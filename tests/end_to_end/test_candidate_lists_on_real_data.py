@@ -10,7 +10,7 @@ from loglinear import Reranker, penalties, solvers
 from loglinear.data.candidates import encode_lists
 from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.formats.nbest import read_nbest
-from loglinear.losses import ExponentialMarginLoss, ListLogLoss
+from loglinear.losses.candidate_lists import ExponentialMarginLoss, ListLogLoss
 from loglinear.metrics.error_rate import reranking_scores
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective

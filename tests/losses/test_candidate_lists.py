@@ -8,7 +8,7 @@ from candidate_problems import dense_differences, random_data
 
 from loglinear import penalties, solvers
 from loglinear.errors import IncompatibleError
-from loglinear.losses import LIST_LOSSES, ExpectedErrorLoss, ExponentialMarginLoss, ListLogLoss
+from loglinear.losses.candidate_lists import LIST_LOSSES, ExpectedErrorLoss, ExponentialMarginLoss, ListLogLoss
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective
 from loglinear.structure.tying import Tying

@@ -7,7 +7,7 @@ from scipy.special import log_softmax, softmax
 from loglinear import _core
 from loglinear.data.matrix import DenseRows, SparseRows
 from loglinear.data.multiclass import MulticlassData
-from loglinear.losses import MultinomialLoss
+from loglinear.losses.multinomial import MultinomialLoss
 from loglinear.structure.tying import Tying
 from loglinear.testing import check_loss
 

@@ -13,7 +13,7 @@ from problems import sparse_data
 
 from loglinear import penalties, solvers
 from loglinear.errors import ModelFileError
-from loglinear.losses import MultinomialLoss
+from loglinear.losses.multinomial import MultinomialLoss
 from loglinear.optimise.checkpoint import Checkpoint, discard
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective
@@ -145,7 +145,7 @@ SCRIPT = textwrap.dedent("""
     from problems import sparse_data
     from loglinear import penalties, solvers
     from loglinear.optimise.checkpoint import Checkpoint
-    from loglinear.losses import MultinomialLoss
+    from loglinear.losses.multinomial import MultinomialLoss
     from loglinear.optimise.minimise import minimise
     from loglinear.optimise.objective import Objective
     loss = MultinomialLoss(sparse_data(3))

@@ -6,7 +6,7 @@ from problems import dense_data, sparse_data
 
 from loglinear import penalties, solvers
 from loglinear.errors import IncompatibleError
-from loglinear.losses import MultinomialLoss
+from loglinear.losses.multinomial import MultinomialLoss
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.solver_choice import choose_solver

@@ -7,7 +7,7 @@ from problems import dense_data, sparse_data
 
 from loglinear import _core, penalties, solvers
 from loglinear.errors import IncompatibleError
-from loglinear.losses import MultinomialLoss
+from loglinear.losses.multinomial import MultinomialLoss
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective

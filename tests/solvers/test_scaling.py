@@ -10,8 +10,8 @@ from scipy.optimize import brentq
 
 from loglinear import _core, penalties, solvers
 from loglinear.errors import IncompatibleError
-from loglinear.losses import MultinomialLoss
 from loglinear.losses.baselines.ngram_normalisers import NaiveNgramLoss, UnigramCachingLoss
+from loglinear.losses.multinomial import MultinomialLoss
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective

@@ -9,7 +9,7 @@ from loglinear import penalties, solvers
 from loglinear.data.matrix import SparseRows
 from loglinear.data.multiclass import MulticlassData
 from loglinear.errors import IncompatibleError
-from loglinear.losses import MultinomialLoss
+from loglinear.losses.multinomial import MultinomialLoss
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.representer import RepresenterObjective

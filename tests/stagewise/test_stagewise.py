@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 
 from loglinear.data.matrix import SparseRows
 from loglinear.errors import IncompatibleError
-from loglinear.losses import ExponentialMarginLoss
+from loglinear.losses.candidate_lists import ExponentialMarginLoss
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective
 from loglinear.penalties import L1
