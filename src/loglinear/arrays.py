@@ -1,4 +1,4 @@
-"""The array types that signatures name."""
+"""The array types of signatures."""
 
 from __future__ import annotations
 

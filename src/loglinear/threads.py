@@ -10,14 +10,14 @@ _pools: dict[int, ThreadPool] = {}
 
 
 def available_cores() -> int:
-    """Cores this process may run on (not those the machine has)."""
+    """Return the number of cores this process may run on, which may be fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def pool(n_threads: int | None = None) -> ThreadPool:
-    """The pool with ``n_threads`` threads; None or -1 means all cores this process may use."""
+    """Return the pool with ``n_threads`` threads; None or -1 means all cores this process may use."""
     if n_threads is None or n_threads == -1:
         n_threads = available_cores()
     if not isinstance(n_threads, int) or isinstance(n_threads, bool) or n_threads < 1:
@@ -31,7 +31,7 @@ _abandoned: list[dict[int, ThreadPool]] = []
 
 
 def _after_fork() -> None:
-    """A forked child has none of its parent's threads: it makes new pools, and never joins the old ones."""
+    """Forget the pools in a forked child, which has none of its parent's threads, without joining them."""
     global _pools
     _abandoned.append(_pools)
     _pools = {}

@@ -30,7 +30,7 @@ from loglinear.threads import pool
 
 
 class ListLoss:
-    """What the losses share. Powers: Stochastic, Scaled, Restrict, Tied."""
+    """The common part of the losses of lists. Powers: Stochastic, Scaled, Restrict, Tied."""
 
     kind: ClassVar[str]
 
@@ -44,20 +44,20 @@ class ListLoss:
         return type(self)(data, by_errors=self.by_errors, n_threads=self.n_threads)
 
     def _to_weights(self, residuals: FloatArray, out: FloatArray, power: int = 1) -> None:
-        """out = sum over pairs of residual * difference ** power, for every weight."""
+        """Write for every weight the sum over pairs of residual * difference ** power."""
         data = self.data
         out[: data.n_base] = (data.base**power).T @ residuals
         data.rows.gradient(pool(self.n_threads), residuals, 1, out[data.n_base :], power)
 
     def probabilities(self, w: FloatArray) -> FloatArray:
-        """q of every pair; of the exponential loss, e exp(-m)."""
+        """Return q of every pair; for the exponential loss, e exp(-m)."""
         q = self.data.margins(w)
         _core.list_probabilities(pool(self.n_threads), self.kind, self.data.list_ptr, self._errors, q)
         return q
 
     # Loss
     def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
-        """One pass over the pairs, one over the features."""
+        """Return the value and write the gradient, by one pass over the pairs and one over the features."""
         data = self.data
         data.margins(w, self._margins)
         value = _core.list_loss(pool(self.n_threads), self.kind, data.list_ptr, self._errors, self._margins)
@@ -66,20 +66,20 @@ class ListLoss:
 
     # Stochastic
     def partition(self, n_parts: int, rng: np.random.Generator) -> Sequence[ListLoss]:
-        """Random lists, in parts of near-equal number."""
+        """Return the losses of random parts with nearly equal numbers of lists."""
         order = rng.permutation(self.data.n_lists)
         return [self._like(self.data.take(np.sort(p))) for p in np.array_split(order, min(n_parts, order.size))]
 
     # Scaled
     def curvature_estimate(self, out: FloatArray) -> None:
-        """That of the log-loss where all candidates are equally likely, without what features have in common."""
+        """Write the curvature of the log-loss where all candidates are equally likely, covariances left out."""
         sizes = np.repeat(np.diff(self.data.list_ptr), np.diff(self.data.list_ptr))
         self._to_weights(1.0 / (1.0 + sizes), out, power=2)
         np.maximum(out, 1e-3, out=out)
 
     # Restrict
     def restrict(self, active: NDArray[np.bool_]) -> tuple[ListLoss, NDArray[np.intp]]:
-        """The active features; base scores always stay."""
+        """Keep the active features and all base scores."""
         n_base = self.data.n_base
         features = np.flatnonzero(active[n_base:])
         rows = self.data.rows.take_columns(pool(self.n_threads), features)
@@ -87,7 +87,7 @@ class ListLoss:
 
     # Tied
     def tied(self, tying: Tying) -> ListLoss:
-        """Columns are summed once: the problem is truly smaller. Base scores become columns like any other."""
+        """Return a smaller problem of summed columns, base scores among them."""
         from scipy import sparse
 
         data = self.data
@@ -124,7 +124,7 @@ class ExpectedErrorLoss(ListLoss):
 
     def __init__(self, data: CandidateLists, *, by_errors: bool = True, n_threads: int | None = None) -> None:
         if not by_errors:
-            raise ValueError("the expected error is that of errors: by_errors must be true")
+            raise ValueError("the expected error counts errors: by_errors must be true")
         super().__init__(data, by_errors=True, n_threads=n_threads)
 
 
@@ -137,14 +137,14 @@ class ListHessian:
         self._work = np.empty(self.q.size)
 
     def product(self, v: FloatArray, out: FloatArray) -> None:
-        """Out = X^T H X v, H that of the margins."""
+        """Write X^T H X v, H the Hessian by the margins."""
         loss, data = self.loss, self.loss.data
         data.margins(v, self._work)
         _core.list_loss_hessian(pool(loss.n_threads), loss.kind, data.list_ptr, self.q, self._work)
         loss._to_weights(self._work, out)
 
     def diagonal(self, out: FloatArray) -> None:
-        """Of the log-loss, the variance of each feature in its lists, summed."""
+        """Write the diagonal: for the log-loss, the variances of each feature within its lists, summed."""
         loss, data = self.loss, self.loss.data
         threads = pool(loss.n_threads)
         columns = data.columns.native

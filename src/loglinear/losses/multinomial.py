@@ -31,7 +31,7 @@ class MultinomialLoss:
         self._margins = np.empty(data.n_examples * self.n_columns)
 
     def split(self, w: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-        """Weights [n_features * K] and intercepts [K], as views."""
+        """Return weights [n_features * K] and intercepts [K], as views."""
         if w.size != self.n_weights:
             raise ValueError(f"{w.size} weights for a loss of {self.n_weights}")
         if not self.intercept:
@@ -39,12 +39,12 @@ class MultinomialLoss:
         return w[: -self.n_columns], w[-self.n_columns :]
 
     def margins(self, w: FloatArray, out: FloatArray) -> None:
-        """out [n, K] = scores of every class."""
+        """Write the scores of every class: out [n, K]."""
         weights, bias = self.split(w)
         self.data.rows.margins(pool(self.n_threads), weights, bias, self.n_columns, out)
 
     def _margins_to_weights(self, residuals: FloatArray, out: FloatArray, power: int = 1) -> None:
-        """out = dL/dw given residuals dL/dm [n, K]."""
+        """Write dL/dw given residuals dL/dm [n, K]."""
         weights, bias = self.split(out)
         threads = pool(self.n_threads)
         self.data.rows.gradient(threads, residuals, self.n_columns, weights, power)
@@ -57,7 +57,7 @@ class MultinomialLoss:
 
     # Loss
     def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
-        """One pass over the rows, one over the columns."""
+        """Return the value and write the gradient, by one pass over the rows and one over the columns."""
         self.margins(w, self._margins)
         value = self._loss(self._margins)
         self._margins_to_weights(self._margins, out)
@@ -65,12 +65,12 @@ class MultinomialLoss:
 
     # Curvature
     def hessian(self, w: FloatArray) -> MultinomialHessian:
-        """X^T D X with D the covariance of the classes in each example."""
+        """Return X^T D X with D the covariance of the classes in each example."""
         return MultinomialHessian(self, w)
 
     # Stochastic
     def partition(self, n_parts: int, rng: np.random.Generator) -> Sequence[MultinomialLoss]:
-        """Random parts of near-equal size."""
+        """Return the losses of random parts of nearly equal size."""
         order = rng.permutation(self.data.n_examples)
         parts = np.array_split(order, min(n_parts, order.size))
         make = type(self)
@@ -78,7 +78,7 @@ class MultinomialLoss:
 
     # Restrict
     def restrict(self, active: NDArray[np.bool_]) -> tuple[MultinomialLoss, NDArray[np.intp]]:
-        """Features with an active weight, whole; the intercepts always stay."""
+        """Keep all weights of features with an active weight, and the intercepts."""
         K, d = self.n_columns, self.data.n_features
         features = np.flatnonzero(active[: d * K].reshape(d, K).any(axis=1))
         rows = self.data.rows.take_columns(pool(self.n_threads), features)
@@ -90,7 +90,7 @@ class MultinomialLoss:
 
     # Tied
     def tied(self, tying: Tying) -> MultinomialLoss | TiedMultinomialLoss:
-        """One class vector: columns are summed once and the problem is truly smaller. Many: tied inside the loops."""
+        """Return a smaller problem of summed columns for one class vector, else a loss that ties in its loops."""
         K, n = self.n_columns, self.data.n_features * self.n_columns
         if self.intercept:
             tail = np.arange(tying.n_groups - K, tying.n_groups)
@@ -115,7 +115,7 @@ class MultinomialHessian:
         _core.probabilities(pool(loss.n_threads), self.probabilities, loss.n_columns, False)
 
     def product(self, v: FloatArray, out: FloatArray) -> None:
-        """Out = X^T D X v."""
+        """Write X^T D X v."""
         loss = self.loss
         loss.margins(v, self._work)
         weight = loss.data.sample_weight
@@ -123,7 +123,7 @@ class MultinomialHessian:
         loss._margins_to_weights(self._work, out)
 
     def diagonal(self, out: FloatArray) -> None:
-        """out_jk = sum_i s_i x_ij^2 p_ik (1 - p_ik)."""
+        """Write sum_i s_i x_ij^2 p_ik (1 - p_ik) for feature j and class k."""
         loss = self.loss
         weight = loss.data.sample_weight
         _core.log_loss_curvature(pool(loss.n_threads), self.probabilities, weight, loss.n_columns, self._work)

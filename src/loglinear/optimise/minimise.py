@@ -1,7 +1,7 @@
-"""One loop for all solvers: it checks powers, steps, records, stops, saves checkpoints and honours Ctrl-C.
+"""One loop for all solvers: it checks powers, takes steps, records them, stops, saves checkpoints and obeys Ctrl-C.
 
 Training stops when the violation of optimality falls below ``tolerance`` times the largest gradient of the loss at
-zero, when the objective gained less than ``decrease_tolerance`` (relative) over the last five steps, when the solver
+zero, when the objective fell by less than ``decrease_tolerance`` (relative) over the last five steps, when the solver
 can do no better in floating point, at ``max_iterations``, or on Ctrl-C, which returns the best weights so far.
 """
 
@@ -63,7 +63,7 @@ Callback = Callable[[int, State, History], "bool | None"]
 
 
 def check_powers(objective: Objective, solver: Solver) -> None:
-    """Refuse by name a loss or penalty that lacks what the solver needs."""
+    """Raise IncompatibleError, naming the power, for a loss or penalty that lacks one that the solver needs."""
     for piece, powers in ((objective.loss, solver.loss_powers), (objective.penalty, solver.penalty_powers)):
         for power in powers:
             if not isinstance(piece, power):
@@ -74,7 +74,7 @@ def check_powers(objective: Objective, solver: Solver) -> None:
 
 
 class CtrlC:
-    """The first Ctrl-C asks for a stop between steps; the second one interrupts at once."""
+    """A context in which the first Ctrl-C asks for a stop between steps, and the second one interrupts at once."""
 
     def __enter__(self) -> CtrlC:
         self.pressed = False
@@ -107,7 +107,15 @@ def minimise(
     callback: Callback | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Result:
-    """Minimise the objective from ``w0`` (zeros). ``callback(iteration, state, history)`` may return True to stop."""
+    """Minimise the objective.
+
+    w0 : weights to start from, projected onto those that the penalty allows; None: zeros
+    tolerance : violation at which training has converged, relative to the largest gradient of the loss at zero
+    decrease_tolerance : relative decrease over five steps below which training stops; 0: never
+    max_iterations : maximum number of solver steps
+    callback : called as ``callback(iteration, state, history)`` after every step; it may return True to stop
+    checkpoint : file to resume from and to save the weights to; None: none
+    """
     check_powers(objective, solver)
     if not tolerance >= 0 or not decrease_tolerance >= 0:
         raise ValueError("tolerances must not be negative")
@@ -174,7 +182,7 @@ def _reason(
     if state.finished is not None:
         return state.finished
     values = history.objective
-    # A step that was refused says nothing: a trust region that begins too large refuses many.
+    # A refused step does not count: a trust region that begins too large refuses many.
     if decrease_tolerance and len(values) > 5 and math.isfinite(state.violation) and state.value < values[-2]:
         gain = values[-6] - state.value
         if gain <= decrease_tolerance * max(abs(state.value), 1e-300):

@@ -25,7 +25,7 @@ _GRADIENT_SCALES: WeakKeyDictionary[Loss, float] = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class Objective:
-    """sum of losses + strength * penalty, as a function of one flat vector of weights."""
+    """The sum of losses + strength * penalty, as a function of one flat vector of weights."""
 
     loss: Loss
     penalty: Penalty
@@ -33,31 +33,31 @@ class Objective:
 
     @property
     def n_weights(self) -> int:
-        """Number of weights."""
+        """Return the number of weights."""
         return self.loss.n_weights
 
     @property
     def pool(self) -> ThreadPool:
-        """The threads of the vector operations of a solver."""
+        """Return the thread pool of a solver's vector operations."""
         return pool(self.n_threads)
 
     def value_and_loss_gradient(self, w: FloatArray, out: FloatArray) -> float:
-        """Value of the whole; ``out`` gets the gradient of the loss alone."""
+        """Return the value of the whole; write the gradient of the loss alone."""
         return self.loss.value_and_gradient(w, out) + self.penalty.value(w)
 
     def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
-        """Value and gradient of the whole, for a Smooth penalty."""
+        """Return the value of the whole; write its gradient. The penalty must be Smooth."""
         value = self.loss.value_and_gradient(w, out)
         return value + cast(Smooth, self.penalty).add_gradient(w, out)
 
     def value_and_smooth_gradient(self, w: FloatArray, out: FloatArray) -> float:
-        """Value of the whole; ``out`` gets the gradient of its smooth part, for an Orthant penalty."""
+        """Return the value of the whole; write the gradient of its smooth part. The penalty must be Orthant."""
         value = self.loss.value_and_gradient(w, out)
         cast(Orthant, self.penalty).add_smooth_gradient(w, out)
         return value + self.penalty.value(w)
 
     def violation(self, w: FloatArray, loss_gradient: FloatArray) -> float:
-        """Distance from optimality: the largest entry of the least subgradient."""
+        """Return the largest entry of the least subgradient: the distance from optimality."""
         return self.penalty.violation(w, loss_gradient)
 
     def make_feasible(self, w: FloatArray) -> None:
@@ -77,19 +77,19 @@ class Objective:
     # Inner products of weight vectors. Solvers use these, so that an objective may keep its vectors in other
     # coordinates (optimise/representer.py) and still be walked by the same solver in the same steps.
     def dot(self, a: FloatArray, b: FloatArray) -> float:
-        """<a, b>."""
+        """Return <a, b>."""
         return _core.dot(self.pool, a, b)
 
     def dots(self, rows: Sequence[NDArray[Any]], targets: Sequence[NDArray[Any]], out: FloatArray) -> None:
-        """out[i, j] = <rows[i], targets[j]>; vectors in double or single precision."""
+        """Write <rows[i], targets[j]> into out[i, j]; vectors are in double or single precision."""
         _core.dots(self.pool, rows, targets, out)
 
     def gradient_violation(self, gradient: FloatArray) -> float:
-        """Largest entry of the gradient of the whole that ``value_and_gradient`` wrote last."""
+        """Return the largest entry of the gradient of the whole that ``value_and_gradient`` wrote last."""
         return _core.max_abs(self.pool, gradient)
 
     def gradient_scale(self) -> float:
-        """max |gradient of the loss at 0|: tolerances are relative to it, so they do not depend on units."""
+        """Return max |gradient of the loss at 0|: tolerances are relative to it, so they do not depend on units."""
         with suppress(KeyError, TypeError):  # not yet known, or the loss is no key
             return _GRADIENT_SCALES[self.loss]
         gradient = np.empty(self.loss.n_weights)
@@ -100,12 +100,12 @@ class Objective:
         return scale
 
     def tied(self, tying: Tying) -> Objective:
-        """The same objective on shared weights."""
+        """Return the same objective on shared weights."""
         return Objective(
             cast(Tied, self.loss).tied(tying), cast(Separable, self.penalty).tied(tying), self.n_threads
         )
 
     def restrict(self, active: NDArray[np.bool_]) -> tuple[Objective, NDArray[np.intp]]:
-        """(the objective with the other weights held at zero, the numbers of its weights)."""
+        """Return (the objective with the other weights held at zero, the numbers of its weights)."""
         loss, kept = cast(Restrict, self.loss).restrict(active)
         return Objective(loss, cast(Separable, self.penalty).restrict(kept), self.n_threads), kept

@@ -11,13 +11,40 @@ from typing import Any
 from loglinear.optimise.minimise import Callback, History
 from loglinear.solvers.solver import State
 
+DELAY = 2.0  # seconds after which progress is shown
+
+
+def _start_bar(label: str, total: int | None, *columns: Any) -> tuple[Any, Any]:
+    """Start a bar on stderr that vanishes at its end; return it with its task."""
+    from rich.console import Console
+    from rich.progress import Progress, TimeElapsedColumn
+
+    bar = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+    task = bar.add_task(label, total=total)
+    bar.start()
+    return bar, task
+
+
+def _spinner() -> tuple[Any, ...]:
+    """Return the columns of a display of unknown length."""
+    from rich.progress import SpinnerColumn, TextColumn
+
+    return SpinnerColumn(), TextColumn("{task.description}")
+
+
+def _check_verbose(verbose: str | int | bool) -> None:
+    if verbose not in ("auto", 0, 1, 2, True, False):
+        raise ValueError(f"verbose must be 'auto', 0 or 1, not {verbose!r}")
+
 
 class TrainingProgress:
-    """A ``minimise`` callback. verbose: "auto" = bar on a terminal after two seconds; 0 = silent; 1 = a line a step."""
+    """A ``minimise`` callback that shows the current step.
+
+    verbose : "auto" (a bar on a terminal after two seconds), 0 (silent) or 1 (one line per step)
+    """
 
     def __init__(self, verbose: str | int | bool, max_iterations: int, label: str = "training") -> None:
-        if verbose not in ("auto", 0, 1, 2, True, False):
-            raise ValueError(f"verbose must be 'auto', 0 or 1, not {verbose!r}")
+        _check_verbose(verbose)
         self.verbose, self.label, self.max_iterations = verbose, label, max_iterations
         self._start = time.monotonic()
         self._bar: Any = None
@@ -33,7 +60,7 @@ class TrainingProgress:
     def __call__(self, iteration: int, state: State, history: History) -> None:
         """Show this step."""
         if self.verbose == "auto":
-            if time.monotonic() - self._start > 2.0 and sys.stderr.isatty():
+            if time.monotonic() - self._start > DELAY and sys.stderr.isatty():
                 self._show(iteration, state)
         elif self.verbose:
             print(
@@ -44,28 +71,18 @@ class TrainingProgress:
             )
 
     def _show(self, iteration: int, state: State) -> None:
-        from rich.console import Console
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
         if self._bar is None:
-            self._bar = Progress(
-                SpinnerColumn(),
-                TextColumn("{task.description}"),
-                TimeElapsedColumn(),
-                console=Console(stderr=True),
-                transient=True,
-            )
-            self._task = self._bar.add_task(self.label, total=None)
-            self._bar.start()
+            self._bar, self._task = _start_bar(self.label, None, *_spinner())
         text = f"{self.label}: step {iteration}, objective {state.value:.6g}, violation {state.violation:.2g}"
         self._bar.update(self._task, description=text + (f" ({state.note})" if state.note else ""))
 
 
 class Counting:
-    """Things done one after another: how many so far, on a terminal, after two seconds.
+    """A report of how many items are done, on a terminal, after two seconds.
 
-    Nothing is shown where the terminal gets the results themselves meanwhile, unless ``results_follow`` all of it.
-    verbose: "auto" = a bar; 0 = silent; 1 = a line a second at most.
+    label, total : what the items are called, and how many there are; total None: unknown
+    verbose : "auto" (a bar), 0 (silent) or 1 (at most one line per second)
+    results_follow : whether results are printed only at the end; if not, no bar is shown where they go to the terminal
     """
 
     def __init__(
@@ -85,43 +102,40 @@ class Counting:
             self._bar.stop()
 
     def __call__(self, done: int) -> None:
-        """So many are done."""
+        """Report that so many items are done."""
         now = time.monotonic()
         if self.verbose == "auto":
             free = self.results_follow or not sys.stdout.isatty()
-            if free and now - self._start > 2.0 and sys.stderr.isatty():
+            if free and now - self._start > DELAY and sys.stderr.isatty():
                 self._show(done)
         elif self.verbose and now >= self._next_line:
             self._next_line = now + 1.0
             print(f"{done:,} {self.label}", file=sys.stderr, flush=True)
 
     def after(self, before: int) -> Callable[[int], None]:
-        """A report of things of which others were done before."""
+        """Return a report of items that follow ``before`` others."""
         return lambda done: self(before + done)
 
     def _show(self, done: int) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
         if self._bar is None:
-            columns = (TextColumn("{task.completed:,} {task.description}"), BarColumn(), TimeElapsedColumn())
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._task = self._bar.add_task(self.label, total=self.total)
-            self._bar.start()
+            from rich.progress import BarColumn, TextColumn
+
+            columns = (TextColumn("{task.completed:,} {task.description}"), BarColumn())
+            self._bar, self._task = _start_bar(self.label, self.total, *columns)
         self._bar.update(self._task, completed=done)
 
 
 class Working:
-    """Stages of unknown length: the present one and the time it takes, on a terminal, after two seconds.
+    """A display of the current stage and the time it takes, for stages of unknown length, after two seconds.
 
-    The display has a thread of its own, so that it runs while native code works. verbose: as of TrainingProgress.
+    The display has a thread of its own, so that it runs while native code works. ``verbose`` is as in TrainingProgress.
     """
 
-    def __init__(self, verbose: str | int | bool = "auto", delay: float = 2.0) -> None:
-        if verbose not in ("auto", 0, 1, 2, True, False):
-            raise ValueError(f"verbose must be 'auto', 0 or 1, not {verbose!r}")
+    def __init__(self, verbose: str | int | bool = "auto", delay: float = DELAY) -> None:
+        _check_verbose(verbose)
         self.verbose, self.stage = verbose, ""
         self._bar: Any = None
+        self._task: Any = None
         self._lock = threading.Lock()
         self._timer = threading.Timer(delay, self._show)
         self._timer.daemon = True
@@ -135,16 +149,16 @@ class Working:
         self.stop()
 
     def __call__(self, stage: str) -> None:
-        """Another stage begins."""
+        """Show that another stage begins."""
         with self._lock:
             self.stage = stage
             if self._bar is not None:
-                self._bar.update(0, description=stage)
+                self._bar.update(self._task, description=stage)
         if self.verbose not in ("auto", 0):
             print(stage, file=sys.stderr, flush=True)
 
     def stop(self) -> None:
-        """Take the display away, for good."""
+        """Remove the display for good."""
         self._timer.cancel()
         with self._lock:
             if self._bar is not None:
@@ -152,20 +166,14 @@ class Working:
                 self._bar = None
 
     def _show(self) -> None:
-        from rich.console import Console
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        columns = _spinner()
         with self._lock:
-            if self._timer.finished.is_set():
-                return
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._bar.add_task(self.stage, total=None)
-            self._bar.start()
+            if not self._timer.finished.is_set():
+                self._bar, self._task = _start_bar(self.stage, None, *columns)
 
 
 def both(first: Callback | None, second: Callback | None) -> Callback | None:
-    """One callback that calls two; either may ask for a stop."""
+    """Return one callback that calls two; either may ask for a stop."""
     if first is None or second is None:
         return first or second
 

@@ -30,7 +30,7 @@ from loglinear.protocols import Loss, Penalty
 
 
 def applies(loss: Loss, penalty: Penalty) -> bool:
-    """Whether the problem can be written this way, and gains by it."""
+    """Return whether the problem can be written in these coordinates and is smaller in them."""
     if not (isinstance(loss, MultinomialLoss) and isinstance(penalty, L2)):
         return False
     uniform = penalty.l2 > 0 and penalty.l2_scale is None and penalty.n_free == loss.n_columns * loss.intercept
@@ -58,14 +58,14 @@ class RepresenterObjective(Objective):
 
     @property
     def n_weights(self) -> int:
-        """Twice examples x classes, and the intercepts."""
+        """Return twice examples x classes, plus the number of intercepts."""
         return 2 * self._size + self.loss.n_columns * self.loss.intercept
 
     def _split(self, v: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         return v[: self._size], v[self._size : 2 * self._size], v[2 * self._size :]
 
     def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
-        """Value at ``w`` = [A | M | b]; the gradient in the same coordinates."""
+        """Return the value at ``w`` = [A | M | b]; write the gradient in the same coordinates."""
         loss, strength = self.loss, self.penalty.l2
         A, M, b = self._split(w)
         A_out, M_out, b_out = self._split(out)
@@ -85,24 +85,24 @@ class RepresenterObjective(Objective):
         return value
 
     def dot(self, a: FloatArray, b: FloatArray) -> float:
-        """<A_a, M_b> + <b_a, b_b>."""
+        """Return <A_a, M_b> + <b_a, b_b>."""
         out = np.empty((1, 1))
         self.dots([a], [b], out)
         return float(out[0, 0])
 
     def dots(self, rows: Sequence[NDArray[Any]], targets: Sequence[NDArray[Any]], out: FloatArray) -> None:
-        """All inner products; the A of a row meets the M of a target."""
+        """Write all inner products: the A of each row with the M of each target."""
         n = self._size
         _core.dots(self.pool, [r[:n] for r in rows], [t[n : 2 * n] for t in targets], out)
         if self.loss.intercept:
             out += np.array([[r[2 * n :] @ t[2 * n :] for t in targets] for r in rows])
 
     def gradient_violation(self, gradient: FloatArray) -> float:
-        """Largest entry of the gradient over W and b, as of the last evaluation."""
+        """Return the largest entry of the gradient over W and b at the last evaluation."""
         return self._violation
 
     def weights(self, v: FloatArray) -> FloatArray:
-        """[W | b], feature by feature: what the plain objective would have found."""
+        """Return [W | b], laid out [feature][class]: the weights of the plain objective."""
         loss = self.loss
         A, _, b = self._split(v)
         out = np.empty(loss.n_weights)

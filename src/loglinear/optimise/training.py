@@ -1,8 +1,4 @@
-"""Composition root: settings -> objective + solver -> weights.
-
-``LinearProblem`` prepares a classification problem once (merging identical features, choosing coordinates) and solves
-it for one strength after another, each from the last solution.
-"""
+"""Training as all models do it: settings and an objective in, a solution out."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ from loglinear.optimise.solver_choice import choose_solver
 
 @dataclass(frozen=True)
 class Settings:
-    """The words every model shares."""
+    """The settings that all models share."""
 
     penalty: str = "l2"
     strength: float = 1.0
@@ -54,7 +50,7 @@ def train(
     callback: Callback | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Solution:
-    """Minimise an objective as the settings say, with a progress bar on a terminal."""
+    """Minimise an objective under the settings, with a progress bar on a terminal."""
     solver, reason = choose_solver(
         objective, settings.solver, settings.solver_options, random_state=settings.random_state
     )

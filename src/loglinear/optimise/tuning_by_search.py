@@ -1,15 +1,15 @@
-"""A few settings of a penalty chosen by a validation loss, along a path of warm starts and without derivatives.
+"""Choose a few settings of a penalty by a validation loss V, along a path of warm starts and without derivatives.
 
     minimise over rho   V(w(rho)),     w(rho) = argmin  loss(w) + penalty of settings exp(rho)
 
-``tuning`` follows the derivative of V, for which it must know how the optimum moves with every strength. Tree norms
-move it in ways that have no simple derivative: whole groups of weights come and go, or share one value. But they have
-two or three settings only, and V is smooth enough in them for a quadratic model of the trials so far: of all quadratics
-near them the one whose curvature changed least since the last (Powell 2004), minimised within a box that grows and
-shrinks with its success.
+``tuning_by_gradient`` follows the derivative of V, for which it must know how the optimum moves with every strength.
+Under tree norms the optimum has no simple derivative: whole groups of weights come and go, or share one value. But they
+have only two or three settings, and V is smooth enough in them for a quadratic model of the trials so far: among the
+quadratics that fit them, the one whose curvature changed least since the last (Powell 2004), minimised within a box
+that grows and shrinks with its success.
 
-Every trial is trained from the solved weights nearest to it, loosely first. When the search has settled, a second one
-of small steps begins from its best trial, with training tightened by ``Budget.tighten``.
+Every trial is trained from the solved weights nearest to it, loosely at first. When the search has settled, a second
+one with small steps begins at its best trial, with training tightened by ``Budget.tighten``.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ from loglinear.optimise.tuning_by_gradient import Trial, Tuned
 from loglinear.solvers.solver import Solver
 from loglinear.status import Status
 
-LARGEST_RADIUS = 4.0  # in first steps
+LARGEST_RADIUS = 4.0  # of the box, in units of the first steps
+SMALLEST_RADIUS = 0.05  # of the box: a search ends there
 KEPT = 3  # solved weights to start from, besides those of the best trial
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A positive number to choose. ``step``: the first change of its logarithm; 0 where it is to stay."""
+    """A positive number to choose. ``step`` is the first change of its logarithm; 0 keeps the value."""
 
     name: str
     value: float
@@ -92,9 +93,14 @@ def tune_path(
 ) -> Tuned:
     """Minimise ``validation(weights)`` over the settings.
 
-    ``objective_at(values)`` makes the objective of given settings. ``tolerance``: stop where the model of the trials
-    hopes for less than this fraction of the validation loss. ``callback(trial)`` may return True to stop.
-    Ctrl-C stops with the best so far.
+    Ctrl-C stops with the best settings so far.
+
+    objective_at : function from the values of the settings to their objective
+    w0 : weights that the first training starts from; None: zeros
+    solver, solver_options : as in ``choose_solver``
+    tolerance : stop where the model of the trials predicts a gain below this fraction of the validation loss
+    budget : how precisely trials are trained, and how many there may be
+    callback : called with every trial; it may return True to stop
     """
     for s in settings:
         if not (math.isfinite(s.value) and s.value > 0) and s.step:
@@ -137,7 +143,7 @@ class _Search:
 
     # ---- the search --------------------------------------------------------------------------------------------------
     def run(self, w0: FloatArray | None) -> Tuned:
-        """A loose search, then a precise one around its best trial."""
+        """Search with loose training, then with precise training around the best trial."""
         budget = self.budget
         loose = _Phase(budget.gain, budget.tolerance, 1.0)
         tight = _Phase(budget.gain * budget.tighten, budget.tolerance * budget.tighten, budget.second_radius)
@@ -155,7 +161,7 @@ class _Search:
         return Tuned(best.objective.penalty, best.result.weights, self.history, status, best.result)
 
     def _descend(self, phase: _Phase) -> None:
-        """First a step along every setting, then to the minimum of the model, until there is nothing to gain."""
+        """Take a step along every setting, then steps to the minimum of the model, until it predicts no gain."""
         for k in range(self.steps.size):
             step = np.zeros(self.steps.size)
             room = self.high[k] - self.best.place[k]
@@ -164,7 +170,7 @@ class _Search:
                 return
             self._trial(np.clip(self.best.place + step, self.low, self.high), phase)
         enough = self.tolerance * abs(self.best.validation)
-        while not self._over() and phase.radius > 0.05:
+        while not self._over() and phase.radius > SMALLEST_RADIUS:
             slopes, matrix = self._model(phase)
             low = np.maximum(self.low - self.best.place, -phase.radius)
             high = np.minimum(self.high - self.best.place, phase.radius)
@@ -187,12 +193,12 @@ class _Search:
         return bool(self.status)
 
     def _model(self, phase: _Phase) -> tuple[FloatArray, FloatArray]:
-        """Slopes and curvature at the best trial: weighted least squares, with rows that hold the curvature back."""
+        """Return slopes and curvature at the best trial, by weighted least squares with the old curvature as prior."""
         n = self.steps.size
         rows, columns = np.triu_indices(n)
         away = np.array(phase.places) - self.best.place
         rise = np.array(phase.values) - self.best.validation
-        # What is far away tells of other curvature than that around the best trial.
+        # Trials far away say little about the curvature around the best one.
         weight = 1.0 / (1.0 + np.sum((away / (2.0 * phase.radius)) ** 2, axis=1))
         square = away[:, rows] * away[:, columns] * np.where(rows == columns, 0.5, 1.0)
         unit = max(self.tolerance, 1e-6) * abs(self.best.validation)
@@ -218,7 +224,7 @@ class _Search:
         *,
         again: bool = False,
     ) -> None:
-        """Train, record, and take it for the best if it is; ``again``: the best one, now trained precisely."""
+        """Train and record a trial, and keep it if it is the best; ``again``: the best one, now trained precisely."""
         values = self.start.copy()
         values[self.free] *= np.exp(place * self.steps)
         objective = self.objective_at(values)

@@ -1,7 +1,7 @@
 """Training on n-best lists one weight or one list at a time: boosting, FSLR, BLasso, the averaged perceptron.
 
-Unlike the solvers of ``loglinear.solvers`` these work on one kind of data and one loss, whose statistics native code
-keeps current from step to step, and give a whole path of models.
+Unlike the solvers of ``loglinear.solvers`` these methods know one kind of data and one loss, whose statistics native
+code updates from step to step, and they return a whole path of models.
 """
 
 from loglinear.stagewise.averaged_perceptron import AveragedPerceptron, PerceptronPath

@@ -1,8 +1,8 @@
 """The averaged perceptron on n-best lists (Collins 2002; Roark, Saraclar and Collins 2004): a baseline.
 
 Where the model prefers a candidate with more errors than the reference, the difference of their features is added to
-the weights. What a pass gives is the average of the weights over all lists met so far. The base scores keep the weights
-that the exponential loss gives them (base_scores.py).
+the weights. A pass yields the average of the weights over all lists met so far. The base scores keep the weights that
+minimise the exponential loss (base_scores.py).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from loglinear.status import Status
 
 @dataclass(frozen=True, eq=False)
 class PerceptronPath:
-    """Points 0 .. n_passes; point 0 is the base scores alone: no change."""
+    """Points 0 .. n_passes; point 0 has the base scores alone."""
 
     base: FloatArray
     weights_by_epoch: list[FloatArray]  # of features, averaged, at every point
@@ -34,16 +34,16 @@ class PerceptronPath:
 
     @property
     def n_steps(self) -> int:
-        """Number of passes."""
+        """Return the number of passes."""
         return len(self.weights_by_epoch) - 1
 
     @property
     def best(self) -> int:
-        """The first point with the fewest held-out errors; the last one without held-out lists."""
+        """Return the first point with the fewest held-out errors, or the last point without held-out lists."""
         return self.n_steps if self.dev_errors is None else int(np.argmin(self.dev_errors))
 
     def weights(self, at: int | None = None) -> FloatArray:
-        """All weights at a point, base scores first; None: the best one."""
+        """Return all weights at a point, base scores first; None: at the best one."""
         at = self.best if at is None else int(at)
         if not 0 <= at <= self.n_steps:
             raise IndexError(f"the path has points 0 to {self.n_steps}, not {at}")
@@ -52,7 +52,12 @@ class PerceptronPath:
 
 @dataclass(frozen=True)
 class AveragedPerceptron:
-    """Settings: passes over the lists, passes without fewer held-out errors before it ends, order of the lists."""
+    """Settings of the averaged perceptron.
+
+    max_iterations : maximum number of passes over the lists
+    patience : number of passes without fewer held-out errors after which it ends; None: never
+    random_state : seed of the order of lists
+    """
 
     max_iterations: int = 20
     patience: int | None = None
@@ -73,7 +78,7 @@ class AveragedPerceptron:
         base: FloatArray | None = None,
         report: Callable[[int], object] | None = None,
     ) -> PerceptronPath:
-        """Pass over the lists until an update is no longer needed, held-out errors fall no more, or passes are done."""
+        """Pass over the lists until no list needs an update, held-out errors fall no more, or passes are used up."""
         if dev is not None:
             data.check_same_space(dev, "the held-out lists")
         base = fit_base_weights(data, n_threads=self.n_threads) if base is None else np.asarray(base, dtype=float)

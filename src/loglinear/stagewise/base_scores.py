@@ -1,7 +1,8 @@
-"""Weights of base scores, fitted to the exponential loss before anything else and then left alone.
+"""Weights of base scores, fitted to the exponential loss before the features and then fixed.
 
-A base score (a language model's log-probability, a recogniser's score) has another range than features that count, so
-its weight is chosen first, with all features at zero (Collins and Koo 2005; Gao, Suzuki and Yu 2006, figure 2, step 1).
+A base score (a language model's log-probability, a recogniser's score) has another range than features that are counts,
+so its weight is chosen first, with all features at zero (Collins and Koo 2005; Gao, Suzuki and Yu 2006, figure 2,
+step 1).
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from loglinear.penalties import NoPenalty
 
 
 def fit_base_weights(data: CandidateLists, *, by_errors: bool = False, n_threads: int | None = None) -> FloatArray:
-    """[n_base] minimising the exponential loss of the lists; where it has no minimum, some way towards it."""
+    """Return the weights [n_base] that minimise the exponential loss; without a minimum, where Newton's method ends."""
     if not data.n_base or not data.n_pairs:
         return np.zeros(data.n_base)
-    scale = np.abs(data.base).max(axis=0)  # scores of any range make a problem of one range
+    scale = np.abs(data.base).max(axis=0)  # so that the range of scores does not matter
     scale[scale == 0.0] = 1.0
     none = SparseRows(np.zeros(data.n_pairs + 1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0), 0)
     alone = replace(data, rows=none, base=data.base / scale)
@@ -35,7 +36,7 @@ def fit_base_weights(data: CandidateLists, *, by_errors: bool = False, n_threads
 
 
 def base_margins(data: CandidateLists, weights: FloatArray) -> FloatArray:
-    """Margins of the pairs under the base scores alone: [n_pairs]."""
+    """Return the margins of the pairs under the base scores alone: [n_pairs]."""
     if weights.shape != (data.n_base,):
         raise ValueError(f"{weights.size} weights for {data.n_base} base scores")
     return np.ascontiguousarray(data.base @ weights)

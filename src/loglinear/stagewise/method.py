@@ -1,29 +1,29 @@
-"""Boosting, FSLR, F-Boosting and BLasso on n-best lists: one weight at a time, always the best one.
+"""Boosting, FSLR, F-Boosting and BLasso on n-best lists (Gao, Suzuki and Yu 2006): each step changes the best weight.
 
-The exponential loss L(w) = sum over pairs of exp(-margin) is minimised (Gao, Suzuki and Yu 2006). The base scores get
-their weights first and keep them (base_scores.py); then, with f_k(d) = L(w + d e_k) - L(w), each step is
+They minimise the exponential loss L(w) = sum over pairs of exp(-margin). The base scores get their weights first and
+keep them (base_scores.py); then, with f_k(d) = L(w + d e_k) - L(w), a step changes weight k by d:
 
     boosting     k = argmin_k min_d f_k(d)         (7)    d = shrinkage * argmin_d f_k(d) + smoothing L (e^d + e^-d)
     fslr         k = argmin_k min_d f_k(d)         (7)    d = step towards the optimum                            (11)
     f-boosting   k = argmin_k min f_k(+-step)     (12)    d = step towards the better side                        (13)
-    blasso       the same; but first, wherever the lasso loss L + alpha |w|_1 falls by it, a step back towards zero
+    blasso       the same; but first, if the lasso loss L + alpha |w|_1 falls by it, a step back towards zero     (14)
 
-Where the paper leaves something open or slips, this is what holds here:
+Where the paper is ambiguous or has a slip, the code does this:
 
-- The reference is no term of the loss (eq. 6 sums over it too: a constant).
-- Eq. 16 is exact for differences of +-1. It minimises f_k(d) + smoothing L (e^d + e^-d), and in this form, by a line
-  search over the sums of each distinct difference, it is exact for any.
-- Where the optimum of a forward step is nearer than ``step``, the step ends there; gains are divided by the length that
-  was taken. Where not even the best +-step lowers the loss (eq. 12 has no answer that helps), the path ends.
-- A step back goes no farther than zero. With steps of unequal length the best is the one with the least rise of the
-  loss per unit of |w|: the lasso loss falls for some step back if and only if that rate is below alpha, and the order
-  is that of eq. 14 where lengths are equal. Forward steps set alpha = min(alpha, gain per unit).
-- No step changes a weight or a margin by more than 10: that bounds steps towards an optimum at infinity (of features
-  that only references have), and all steps on features with large values.
+- The reference is not a term of the loss (eq. 6 sums over it too, which adds a constant).
+- Eq. 16, boosting's smoothed update, is exact for differences of +-1 only. It minimises f_k(d) + smoothing L (e^d +
+  e^-d); a line search on this form, over the sums of each distinct difference, is exact for all values.
+- Where the optimum of a forward step is nearer than ``step``, the step ends there; gains are divided by the length
+  actually taken. Where not even the best +-step lowers the loss (eq. 12), the path ends.
+- A backward step stops at zero. With steps of unequal length the best one has the least rise of the loss per unit of
+  |w|: the lasso loss falls for some backward step if and only if that rate is below alpha, and the order is that of
+  eq. 14 where lengths are equal. Forward steps set alpha = min(alpha, gain per unit).
+- No step changes a weight or a margin by more than 10: this bounds steps towards an optimum at infinity (of features
+  that only references have) and all steps on features with large values.
 
-Native code finds each best step without looking at all features (native/lists/stagewise.hh). Steps depend on all
-before them, so one thread makes them; all threads make the sums anew every 4,096 steps and where the loss has fallen
-far, at the same steps whether or not a path was interrupted, so that resuming one gives the same bits.
+The step rules are in native/lists/stagewise.hh, which finds each best step without visiting all features. Steps depend
+on all earlier ones, so one thread makes them; all threads recompute the sums every 4,096 steps and where the loss has
+fallen far, at the same steps whether or not a path was interrupted, so that a continued path has the same bits.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from loglinear.stagewise.path import StagewisePath
 from loglinear.status import Status
 from loglinear.threads import pool
 
-_TOLD = 256  # steps between two reports of progress
+_REPORT_EVERY = 256  # steps between two reports of progress
 _ENDS = {"no descent": Status.NO_DESCENT, "patience": Status.PATIENCE}
 
 
@@ -54,12 +54,12 @@ class Stagewise:
     """Settings of a stagewise method.
 
     method : "blasso", "f-boosting", "fslr" or "boosting"
-    step : length of a step, epsilon of the first three
-    threshold : theta of blasso: a step back must lower the lasso loss by more
-    smoothing, shrinkage : of boosting, epsilon of eq. 16 and nu of eq. 9
-    max_iterations : steps in all
-    patience : end after so many steps without fewer held-out errors; None: never
-    by_errors : pairs weigh as many times as the candidate has more errors than the reference
+    step : length of a step, epsilon of the first three methods
+    threshold : theta of blasso: a backward step must lower the lasso loss by more than this
+    smoothing, shrinkage : epsilon of eq. 16 and nu of eq. 9, of boosting
+    max_iterations : maximum number of steps
+    patience : number of steps without fewer held-out errors after which the path ends; None: never
+    by_errors : whether a pair is weighted by how many more errors the candidate has than the reference
     """
 
     method: str = "blasso"
@@ -91,7 +91,7 @@ class Stagewise:
             raise ValueError(f"patience must be at least 1, not {self.patience!r}")
 
     def settings(self) -> dict[str, Any]:
-        """What decides the steps of this method."""
+        """Return the settings that determine the steps of this method."""
         own = {
             "boosting": ("smoothing", "shrinkage"),
             "blasso": ("step", "threshold"),
@@ -107,10 +107,13 @@ class Stagewise:
         base: FloatArray | None = None,
         report: Callable[[int], object] | None = None,
     ) -> StagewisePath:
-        """The path on these lists, with the errors on ``dev`` at each of its points.
+        """Return the path on these lists, with the errors on ``dev`` at each of its points.
 
-        ``path`` is one to go on from, of the same method and lists; ``base`` the weights of base scores, fitted where
-        None. ``report`` is told how many steps there are. Ctrl-C ends the path between two steps.
+        Ctrl-C ends the path between two steps.
+
+        path : path of the same method and lists to continue; None: a new path
+        base : weights of base scores; None: fitted
+        report : called with the number of steps so far, now and then
         """
         if dev is not None:
             data.check_same_space(dev, "the held-out lists")
@@ -133,7 +136,7 @@ class Stagewise:
                 if ctrl_c.pressed:
                     stopped = Status.INTERRUPTED
                     break
-                n, end = native.run(record, min(_TOLD, self.max_iterations - record.n), self.patience)
+                n, end = native.run(record, min(_REPORT_EVERY, self.max_iterations - record.n), self.patience)
                 record.n += n
                 if report is not None:
                     report(record.n)
@@ -143,14 +146,14 @@ class Stagewise:
         return record.path(self.settings(), fingerprint, base, data.n_features, stopped, native.state.fresh_at)
 
     def _with_dev(self, path: StagewisePath, dev: CandidateLists | None) -> StagewisePath:
-        """The path with the errors of other held-out lists than those it was followed with."""
+        """Return the path with the errors on other held-out lists than those it was made with."""
         if dev is None:
             return replace(path, dev_errors=None)
         return replace(path, dev_errors=errors_along(path, dev, n_threads=self.n_threads))
 
 
 def errors_along(path: StagewisePath, lists: CandidateLists, *, n_threads: int | None = None) -> FloatArray:
-    """Errors of what the model chooses from these lists, at every point of a path: [n_steps + 1]."""
+    """Return the errors of the candidates chosen from these lists, at every point of a path: [n_steps + 1]."""
     if (lists.n_base, lists.n_features) != (path.base.size, path.n_features):
         raise ValueError("the lists have other base scores or features than the path; encode them with its features")
     followed = _core.FollowedLists(list_arrays(lists, path.base))
@@ -160,7 +163,7 @@ def errors_along(path: StagewisePath, lists: CandidateLists, *, n_threads: int |
 
 
 def list_arrays(lists: CandidateLists, base: FloatArray) -> _core.ListArrays:
-    """Encoded lists as native code takes them."""
+    """Return encoded lists as native code takes them."""
     return _core.ListArrays(
         lists.rows.native, lists.columns.native, base_margins(lists, base), lists.list_ptr, lists.place,
         lists.reference, lists.errors, lists.reference_errors,
@@ -182,7 +185,7 @@ class _Native:
             self.state.hold_out(list_arrays(dev, base))
 
     def go_to(self, path: StagewisePath | None, n_features: int) -> None:
-        """As it was after the last step of a path: from where sums were last made anew, its steps again."""
+        """Restore the state after the last step of a path by replaying steps since the sums were last recomputed."""
         if path is None:
             self.state.start(self.pool, np.zeros(n_features), 0, np.nan, np.inf, 0)
             return
@@ -214,7 +217,7 @@ class _Record:
 
     @classmethod
     def after(cls, path: StagewisePath | None, native: _Native, has_dev: bool) -> _Record:
-        """What is known so far; the native state goes there."""
+        """Return the record of a path so far, and restore the native state at its end."""
         record = cls(has_dev)
         if path is None:
             native.go_to(None, native.state.n_features)

@@ -34,8 +34,8 @@ def _parents(parent: Any) -> IntArray:
 class Tree:
     """A forest over the weights from an array of parents, -1 at roots; parents come before their children.
 
-    Groups of weights are subtrees. What is no such forest is refused by name: cyclic, disconnected, or unordered
-    (``Tree.sort`` puts it in order).
+    Groups of weights are subtrees. ValueError says what is wrong with other arrays: cyclic, disconnected, or unordered
+    (``Tree.sort`` sorts them).
     """
 
     def __init__(self, parent: Any) -> None:
@@ -44,7 +44,7 @@ class Tree:
 
     @classmethod
     def sort(cls, parent: Any) -> tuple[IntArray, Tree]:
-        """``(order, tree)``: the forest numbered depth first, whose node k is node ``order[k]`` of ``parent``."""
+        """Return (order, tree): the forest numbered depth first, whose node k is node ``order[k]`` of ``parent``."""
         array = _parents(parent)
         order, sorted_parent = np.empty_like(array), np.empty_like(array)
         _core.sort_forest(array, order, sorted_parent)
@@ -55,12 +55,12 @@ class Tree:
 
     @property
     def n_nodes(self) -> int:
-        """Number of nodes."""
+        """Return the number of nodes."""
         return self.parent.size
 
     @cached_property
     def depth(self) -> NDArray[np.uint32]:
-        """Edges between each node and its root: [n_nodes]."""
+        """Return the number of edges between each node and its root: [n_nodes]."""
         depth = np.empty(self.n_nodes, dtype=np.uint32)
         _core.forest_depths(self.parent, depth)
         depth.setflags(write=False)
@@ -68,14 +68,14 @@ class Tree:
 
     @cached_property
     def height(self) -> int:
-        """The largest depth."""
+        """Return the largest depth."""
         return int(self.depth.max())
 
 
 def growth_by_depth(tree: Tree, growth: float, strength: float = 1.0) -> FloatArray:
-    """growth ** depth for the depths of the tree: [height + 1]; refused where doubles end before the tree does.
+    """Return growth ** depth for the depths of the tree: [height + 1].
 
-    With ``strength``, its multiples must be normal numbers too.
+    ValueError is raised where these numbers, or their multiples of ``strength``, leave the range of normal doubles.
     """
     if not (math.isfinite(growth) and growth > 0):
         raise ValueError(f"depth_growth must be positive and finite, not {growth!r}")

@@ -18,9 +18,9 @@ class Tying:
 
     ``w = up(u)`` copies ``u[g] / sqrt(m_g)`` to the ``m_g`` members of group g; ``u = down(w)`` is its transpose,
     ``sum of members / sqrt(m_g)``. Because the columns are orthonormal, ``down`` is at once the projection of weights
-    (the mean, in shared units) and the map of gradients, norms are kept, and a solver on ``u`` takes the very steps a
-    solver restricted to tied weights would take. (Plain means would weigh a group of a thousand like a
-    group of one; the square root removes that distortion.)
+    (the mean, in shared units) and the map of gradients, norms are kept, and a solver on ``u`` takes the same steps as
+    a solver restricted to tied weights. (Plain means would weight a group of a thousand like a group of one; the square
+    root removes that distortion.)
     """
 
     groups: IntArray  # [n_weights]
@@ -39,23 +39,23 @@ class Tying:
 
     @property
     def n_weights(self) -> int:
-        """Number of weights that are tied."""
+        """Return the number of weights that are tied."""
         return self.groups.size
 
     def down(self, w: FloatArray) -> FloatArray:
-        """[n_weights] -> [n_groups]: weights or gradients."""
+        """Project weights or gradients: [n_weights] -> [n_groups]."""
         out = np.empty(self.n_groups)
         _core.sum_groups(pool(self.n_threads), w, self.groups, self.scale, out)
         return out
 
     def up(self, u: FloatArray) -> FloatArray:
-        """[n_groups] -> [n_weights]: copy."""
+        """Copy shared weights to their members: [n_groups] -> [n_weights]."""
         out = np.empty(self.n_weights)
         _core.copy_groups(pool(self.n_threads), u, self.groups, self.scale, out)
         return out
 
     def per_class(self, n_classes: int, intercept: bool) -> Tying:
-        """From groups of features to groups of (feature, class) weights laid out [feature][class], intercepts last."""
+        """Return groups of weights laid out [feature][class], intercepts last, from these groups of features."""
         k = np.arange(n_classes, dtype=np.int32)
         groups = (self.groups[:, None] * np.int32(n_classes) + k).ravel()
         n_groups = self.n_groups * n_classes

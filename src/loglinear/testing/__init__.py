@@ -1,4 +1,4 @@
-"""Checks for pieces of your own: a new loss, penalty or solver that passes these works with everything else."""
+"""Checks for your own losses, penalties and solvers: one that passes them works with all the others."""
 
 from loglinear.testing.checks import check_loss, check_penalty, check_solver
 

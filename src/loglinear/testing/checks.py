@@ -1,4 +1,4 @@
-"""Numerical checks of losses, penalties and solvers; each raises AssertionError with the figures at fault."""
+"""Numerical checks of losses, penalties and solvers; each raises AssertionError with the numbers that disagree."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from loglinear.solvers.solver import Solver
 
 
 def check_loss(loss: Loss, *, scale: float = 1.0, seed: int = 0, n_directions: int = 8) -> None:
-    """Gradient and Hessian against central differences at random, zero and extreme weights; convexity; parts add up;
-    a restricted loss agrees. What the loss has no power for is not checked.
+    """Check a loss: gradient and Hessian against central differences at random, zero and extreme weights; convexity;
+    that parts add up and a restricted loss agrees, where the loss has those powers.
     """
     rng = np.random.default_rng(seed)
     n = loss.n_weights
@@ -99,7 +99,7 @@ def _check_restriction(loss: Any, rng: np.random.Generator, scale: float) -> Non
 
 
 def _steps(penalty: Penalty, n: int, rng: np.random.Generator) -> list[Any]:
-    """Steps that the prox takes: one number and one per weight, or those along its own metric only."""
+    """Return steps that the prox takes: one number, and one per weight; or only those along its own metric."""
     one: list[Any] = [float(rng.uniform(0.1, 3.0))]
     if not isinstance(penalty, Metric):
         return one
@@ -109,7 +109,7 @@ def _steps(penalty: Penalty, n: int, rng: np.random.Generator) -> list[Any]:
 
 
 def _own_steps(penalty: Any, n: int, extra: float) -> FloatArray:
-    """1 / step + ridge = L d for some L large enough, of a penalty with the powers Metric and OwnMetric."""
+    """Return steps with 1 / step + ridge = L d for some large L, for a penalty with the powers Metric and OwnMetric."""
     d, ridge = np.ones(n), np.zeros(n)  # where any step will do, d stays as it is
     penalty.own_metric(d)
     penalty.add_curvature_diagonal(d, ridge)
@@ -117,8 +117,8 @@ def _own_steps(penalty: Any, n: int, extra: float) -> FloatArray:
 
 
 def check_penalty(penalty: Penalty, n: int = 6, *, seed: int = 0, cases: int = 20) -> None:
-    """Prox by the three-point inequality against random points (one step per weight too, with the power Metric),
-    violation at the prox, gradient and Hessian of a Smooth penalty by differences; on ``n`` weights.
+    """Check a penalty on ``n`` weights: its prox by the three-point inequality against random points (also with one
+    step per weight, given the power Metric), the violation at the prox, and gradient and Hessian of a Smooth penalty.
     """
     rng = np.random.default_rng(seed)
     own = isinstance(penalty, Metric) and isinstance(penalty, OwnMetric)
@@ -159,7 +159,7 @@ def check_penalty(penalty: Penalty, n: int = 6, *, seed: int = 0, cases: int = 2
 
 
 def check_solver(solver: Solver, objective: Objective, reference: FloatArray, *, tolerance: float = 1e-6) -> None:
-    """The solver reaches the value of ``reference`` and a violation below ``tolerance``, and reports it rightly."""
+    """Check that a solver reaches the value of ``reference`` and a violation below ``tolerance``, and reports both."""
     result = minimise(objective, solver, tolerance=1e-9, max_iterations=20000)
     gradient = np.empty(objective.n_weights)
     best = objective.value_and_loss_gradient(reference, gradient)
