@@ -52,6 +52,7 @@ def _sparse(objective: Objective) -> bool:
 
 
 _CURVATURE = {"metric": "curvature"}
+# Rules for one kind of model report AS_ASKED, as model files and summaries always did; the comments give the reasons.
 RULES = (
     Rule(
         "lbfgs",
