@@ -34,6 +34,7 @@ class Status(str, Enum):
     PATIENCE = "held-out errors fell no more"
 
     # Models that no solver trained
+    NO_CHANGE = "no change"
     COUNTED = "counted"
     IMPORTED = "imported"
     ONLINE = "online"

@@ -72,7 +72,8 @@ def follow_none(task: Task) -> RerankerPath:
     data = task.data
     loss = ListLogLoss(data, n_threads=task.settings.n_threads)
     base = np.ones(1) if data.n_base == 1 else fit_base(loss)
-    return _path(loss, task.dev, [np.concatenate([base, np.zeros(data.n_features)])], np.full(1, np.inf), "no change")
+    weights = np.concatenate([base, np.zeros(data.n_features)])
+    return _path(loss, task.dev, [weights], np.full(1, np.inf), Status.NO_CHANGE)
 
 
 # ---- batch ----------------------------------------------------------------------------------------------------------
@@ -145,7 +146,7 @@ def _solve(loss: ListLoss, strength: float, settings: Any, start: FloatArray) ->
 
 
 def _path(
-    loss: ListLoss, dev: CandidateLists | None, points: list[FloatArray], strength: FloatArray | None, stopped: str,
+    loss: ListLoss, dev: CandidateLists | None, points: list[FloatArray], strength: FloatArray | None, stopped: Status,
     solutions: Sequence[Solution] = (),
 ) -> RerankerPath:  # fmt: skip
     n_base = loss.data.n_base
