@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from commands import invoke
 
-from loglinear.demo.corpus import Corpus, stdlib_docstrings
+from loglinear.demo.docstrings import Corpus, stdlib_docstrings
 from loglinear.formats.tsv import write_tsv
 
 

@@ -1,7 +1,7 @@
 """The demonstration behind ``loglinear demo``: sections run one after another, each giving tables and plots.
 
-A new kind of model is one new file with functions from a :class:`~loglinear.demo.corpus.Corpus` to sections, and one
-line in SECTIONS.
+A new kind of model is one new file with a function from a :class:`~loglinear.demo.docstrings.Corpus` to sections, and
+one line in SECTIONS. Texts come from ``docstrings``, ``sentences`` and ``code_lines``; nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from loglinear.demo import classification, keypad, language, tagging
-from loglinear.demo.corpus import Corpus, stdlib_docstrings
+from loglinear.demo import classifiers, keypad, language_models, taggers
+from loglinear.demo.docstrings import Corpus, stdlib_docstrings
 from loglinear.report.html import Section, write_page
 from loglinear.report.tables import to_records
 
 SECTIONS: list[tuple[str, Callable[[Corpus], list[Section]]]] = [
-    ("penalties and solvers", classification.run),
-    ("taggers", tagging.run),
-    ("language models", language.run),
+    ("penalties and solvers", classifiers.run),
+    ("taggers", taggers.run),
+    ("language models", language_models.run),
     ("input methods", keypad.run),
 ]
 
 
 @dataclass(frozen=True)
 class DemoReport:
-    """All sections, and how long they took."""
+    """All sections, and the seconds they took."""
 
     sections: list[Section]
     seconds: float
@@ -37,13 +37,13 @@ class DemoReport:
         write_page(path, "loglinear: a demonstration", self.sections)
 
     def to_dict(self) -> dict[str, Any]:
-        """Sections and the rows of their tables, for JSON."""
+        """Return the sections and the rows of their tables as plain values, for JSON."""
         sections = [{"title": s.title, "tables": [to_records(t) for t in s.tables]} for s in self.sections]
         return {"seconds": self.seconds, "sections": sections}
 
 
 def run(*, quick: bool = False, say: Callable[[str], None] = lambda message: None) -> DemoReport:
-    """Run all sections; ``say`` is told what is going on."""
+    """Run all sections; ``say`` is called with the name of each before it runs."""
     start = time.perf_counter()
     say("reading the documentation of the standard library")
     corpus = stdlib_docstrings(quick=quick)

@@ -1,9 +1,10 @@
-"""English typed on the keys of a telephone: an input method of the language reference, met with docstrings.
+"""English typed on the keys of a telephone: an input method is adapted from one kind of text to another.
 
 The background is the language reference (pydoc's topics); the domain to adapt to, docstrings of the standard library.
-Words are typed as digits, blanks between them, so that most keys could mean several words. The lexicon has the words of
-both, the language model has read the background alone. A paragraph or docstring is trained on, tuned on or tested on as
-a whole, by a hash of its text. Only words of letters are typed: all signs are on one key, and would be most errors.
+Words are typed as digits with blanks between them, so that most key sequences are ambiguous. The lexicon has the words
+of both texts; the language model is trained on the background alone. A paragraph or docstring belongs to the training,
+dev or test text as a whole, by a hash of its text. Only words of letters are typed: all punctuation is on one key and
+would cause most errors.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from loglinear.demo.corpus import Corpus, stdlib_docstrings, topic_paragraphs
-from loglinear.demo.prose import part_of, sentences
+from loglinear.demo.docstrings import Corpus, stdlib_docstrings, topic_paragraphs
+from loglinear.demo.sentences import part_of, sentences
 from loglinear.features.keypad import digits
 from loglinear.metrics.input_method import ConversionScore
 from loglinear.models import InputMethod, Reranker
@@ -21,17 +22,18 @@ from loglinear.report.html import Section
 from loglinear.report.tables import Table
 
 SETTINGS: dict[str, Any] = {"readings": "keypad"}
-_QUICK_PARAGRAPHS = 400
-_LEAST_WORDS, _MOST_WORDS = 3, 14
+_QUICK_PARAGRAPHS = 400  # of the background in the quick version
+_MIN_WORDS = 3  # of a sentence
+_MAX_EXAMPLE_WORDS = 14  # of the sentence shown, so that it fits a line
 _STEPS = 5000  # of boosting and of BLasso
-_N_LEARNT, _MOST = 8, 4
+_N_LEARNT, _N_OTHERS = 8, 4  # words shown, and words on the same keys shown beside each
 _COLUMNS = (
     "text", "adaptation", "character errors", "best of 20", "errors avoided", "weights or n-grams added", "seconds",
 )  # fmt: skip
 
 
 class KeypadText(NamedTuple):
-    """Sentences of words joined by blanks: to build the input method of, and of the domain to adapt it to."""
+    """Sentences of words joined by blanks: of the background and of the domain to adapt to."""
 
     background: list[str]
     background_test: list[str]
@@ -41,7 +43,7 @@ class KeypadText(NamedTuple):
 
 
 def keypad_text(corpus: Corpus | None = None, *, quick: bool = False) -> KeypadText:
-    """The text; that of a corpus already read, or of this Python's documentation."""
+    """Return the text of a corpus that was read before, or of this Python's documentation if it is None."""
     corpus = stdlib_docstrings(quick=quick) if corpus is None else corpus
     paragraphs = list(dict.fromkeys(text for _, _, text in topic_paragraphs()))
     if corpus.quick:
@@ -57,15 +59,15 @@ def keypad_text(corpus: Corpus | None = None, *, quick: bool = False) -> KeypadT
 
 
 def _words(lines: Iterable[str]) -> Iterator[str]:
-    """The sentences without what is not a word of letters, where enough remains."""
+    """Yield the sentences reduced to words of letters, if at least three remain."""
     for line in lines:
         words = [word for word in line.split() if word.isascii() and word.isalpha()]
-        if len(words) >= _LEAST_WORDS:
+        if len(words) >= _MIN_WORDS:
             yield " ".join(words)
 
 
 def run(corpus: Corpus) -> list[Section]:
-    """What an input method of one kind of text makes of another, and what adapting it in three ways gives."""
+    """Return the section on input methods: one kind of text, another, and three ways to adapt to it."""
     text = keypad_text(corpus)
     if not (text.background and text.background_test and text.train and text.dev and text.test):
         return []  # this Python comes without its language reference
@@ -124,22 +126,22 @@ def _row(
 
 
 def _learnt(model: InputMethod, reranker: Reranker) -> Table:
-    """The words with the largest weights, of those that share their keys with others."""
+    """Return the words with the largest weights among those that share their keys with others."""
     rows = []
     for name, weight in reranker.feature_weights():
         kind, _, word = name.partition(": ")
         others = [other for other, _ in model.lexicon_.words(digits(word)) if other != word] if kind == "word" else []
         if others:
-            rows.append((word, digits(word), f"{weight:+.2f}", ", ".join(others[:_MOST])))
+            rows.append((word, digits(word), f"{weight:+.2f}", ", ".join(others[:_N_OTHERS])))
         if len(rows) == _N_LEARNT:
             break
     return Table(("word", "typed as", "weight", "words on the same keys"), rows, "Words that BLasso learnt to write")
 
 
 def _example(model: InputMethod, reranker: Reranker, sentences: list[str]) -> str:
-    """The first sentence of ordinary length that the reranker puts right."""
+    """Return the first short sentence that the reranker corrects: typed, meant, converted before and after."""
     typed = [" ".join(digits(word) for word in sentence.split()) for sentence in sentences]
     before, after = model.convert(typed), model.convert(typed, reranker=reranker)
-    short = [i for i, right in enumerate(sentences) if right.count(" ") < _MOST_WORDS]
+    short = [i for i, right in enumerate(sentences) if right.count(" ") < _MAX_EXAMPLE_WORDS]
     i = next((i for i in short if before[i] != sentences[i] == after[i]), 0)
     return "\n".join([typed[i], sentences[i], before[i], after[i]])

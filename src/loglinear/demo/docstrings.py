@@ -1,7 +1,8 @@
 """Text that every Python carries: the docstrings of the standard library, read at run time.
 
-The task: which package or module is a docstring from? The name of the package itself is struck from its texts, or the
-task would be a look-up. Train and test are split by a hash of the qualified name, so they are the same in every run.
+The task is to tell which package or module a docstring is from. The name of the package itself is removed from its
+texts, because it would give the answer away. Training and test texts are split by a hash of the qualified name, so they
+are the same in every run.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from loglinear.errors import LoglinearError
 
 _SKIPPED = {"test", "tests", "idle_test", "site-packages", "dist-packages", "lib2to3", "pydoc_data", "ensurepip"}
 _QUICK = {"asyncio", "email", "http", "logging", "unittest", "xml"}  # the packages of the quick version
-_LEAST_WORDS = 4
+_MIN_WORDS = 4  # shorter docstrings say too little to be classified
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Texts and labels, for training and for testing; ``about`` says where they come from."""
+    """Texts and labels, for training and for testing; ``about`` describes their source."""
 
     train_texts: list[str]
     train_labels: list[str]
@@ -35,11 +36,14 @@ class Corpus:
     test_labels: list[str]
     about: str
     quick: bool = False
-    documents: list[str] = field(default_factory=list)  # all texts found, whole, whatever their class
+    documents: list[str] = field(default_factory=list)  # all texts found, unchanged, of all packages
 
 
 def stdlib_docstrings(*, quick: bool = False, folder: str | None = None) -> Corpus:
-    """The docstrings of the packages and modules that have most; pydoc's topics where sources are missing."""
+    """Return the docstrings of the packages that have most; pydoc's topics if this Python has no sources.
+
+    ``quick`` takes a few packages only; ``folder`` is the standard library to read, None for that of this Python.
+    """
     root = Path(sysconfig.get_path("stdlib") if folder is None else folder)
     found = list(_docstrings(root, _QUICK if quick else None))
     what = f"docstrings of the standard library in {root}"
@@ -65,20 +69,20 @@ def stdlib_docstrings(*, quick: bool = False, folder: str | None = None) -> Corp
 
 
 def _docstrings(root: Path, only: set[str] | None = None) -> Iterator[tuple[str, str, str]]:
-    """(top-level name, qualified name, docstring) of everything documented; the same text twice is taken once."""
+    """Yield (top-level name, qualified name, docstring) of everything documented, each text once."""
     seen: set[str] = set()
     for path in _sources(root, only):
         parts = path.relative_to(root).with_suffix("").parts
-        label = re.sub("^_(py)?", "", parts[0])  # _pydecimal is what decimal falls back to
+        label = re.sub("^_(py)?", "", parts[0])  # _pydecimal is the Python version of decimal
         for name, text in _documented(path):
             text = re.sub(r"\s+", " ", text)
-            if len(text.split()) >= _LEAST_WORDS and text not in seen:
+            if len(text.split()) >= _MIN_WORDS and text not in seen:
                 seen.add(text)
                 yield label, ".".join([*parts, name]), text
 
 
 def _sources(root: Path, only: set[str] | None) -> Iterator[Path]:
-    """The source files, in sorted order, without tests and without what others have installed."""
+    """Yield the source files in sorted order, without tests and without installed packages."""
     for folder, folders, files in os.walk(root):
         top = Path(folder) == root
         folders[:] = sorted(f for f in folders if f not in _SKIPPED and not f.startswith(("__", "config-")))
@@ -92,7 +96,7 @@ def _sources(root: Path, only: set[str] | None) -> Iterator[Path]:
 def _documented(path: Path) -> Iterator[tuple[str, str]]:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # old escapes in other people's strings
+            warnings.simplefilter("ignore")  # invalid escapes in strings of the standard library
             tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError):
         return
@@ -109,7 +113,7 @@ def _documented(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def topic_paragraphs() -> list[tuple[str, str, str]]:
-    """Paragraphs of pydoc's topics, labelled by topic."""
+    """Return (topic, name, text) of the paragraphs of pydoc's topics."""
     try:
         from pydoc_data.topics import topics
     except ImportError:
@@ -118,12 +122,12 @@ def topic_paragraphs() -> list[tuple[str, str, str]]:
     for topic, text in topics.items():
         for number, paragraph in enumerate(re.split(r"\n\s*\n", text)):
             paragraph = re.sub(r"\s+", " ", paragraph).strip()
-            if len(paragraph.split()) >= _LEAST_WORDS:
+            if len(paragraph.split()) >= _MIN_WORDS:
                 found.append((str(topic), f"{topic}.{number}", paragraph))
     return found
 
 
 def _without_name(text: str, label: str) -> str:
-    """The text without words that hold the label's own name (of a short name: without the word itself)."""
+    """Remove the words that contain the label's name; for names of one or two letters, the word itself only."""
     name = re.escape(label)
     return re.sub(rf"\w*{name}\w*" if len(label) > 2 else rf"\b{name}\b", " ", text, flags=re.IGNORECASE)

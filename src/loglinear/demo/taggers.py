@@ -1,4 +1,4 @@
-"""Five kinds of tagger on equal features: what every name in a line of Python is for."""
+"""Taggers: five estimators with the same features label the role of every name in lines of Python."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from loglinear.demo.corpus import Corpus
-from loglinear.demo.identifiers import TaggedLines, identifier_roles
+from loglinear.demo.code_lines import TaggedLines, identifier_roles
+from loglinear.demo.docstrings import Corpus
 from loglinear.features.columns import Columns
 from loglinear.metrics.span_f1 import SpanScores, span_scores
 from loglinear.models import Tagger
@@ -41,7 +41,7 @@ RUNS: list[tuple[str, float]] = [
 
 
 def run(corpus: Corpus) -> list[Section]:
-    """All sections."""
+    """Return the sections on taggers."""
     train, test = identifier_roles(corpus.quick)
     table, models = compare(train, test)
     crf = models["crf"]
@@ -51,10 +51,10 @@ def run(corpus: Corpus) -> list[Section]:
         f"test on, {len(crf.classes_)} labels. All see text, class and shape of the token and its neighbours."
     )
     return [
-        Section("What is each name in a line of Python for?", [about], tables=[table]),
+        Section("Which role has each name in a line of Python?", [about], tables=[table]),
         Section(
             "What the CRF learnt",
-            ["Weights from label to label (red attracts, blue repels), and what speaks for and against each label."],
+            ["Weights from label to label (red attracts, blue repels), and the attributes for and against each label."],
             tables=[
                 transition_table(crf.classes_, crf.transition_matrix(), most=8),
                 attribute_table(sorted(weights, key=lambda entry: entry[1]), 4),
@@ -65,7 +65,7 @@ def run(corpus: Corpus) -> list[Section]:
 
 
 def compare(train: TaggedLines, test: TaggedLines) -> tuple[Table, dict[str, Tagger]]:
-    """Every estimator on the same lines."""
+    """Compare the estimators on the same lines."""
     models, rows = {}, []
     X, X_test = Columns.from_lists(train.sequences), Columns.from_lists(test.sequences)
     for estimator, strength in RUNS:
@@ -94,14 +94,14 @@ def compare(train: TaggedLines, test: TaggedLines) -> tuple[Table, dict[str, Tag
 
 
 def name_f1(scores: SpanScores) -> float:
-    """F1 of all labels but O, counted together."""
+    """Return the micro-averaged F1 of all labels but O."""
     named = [c for c in scores.labels.classes if c.label != "O"]
     right = sum(row.get(due, 0) for due, row in scores.labels.confusion.items() if due != "O")
     return 2 * right / max(1, sum(c.support + c.predicted for c in named))
 
 
 def undecided(model: Tagger, test: TaggedLines) -> Section:
-    """The readings of a short line that the model is least sure of."""
+    """Show the three best labellings of a short line that the model is unsure of."""
     short = [i for i, line in enumerate(test.sequences) if 4 <= len(line) <= 9]
     nbest = model.predict_nbest([test.sequences[i] for i in short], 3)
     number = int(np.argmin([abs(found[0][1] - 0.6) for found in nbest]))

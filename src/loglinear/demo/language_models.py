@@ -1,4 +1,4 @@
-"""Maximum entropy against modified Kneser-Ney on the documentation of Python: perplexity by order, size, time."""
+"""Language models: maximum entropy and modified Kneser-Ney on Python's documentation, by perplexity, size and time."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from loglinear.demo.corpus import Corpus
-from loglinear.demo.prose import Prose, documentation
+from loglinear.demo.docstrings import Corpus
+from loglinear.demo.sentences import Prose, documentation
 from loglinear.models import LanguageModel
 from loglinear.report.html import Section
 from loglinear.report.plots import Curve, Plot
 from loglinear.report.tables import Table
 
 ORDERS = (1, 2, 3, 4, 5)
-TUNED = 3  # the order at which strengths are chosen: those of longer n-grams are like those of its own
+TUNED = 3  # order at which strengths are chosen; strengths of longer n-grams are much like those of trigrams
 ESTIMATORS = ("maxent", "kneser-ney")
 SETTINGS: dict[str, Any] = {"min_word_count": 2, "random_state": 0, "verbose": 0}
 CONTEXTS = ("return the number of", "raised if the", "this method is called", "a sequence of", "the first argument")
@@ -25,7 +25,7 @@ _Key = tuple[str, int]
 
 
 def run(corpus: Corpus) -> list[Section]:
-    """All sections."""
+    """Return the sections on language models."""
     prose = documentation(corpus)
     table, models = compare(prose)
     about = (
@@ -39,7 +39,7 @@ def run(corpus: Corpus) -> list[Section]:
 
 
 def compare(prose: Prose) -> tuple[Table, dict[_Key, LanguageModel]]:
-    """Both estimators at every order; maximum entropy with tuned strengths, and at the last with the default ones."""
+    """Compare both estimators at every order; the highest also with the default strengths of maximum entropy."""
     tuned = _fit(LanguageModel(TUNED, strength="auto", **SETTINGS), prose)
     penalty = strengths(tuned)
     models: dict[_Key, LanguageModel] = {}
@@ -57,7 +57,7 @@ def compare(prose: Prose) -> tuple[Table, dict[_Key, LanguageModel]]:
 
 
 def strengths(tuned: LanguageModel) -> dict[str, Any]:
-    """The strengths that a model was trained with, as settings of another."""
+    """Return the strengths of a trained model as settings for another."""
     unigrams, *longer = tuned.strengths_
     totals = [entry["l1"] + entry["l2"] for entry in longer]
     ratios = [entry["l1"] / total for entry, total in zip(longer, totals)]
@@ -90,14 +90,14 @@ def _file_size(model: LanguageModel) -> int:
 
 
 def by_order(table: Table) -> Plot:
-    """Perplexity against order, one curve per estimator."""
+    """Plot perplexity against order, one curve per estimator."""
     points = {name: [(row[0], row[2]) for row in table.rows if row[1] == name] for name in ESTIMATORS}
     curves = [Curve(name, [n for n, _ in found], [y for _, y in found]) for name, found in points.items()]
     return Plot("Longer contexts, lower perplexity", curves, "order", "perplexity of the test text")
 
 
 def next_words(models: dict[_Key, LanguageModel], k: int = 4) -> Section:
-    """What both think comes next, and sentences drawn from maximum entropy."""
+    """Return the most probable next words of both estimators, and sentences sampled from maximum entropy."""
     rows = []
     for context in CONTEXTS:
         cells = [
@@ -107,7 +107,7 @@ def next_words(models: dict[_Key, LanguageModel], k: int = 4) -> Section:
     drawn = models["maxent", ORDERS[-1]].sample(3, max_length=40)
     return Section(
         "What the language models say",
-        ["Three sentences drawn from maximum entropy; the most probable words after the beginning of a sentence."],
+        ["Three sentences sampled from maximum entropy; the most probable words after a beginning of a sentence."],
         quote="\n".join(drawn),
         tables=[Table(("context", *ESTIMATORS), rows)],
     )

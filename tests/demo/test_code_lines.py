@@ -1,4 +1,4 @@
-"""Roles of names by hand, and properties of the whole corpus."""
+"""Roles of names by hand, and properties of all lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loglinear.demo.identifiers import TaggedLines, identifier_roles, shape
+from loglinear.demo.code_lines import TaggedLines, identifier_roles, shape
 from loglinear.errors import LoglinearError
 from loglinear.features.schemes import detect
 

@@ -1,4 +1,4 @@
-"""Penalties and solvers side by side, what was learnt, one decision explained, and a race to the optimum."""
+"""Classifiers: penalties and solvers compared, the features learnt, one decision explained, a race to the optimum."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from loglinear import solvers
 from loglinear.data.matrix import SparseRows
 from loglinear.data.multiclass import MulticlassData
-from loglinear.demo.corpus import Corpus
+from loglinear.demo.docstrings import Corpus
 from loglinear.features.words import WordNgrams
 from loglinear.metrics.accuracy import accuracy
 from loglinear.models import MaxentClassifier
@@ -38,17 +38,17 @@ RUNS = [
 
 
 def run(corpus: Corpus) -> list[Section]:
-    """All sections."""
+    """Return the sections on classifiers."""
     table, models = compare(corpus)
     return [
         Section(
             "Which part of the standard library is this docstring from?",
-            [f"Data: {corpus.about}. Features: words and word pairs; the name of the package itself is struck out."],
+            [f"Data: {corpus.about}. Features: words and word pairs; the name of the package itself is removed."],
             tables=[table],
         ),
         Section(
             "What the model learnt",
-            ["l1 keeps few of the weights; these are the largest it keeps for each class."],
+            ["l1 keeps few weights; these are the largest of each class."],
             tables=[top_feature_table(models["l1", "auto"].top_features(6))],
         ),
         explained(corpus, models["l2", "auto"]),
@@ -57,12 +57,12 @@ def run(corpus: Corpus) -> list[Section]:
 
 
 def compare(corpus: Corpus) -> tuple[Table, dict[tuple[str, str], MaxentClassifier]]:
-    """Every penalty with its solvers: accuracy, objective, time, steps and how many weights are left."""
+    """Compare penalties and solvers by accuracy, objective, time, steps and number of non-zero weights."""
     models, rows = {}, []
     for penalty, solver in RUNS:
         model = MaxentClassifier(penalty, STRENGTH[penalty], solver=solver, ngrams=NGRAMS, random_state=0, verbose=0)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the table says how far it came
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the table says which runs did not converge
             model.fit(corpus.train_texts, corpus.train_labels)
         models[penalty, solver] = model
         name = solver if solver == model.solver_ else f"{solver} ({model.solver_})"
@@ -87,7 +87,7 @@ def compare(corpus: Corpus) -> tuple[Table, dict[tuple[str, str], MaxentClassifi
 
 
 def explained(corpus: Corpus, model: MaxentClassifier) -> Section:
-    """A right but not trivial decision on a test example, taken apart."""
+    """Explain a correct but not trivial decision on a test example."""
     probabilities = model.predict_proba(corpus.test_texts)
     best = probabilities.max(axis=1)
     right = model.classes_[probabilities.argmax(axis=1)] == np.asarray(corpus.test_labels)
@@ -112,7 +112,7 @@ def explained(corpus: Corpus, model: MaxentClassifier) -> Section:
 
 
 def race(corpus: Corpus) -> Section:
-    """Solvers on the same l2 objective, from the same start, to a tight tolerance."""
+    """Run solvers on the same l2 objective, from the same start, to a tight tolerance."""
     problem = _problem(corpus)
     tolerance, steps = (1e-6, 300) if corpus.quick else (1e-7, 1000)
     objective = problem.objective(STRENGTH["l2"])
@@ -128,7 +128,7 @@ def race(corpus: Corpus) -> Section:
     ]
     note = (
         "By examples: the same ridge-penalised objective in the coordinates of its examples, which solver='auto' takes "
-        "where there are far fewer examples than features."
+        "if there are far fewer examples than features."
     )
     runs = {name: (result.history.time, result.history.objective) for name, result in results.items()}
     title = f"l2 objective of {objective.n_weights:,} weights"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from loglinear.demo.corpus import Corpus, stdlib_docstrings
-from loglinear.demo.prose import documentation, sentences
+from loglinear.demo.docstrings import Corpus, stdlib_docstrings
+from loglinear.demo.sentences import documentation, sentences
 
 
 def test_sentences_by_hand() -> None:

@@ -1,9 +1,9 @@
-"""Sequences that every Python carries: the lines of its standard library, and what each name in them is for.
+"""Sequences that every Python carries: the lines of its standard library, with the role of each name in them.
 
-The task: given the tokens of a logical line, say of every name whether it defines a function, is a parameter, an
-attribute, something called, a variable read or written, and so on. The truth comes from the syntax tree, which sees the
-whole file; a tagger sees one line. A token has three columns: text, class and shape. Modules are either trained on or
-tested on, never both, and the same Python gives the same lines in every run.
+The task is to label every name in a logical line with its role: definition of a function, parameter, attribute, call,
+variable read or written, and so on. The gold labels come from the syntax tree, which sees the whole file; a tagger sees
+one line. A token has three columns: text, class and shape. A module is used for training or for testing, never both,
+and the same Python gives the same lines in every run.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class _Token(NamedTuple):
 
 
 def identifier_roles(quick: bool = False, *, folder: str | None = None) -> tuple[TaggedLines, TaggedLines]:
-    """Lines to train and to test on, about 60,000 and 15,000 tokens; a tenth of that where ``quick``."""
+    """Return training and test lines, about 60,000 and 15,000 tokens; a tenth of that if ``quick``."""
     root = Path(sysconfig.get_path("stdlib") if folder is None else folder)
     parts = []
     for names, n_tokens in zip((_TRAIN, _TEST), _TOKENS[quick]):
@@ -72,14 +72,14 @@ def identifier_roles(quick: bool = False, *, folder: str | None = None) -> tuple
 
 
 def shape(text: str) -> str:
-    """Runs of small letters, capitals and digits as one character each: ``getHTTP_2`` is ``aA_0``."""
+    """Return the text with runs of small letters, capitals and digits as one character: ``getHTTP_2`` is ``aA_0``."""
     for run, letter in _SHAPES:
         text = run.sub(letter, text)
     return text
 
 
 def _tagged(paths: Iterable[Path], n_tokens: int) -> TaggedLines:
-    """As many lines as hold about the tokens wanted, spread evenly over all the files."""
+    """Return lines with about ``n_tokens`` tokens in all, spread evenly over the files."""
     lines = [line for path in paths for line in _lines(path)]
     share = min(1.0, n_tokens / max(1, sum(map(len, lines))))
     chosen = [line for i, line in enumerate(lines) if int((i + 1) * share) > int(i * share)]
@@ -88,11 +88,11 @@ def _tagged(paths: Iterable[Path], n_tokens: int) -> TaggedLines:
 
 
 def _lines(path: Path) -> list[list[tuple[_Token, str]]]:
-    """The logical lines of a file with the role of every token; none if it is missing or does not parse."""
+    """Return the logical lines of a file with the role of every token; none if it is missing or does not parse."""
     try:
         source = _read(path)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # old escapes in other people's strings
+            warnings.simplefilter("ignore")  # invalid escapes in strings of the standard library
             tree = ast.parse(source)
         lines = list(_logical_lines(source))
     except (OSError, SyntaxError, ValueError, RecursionError, tokenize.TokenError):
@@ -102,17 +102,17 @@ def _lines(path: Path) -> list[list[tuple[_Token, str]]]:
 
 
 def _read(path: Path) -> str:
-    """A source in ASCII, since trees count bytes and tokens count characters; other letters are in comments mostly."""
+    """Return a source in ASCII, since syntax trees count bytes and tokens count characters."""
     path = path if path.exists() else path.with_suffix("") / "__init__.py"
     with tokenize.open(path) as file:
         return file.read().encode("ascii", "replace").decode()
 
 
 def _logical_lines(source: str) -> Iterator[list[_Token]]:
-    """Tokens up to each end of a logical line, without comments and indentation.
+    """Yield the tokens of each logical line, without comments and indentation.
 
-    A string is its prefix and quotes alone, since what it says is no matter here. From 3.12 on an f-string is many
-    tokens; they are made one again, as it was before.
+    A string is reduced to its prefix and quotes, since its content says nothing about the line. From Python 3.12 on an
+    f-string is many tokens; they become one again, as before.
     """
     line: list[_Token] = []
     depth = 0
@@ -135,14 +135,17 @@ def _logical_lines(source: str) -> Iterator[list[_Token]]:
 
 
 def _bare(literal: str) -> str:
-    """A string literal, or the begin of one, without what is between its quotes."""
+    """Return a string literal, or the beginning of one, without its content."""
     quotes = literal.lstrip(string.ascii_letters)
     width = 3 if quotes[:3] in ('"""', "'''") else 1
     return literal[: len(literal) - len(quotes)] + 2 * quotes[:width]
 
 
 class _Roles:
-    """The roles of names, by where they begin. Trees give places of nodes; some names have to be found among tokens."""
+    """The roles of names by the place where they begin.
+
+    Syntax trees give the places of nodes; some names have no node and are searched for among the tokens.
+    """
 
     def __init__(self, tokens: list[_Token]) -> None:
         self.tokens = tokens
@@ -150,7 +153,7 @@ class _Roles:
         self.roles: dict[_Place, str] = {}
 
     def of(self, tree: ast.AST) -> dict[_Place, str]:
-        """Visit all nodes but those inside strings, parents first: what a parent knows of a child comes first."""
+        """Return the roles of all names outside strings. Parents are visited first, so that their roles win."""
         stack = [tree]
         while stack:
             node = stack.pop()
@@ -185,7 +188,7 @@ class _Roles:
         self.roles.setdefault(place, role)
 
     def _name(self, node: ast.expr, role: str) -> None:
-        """The name that an expression is known by: its own or that of its last attribute."""
+        """Give a role to the name of an expression: its own, or that of its last attribute."""
         if isinstance(node, ast.Name):
             self._say((node.lineno, node.col_offset), role)
         elif isinstance(node, ast.Attribute):
@@ -198,7 +201,7 @@ class _Roles:
         self._after((node.lineno, node.col_offset), word, role)
 
     def _after(self, place: _Place, word: str, role: str) -> None:
-        """The name after the first such word at or after a place."""
+        """Give a role to the name after the first ``word`` at or after a place."""
         for i in range(bisect_left(self.places, place), len(self.tokens) - 1):
             if self.tokens[i].text == word:
                 self._say(self.places[i + 1], role)
@@ -220,6 +223,6 @@ def _end(node: ast.stmt | ast.expr | ast.pattern) -> _Place:
 
 
 def _last_name(node: ast.expr | ast.pattern, name: str) -> _Place:
-    """Where a name begins that ends where its node ends."""
+    """Return where a name begins that ends at the end of its node."""
     line, column = _end(node)
     return line, column - len(name)
