@@ -23,6 +23,7 @@ from loglinear.optimise.objective import Objective
 from loglinear.stagewise import AveragedPerceptron, Stagewise, StagewisePath, errors_along
 
 POINTS = 150  # of a path that are judged
+ITERATIONS = 300  # at most, of a batch method at one strength
 STRENGTHS = {  # strong to weak: each starts where the one before ended
     "exponential/l1": tuple(2.0**k for k in range(7, -1, -1)),
     "exponential/l2": tuple(2.0**k for k in range(9, -1, -1)),
@@ -95,7 +96,8 @@ def batch(problem: Problem, settings: Json) -> Json:
         cost = penalties.make(penalty, [0.0, strength], classes=classes, n_threads=n_threads)
         # Counts span orders of magnitude: measured by the curvature, l1 takes an eighth of the steps.
         solver: Any = (solvers.Owlqn if penalty == "l1" else solvers.Lbfgs)(metric="curvature")
-        result = minimise(Objective(of_lists, cost, n_threads), solver, weights, tolerance=1e-5, max_iterations=300)
+        objective = Objective(of_lists, cost, n_threads)
+        result = minimise(objective, solver, weights, tolerance=1e-5, max_iterations=ITERATIONS)
         weights = result.weights.copy()
         trials.append((float(problem.dev.chosen_errors(weights).sum()), strength, weights))
     best = min(trials, key=lambda trial: trial[0])
