@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from loglinear.cli import choices, console, training
+from loglinear.cli.options import Checkpoint, Encoding, Json, L1Ratio, Output, Threads, Verbose
 from loglinear.formats import FORMATS
 
 app = console.new_app()
@@ -31,18 +32,13 @@ Format = Annotated[
         help="Format of DATA; list: describe all.", show_default="guessed",
     ),
 ]  # fmt: skip
-Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of tsv and jsonl.")]
-Threads = Annotated[int | None, typer.Option("--threads", help="Native threads.", show_default="all cores")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
 @console.command
 def train(
     data: Data,
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.", show_default=False)
-    ],
+    output: Output,
     format: Format = None,
     penalty: Annotated[
         str,
@@ -54,7 +50,7 @@ def train(
         ),
     ] = "l2",
     strength: Annotated[float, typer.Option(help="Weight of the penalty; 1/C of scikit-learn.")] = 1.0,
-    l1_ratio: Annotated[float, typer.Option(help="Share of l1 in the elastic net.")] = 0.5,
+    l1_ratio: L1Ratio = 0.5,
     nonnegative: Annotated[bool, typer.Option("--nonnegative", help="Keep all weights at or above zero.")] = False,
     tune: Annotated[
         str | None, typer.Option(metavar="FILE|cv", help="Choose the strength on held-out examples.")
@@ -66,16 +62,14 @@ def train(
         ),
     ] = "auto",
     threads: Threads = None,
-    max_iterations: Annotated[int, typer.Option(help="Most solver steps.")] = 1000,
+    max_iterations: Annotated[int, typer.Option(help="Maximum number of solver steps.")] = 1000,
     tolerance: Annotated[float, typer.Option(help="Violation of optimality to reach, relative.")] = 1e-4,
     seed: Annotated[int | None, typer.Option(help="Seed of the stochastic solver and of cross-validation.")] = None,
     ngrams: Annotated[str, typer.Option(metavar="N,N,...", help="Word n-grams of texts that are features.")] = "1",
     min_count: Annotated[int, typer.Option(help="Drop word n-grams that occur less often.")] = 1,
     encoding: Encoding = "utf-8",
-    checkpoint: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Save training here, resume from here.")
-    ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Print a line per step on stderr.")] = False,
+    checkpoint: Checkpoint = None,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """Train a classifier and save it. Ctrl-C stops early and saves the model trained so far."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loglinear.cli import choices, console
+from loglinear.cli.options import Encoding, Json, L1Ratio, Output, Threads, Verbose
 from loglinear.status import Status
 
 if TYPE_CHECKING:
@@ -34,9 +35,6 @@ Costs = Annotated[
 Language = Annotated[
     str | None, typer.Option("--lm", metavar="MODEL", help="Language model whose log-probability is the score lm.")
 ]
-Encoding = Annotated[str, typer.Option(help="Encoding of the files.")]
-Threads = Annotated[int | None, typer.Option("--threads", help="Native threads.", show_default="all cores")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
@@ -49,7 +47,7 @@ def train(
             show_default=False,
         ),
     ],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="MODEL", help="File to write.", show_default=False)],
+    output: Output,
     dev: Annotated[
         str | None, typer.Option(metavar="DEV", help="Held-out lists, on which the point of the path is chosen.")
     ] = None,
@@ -98,7 +96,7 @@ def train(
     strength: Annotated[
         str, typer.Option(metavar="S|S,S,...", help="Strength of the penalty; of several, DEV chooses one.")
     ] = "1",
-    l1_ratio: Annotated[float, typer.Option(help="Share of l1 in the elastic net.")] = 0.5,
+    l1_ratio: L1Ratio = 0.5,
     solver: Annotated[
         str,
         typer.Option(
@@ -123,7 +121,7 @@ def train(
     encoding: Encoding = "utf-8",
     seed: Annotated[int | None, typer.Option(help="Random seed.")] = None,
     threads: Threads = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Print lines of progress on stderr.")] = False,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Train a reranker and save it. Ctrl-C stops early and saves the best model so far."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from loglinear.cli import choices, console, training
+from loglinear.cli.options import Checkpoint, Encoding, Json, Output, Threads, Verbose
 
 app = console.new_app()
 
@@ -21,9 +22,6 @@ Format = Annotated[
 ]
 LabelColumn = Annotated[int, typer.Option(help="Column of the label in conll, counted from 0; -1 is the last.")]
 Comments = Annotated[bool, typer.Option("--comments", help="Skip lines of conll that begin with #.")]
-Encoding = Annotated[str, typer.Option("--encoding", help="Character encoding of conll files.")]
-Threads = Annotated[int | None, typer.Option("--threads", help="Number of threads.", show_default="all cores")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Constrain = Annotated[
     str | None,
     typer.Option(
@@ -38,9 +36,7 @@ Constrain = Annotated[
 @console.command
 def train(
     data: Data,
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.", show_default=False)
-    ],
+    output: Output,
     templates: Annotated[
         str | None,
         typer.Option(
@@ -114,10 +110,8 @@ def train(
     encoding: Encoding = "utf-8",
     threads: Threads = None,
     seed: Annotated[int | None, typer.Option(help="Seed of random choices.")] = None,
-    checkpoint: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Save the state of training to this file, and resume from it.")
-    ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Print one line per step on stderr.")] = False,
+    checkpoint: Checkpoint = None,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Train a tagger and save it. Ctrl-C stops early and saves the model trained so far."""
