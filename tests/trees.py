@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-import pytest
 from hypothesis import strategies as st
 
 from loglinear import _core
@@ -131,7 +130,7 @@ def prox_l2(parent, thresholds, centre, scale, lipschitz):
     return x
 
 
-def gap_linf(parent, thresholds, centre, d, x, steps=400):
+def gap_linf(parent, thresholds, centre, d, x, steps=5000):
     """Duality gap of x: an upper bound of sum d (x - optimum)^2 / 2, whatever prox says.
 
     The dual puts a vector of l1 norm at most k_g on every subtree; accelerated projected gradient raises it.
@@ -152,7 +151,7 @@ def gap_linf(parent, thresholds, centre, d, x, steps=400):
     return _gap(project, inside, value, centre, d, inside.sum(0), x, steps)
 
 
-def gap_l2(parent, thresholds, centre, d, x, steps=400):
+def gap_l2(parent, thresholds, centre, d, x, steps=5000):
     """The same for l2 without scale: vectors of l2 norm at most k_g."""
     inside = members(parent)
 
@@ -173,7 +172,7 @@ def _gap(project, inside, value, centre, d, depth, x, steps):
         total = rows.sum(0)
         dual = np.sum(total * centre - total**2 / (2 * d))
         best = min(best, primal - dual)
-        if best <= 1e-13 * max(primal, 1.0):
+        if best <= 1e-8:  # a tenth of what the tests ask for; deep chains need thousands of steps
             break
         new = project(ahead + rate * inside * (centre - ahead.sum(0) / d))
         following = 0.5 * (1 + np.sqrt(1 + 4 * t * t))
@@ -189,13 +188,3 @@ def prox(penalty, z, step=1.0):
     out = np.empty(len(z))
     penalty.prox(np.asarray(z, dtype=float), step, out)
     return out
-
-
-def assert_max_strength_is_where_zero_becomes_optimal(kind, tree, gradient, **options):
-    """Check max_strength of a penalty of this kind: there zero is optimal, and a little below it no longer."""
-    top, zero = kind(tree, 1.0, **options).max_strength(gradient), np.zeros(tree.n_nodes)
-    assert kind(tree, top * (1 + 1e-9), **options).violation(zero, gradient) == 0
-    assert kind(tree, top * (1 - 1e-9), **options).violation(zero, gradient) > 0
-    assert kind(tree, 2.0, **options).max_strength(gradient) == pytest.approx(top / 2, rel=1e-12)
-    assert kind(tree, 1.0, **options).max_strength(zero) == 0
-    assert kind(tree, 0.0, **options).max_strength(gradient) == np.inf

@@ -6,14 +6,10 @@ import gzip
 import json
 import lzma
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from children import stopped
 from commands import COMMAND, invoke, run
-
-import loglinear
 
 
 def test_a_real_run_from_training_to_inspection(folder: Path, tmp_path: Path) -> None:
@@ -160,15 +156,3 @@ def test_a_reader_that_has_enough_ends_it_quietly(folder: Path) -> None:
     _, errors = process.communicate(b"parse a cookie\n" * 2000, timeout=30)
     assert errors == b""
     assert process.returncode == 141
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_ctrl_c_saves_the_model_trained_so_far(folder: Path, tmp_path: Path) -> None:
-    model = tmp_path / "m.ll"
-    endless = ["--solver", "fista", "--penalty", "none", "--tolerance", "0", "--max-iterations", "100000000"]
-    train = [COMMAND, "classify", "train", str(folder / "train.tsv"), "-o", str(model), "--verbose", *endless]
-    done = stopped(train, "step   20")
-    assert done.returncode == 130, done.stdout
-    assert f"is saved in {model}" in done.stdout
-    assert "Traceback" not in done.stdout
-    assert loglinear.load(model, verify=True).status_ == "interrupted"

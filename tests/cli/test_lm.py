@@ -7,12 +7,10 @@ import json
 import math
 import random
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from children import stopped
 from commands import COMMAND, invoke, refusal, run
 
 import loglinear
@@ -133,18 +131,6 @@ def test_adaptation_of_a_base(place: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.stderr
     before, after = (figures(invoke("lm", "eval", m, more, "--json"))["perplexity"] for m in (place / "kn.ll", model))
     assert after < before
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_ctrl_c_saves_the_model_trained_so_far(place: Path, tmp_path: Path) -> None:
-    model = tmp_path / "m.ll"
-    endless = ["--penalty", "l2", "--strength", "1e-9", "--max-iterations", "999999999"]
-    endless += ["--tolerance", "0", "--order", "8"]
-    command = [COMMAND, "lm", "train", str(place / "train.txt"), "-o", str(model), "--verbose", *endless]
-    done = stopped(command, "step")
-    assert done.returncode == 130, done.stdout
-    assert f"is saved in {model}" in done.stdout
-    assert loglinear.load(model, verify=True).status_ == "interrupted"
 
 
 # ---- evaluating and scoring -----------------------------------------------------------------------------------------

@@ -6,11 +6,9 @@ import gzip
 import itertools
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from children import stopped
 from commands import COMMAND, heavy_imports, invoke, refusal, run
 
 import loglinear
@@ -146,17 +144,6 @@ def test_a_checkpoint_goes_when_training_is_done(place: Path, tmp_path: Path) ->
     assert checkpoint.exists()
     assert invoke(*args).exit_code == 0
     assert not checkpoint.exists()
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_ctrl_c_saves_the_model_trained_so_far(place: Path, tmp_path: Path) -> None:
-    model = tmp_path / "m.ll"
-    endless = ["--solver", "fista", "--penalty", "none", "--tolerance", "0", "--max-iterations", "999999999"]
-    train = [COMMAND, "tag", "train", str(place / "train.crf"), "-o", str(model), "--verbose", *endless]
-    done = stopped(train, "step")
-    assert done.returncode == 130, done.stdout
-    assert f"is saved in {model}" in done.stdout
-    assert loglinear.load(model, verify=True).status_ == "interrupted"
 
 
 def test_using_a_model_imports_nothing_heavy(place: Path) -> None:

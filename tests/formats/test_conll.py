@@ -2,6 +2,7 @@ import gzip
 
 import numpy as np
 import pytest
+from byte_files import byte_files
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -108,13 +109,11 @@ def native(data: bytes, n_threads: int, chunk_size: int):
         return error.args
 
 
-fragments = st.sampled_from(
-    [b"a", b"b", b"\xc3\xa9", b" ", b"\t", b"\n", b"\n\n", b"\r\n", b"\r", b"#", b"\x00", b"\xff"]
-)
+FRAGMENTS = (b"a", b"b", b"\xc3\xa9", b" ", b"\t", b"\n", b"\n\n", b"\r\n", b"\r", b"#", b"\x00", b"\xff")
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.one_of(st.binary(max_size=100), st.lists(fragments, max_size=60).map(b"".join)))
+@given(byte_files(*FRAGMENTS))
 def test_any_bytes_give_data_or_a_refusal(data):
     whole = native(data, 1, 1 << 18)
     for chunk_size in (1, 7):

@@ -4,6 +4,7 @@ import itertools
 import numpy as np
 import pycrfsuite
 import pytest
+from byte_files import byte_files
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -78,13 +79,11 @@ def native(data, n_threads, chunk_size):
         return error.args
 
 
-fragments = st.sampled_from(
-    [b"A", b"x", b":", b"\\", b"\t", b"\n", b"\n\n", b"\r", b"1", b"2.5", b"\x00", b"\xff", b" "]
-)
+FRAGMENTS = (b"A", b"x", b":", b"\\", b"\t", b"\n", b"\n\n", b"\r", b"1", b"2.5", b"\x00", b"\xff", b" ")
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.one_of(st.binary(max_size=100), st.lists(fragments, max_size=60).map(b"".join)))
+@given(byte_files(*FRAGMENTS))
 def test_any_bytes_give_data_or_a_refusal(data):
     whole = native(data, 1, 1 << 18)
     for chunk_size in (1, 7):

@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trees import (
-    assert_max_strength_is_where_zero_becomes_optimal,
     cases,
     gap_l2,
     prox,
@@ -107,12 +106,19 @@ def test_a_chain_in_closed_form():
 
 @pytest.mark.parametrize("n_nodes", [1, 7, 100])
 @pytest.mark.parametrize("nonnegative", [False, True])
-def test_max_strength_is_where_zero_becomes_optimal(n_nodes, nonnegative):
+@pytest.mark.parametrize("kind", BOTH)
+def test_max_strength_is_where_zero_becomes_optimal(kind, n_nodes, nonnegative):
     rng = np.random.default_rng(n_nodes)
-    tree, g = Tree(random_parent(rng, n_nodes)), rng.normal(size=n_nodes)
+    tree, g, zero = Tree(random_parent(rng, n_nodes)), rng.normal(size=n_nodes), np.zeros(n_nodes)
     g[0] = -abs(g[0])
-    options = {"depth_growth": 0.9, "scale": rng.uniform(0.1, 9, n_nodes), "nonnegative": nonnegative}
-    assert_max_strength_is_where_zero_becomes_optimal(TreeL2, tree, g, **options)
+    each = {"scale": rng.uniform(0.1, 9, n_nodes)} if kind is TreeL2 else {"multiplicity": rng.integers(1, 4, n_nodes)}
+    options = {"depth_growth": 0.9, "nonnegative": nonnegative, **each}
+    top = kind(tree, 1.0, **options).max_strength(g)
+    assert kind(tree, top * (1 + 1e-9), **options).violation(zero, g) == 0
+    assert kind(tree, top * (1 - 1e-9), **options).violation(zero, g) > 0
+    assert kind(tree, 2.0, **options).max_strength(g) == pytest.approx(top / 2, rel=1e-12)
+    assert kind(tree, 1.0, **options).max_strength(zero) == 0
+    assert kind(tree, 0.0, **options).max_strength(g) == np.inf
 
 
 def test_powers():

@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trees import (
-    assert_max_strength_is_where_zero_becomes_optimal,
     cases,
     gap_linf,
     level,
@@ -134,16 +133,6 @@ def test_a_chain_of_falling_values_loses_one_threshold_each():
 def test_a_chain_of_equal_values_stays_equal():
     z = np.full(6, 2.0)
     np.testing.assert_allclose(prox(TreeLinf(Tree(np.arange(-1, 5)), 0.5), z), np.full(6, 1.5))
-
-
-@pytest.mark.parametrize("n_nodes", [1, 7, 100])
-@pytest.mark.parametrize("nonnegative", [False, True])
-def test_max_strength_is_where_zero_becomes_optimal(n_nodes, nonnegative):
-    rng = np.random.default_rng(n_nodes)
-    tree, g = Tree(random_parent(rng, n_nodes)), rng.normal(size=n_nodes)
-    g[0] = -abs(g[0])
-    options = {"depth_growth": 1.1, "multiplicity": rng.integers(1, 4, n_nodes), "nonnegative": nonnegative}
-    assert_max_strength_is_where_zero_becomes_optimal(TreeLinf, tree, g, **options)
 
 
 def test_pivot_counts():

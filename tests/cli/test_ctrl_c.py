@@ -1,0 +1,42 @@
+"""Ctrl-C ends a training early: the model trained so far is saved, and the exit code says that it was interrupted."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+from children import stopped
+from commands import COMMAND
+
+import loglinear
+
+
+def lines(between: str, n: int = 300) -> str:
+    """Return lines of a random label and three random words each: no weights fit them, so that training goes on."""
+    rng = random.Random(0)
+    rows = ([rng.choice("ab"), *(f"w{rng.randrange(30)}" for _ in range(3))] for _ in range(n))
+    return "".join(between.join([row[0], " ".join(row[1:])]) + "\n" for row in rows)
+
+
+FOREVER = ("--tolerance", "0", "--max-iterations", "999999999", "--verbose")
+FISTA = ("--solver", "fista", "--penalty", "none")
+TRAININGS = {
+    "classify": (lines("\t"), ("--format", "tsv", *FISTA)),
+    "tag": (lines("\t").replace("\n", "\n\n").replace(" ", "\t"), ("--format", "crfsuite", *FISTA)),
+    "lm": (lines(" "), ("--penalty", "l2", "--strength", "1e-9", "--order", "8")),
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("command", TRAININGS)
+def test_ctrl_c_saves_the_model_trained_so_far(command: str, tmp_path: Path) -> None:
+    text, options = TRAININGS[command]
+    data, model = tmp_path / "data", tmp_path / "m.ll"
+    data.write_text(text)
+    done = stopped([COMMAND, command, "train", str(data), "-o", str(model), *options, *FOREVER], "step ")
+    assert done.returncode == 130, done.stdout
+    assert f"is saved in {model}" in done.stdout
+    assert "Traceback" not in done.stdout
+    assert loglinear.load(model, verify=True).status_ == "interrupted"
