@@ -62,6 +62,20 @@ def command_of(name: str, arguments: list[str]) -> str:
     return " ".join([f"python -m experiments.{name}", *told])
 
 
+def run_experiment(
+    name: str,
+    options: argparse.Namespace,
+    arguments: list[str],
+    measure: Callable[[argparse.Namespace, Results, str], None],
+    write: Callable[[Path, Json], Path],
+) -> None:
+    """Measure what was asked for, unless only the page is to be rebuilt, and write the page."""
+    results = Results(options.json or options.output / f"{name}.json", options.fresh)
+    if not options.page:
+        measure(options, results, command_of(name, arguments))
+    say(f"written: {write(options.output, results.parts)}")
+
+
 def measure_parts(parts: Mapping[str, Callable[[Any], None]], chosen: Iterable[str], experiment: Any) -> None:
     """Run the chosen parts of an experiment, one after another."""
     for part in chosen:

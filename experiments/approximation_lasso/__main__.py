@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.report import data_folder
 from experiments.approximation_lasso import page
 from experiments.approximation_lasso.parts import PARTS, QUICK, Experiment, Sizes
-from experiments.record import Results, add_parts, command_of, measure_parts, parser_of, say
+from experiments.record import Results, add_parts, measure_parts, parser_of, run_experiment
 
 NAME = "approximation_lasso"
 
@@ -43,10 +43,7 @@ def main(arguments: list[str]) -> None:
     add_parts(parser, PARTS)
     parser.add_argument("--work", type=Path, help="folder for candidate lists, 300 MB (a temporary one)")
     options = parser.parse_args(arguments)
-    results = Results(options.json or options.output / f"{NAME}.json", options.fresh)
-    if not options.page:
-        measure(options, results, command_of(NAME, arguments))
-    say(f"written: {page.write(options.output, results.parts)}")
+    run_experiment(NAME, options, arguments, measure, page.write)
 
 
 if __name__ == "__main__":

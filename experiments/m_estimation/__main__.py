@@ -14,7 +14,7 @@ import sys
 from benchmarks.report import data_folder
 from experiments.m_estimation import page
 from experiments.m_estimation.parts import PARTS, Experiment
-from experiments.record import Results, add_parts, command_of, measure_parts, parser_of, say
+from experiments.record import Results, add_parts, measure_parts, parser_of, run_experiment
 
 NAME = "m_estimation"
 
@@ -44,11 +44,7 @@ def measure(options: argparse.Namespace, results: Results, command: str) -> None
 
 
 def main(arguments: list[str]) -> None:
-    options = parse(arguments)
-    results = Results(options.json or options.output / f"{NAME}.json", options.fresh)
-    if not options.page:
-        measure(options, results, command_of(NAME, arguments))
-    say(f"written: {page.write(options.output, results.parts)}")
+    run_experiment(NAME, parse(arguments), arguments, measure, page.write)
 
 
 if __name__ == "__main__":

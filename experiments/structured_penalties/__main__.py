@@ -13,7 +13,7 @@ import argparse
 import sys
 
 from benchmarks.report import data_folder
-from experiments.record import Results, add_parts, command_of, measure_parts, parser_of, say
+from experiments.record import Results, add_parts, measure_parts, parser_of, run_experiment
 from experiments.structured_penalties import page
 from experiments.structured_penalties.corpora import READERS, Sizes
 from experiments.structured_penalties.parts import Experiment, parameters, perplexity
@@ -54,11 +54,7 @@ def measure(options: argparse.Namespace, results: Results, command: str) -> None
 
 
 def main(arguments: list[str]) -> None:
-    options = parse(arguments)
-    results = Results(options.json or options.output / f"{NAME}.json", options.fresh)
-    if not options.page:
-        measure(options, results, command_of(NAME, arguments))
-    say(f"written: {page.write(options.output, results.parts)}")
+    run_experiment(NAME, parse(arguments), arguments, measure, page.write)
 
 
 if __name__ == "__main__":
