@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear.arrays import FloatArray
-from loglinear.penalties.separable import SeparableBase, SeparablePenalty, SmoothSeparable, check_same_zeros
+from loglinear.penalties.separable import SeparableBase, SeparablePenalty, SmoothBase, SmoothSeparable, check_same_zeros
 from loglinear.structure.tying import Tying
 from loglinear.threads import pool
 
@@ -138,13 +138,5 @@ class ByClass(SeparableBase):
         return SeparablePenalty(1.0, 1.0, l1_scale=l1, nonnegative=bool(signed.all()), **options)
 
 
-class SmoothByClass(ByClass):
+class SmoothByClass(ByClass, SmoothBase):
     """A smooth penalty by class: ridges alone."""
-
-    def add_gradient(self, w: FloatArray, gradient: FloatArray) -> float:
-        """Add b w to the gradient; return the value."""
-        return self.add_smooth_gradient(w, gradient)
-
-    def add_hessian_vector(self, w: FloatArray, v: FloatArray, out: FloatArray) -> None:
-        """Add b v to ``out``."""
-        self.add_smooth_gradient(v, out)

@@ -234,8 +234,8 @@ class SeparablePenalty(SeparableBase):
         return self._like(self.l1, self.l2, l1_scale, l2_scale)
 
 
-class SmoothSeparable(SeparablePenalty):
-    """A smooth separable penalty: l1 = 0 and no sign constraint."""
+class SmoothBase(SeparableBase):
+    """The power Smooth of a sum over weights without l1 and without a sign constraint."""
 
     def add_gradient(self, w: FloatArray, gradient: FloatArray) -> float:
         """Add b w to the gradient; return the value."""
@@ -244,3 +244,7 @@ class SmoothSeparable(SeparablePenalty):
     def add_hessian_vector(self, w: FloatArray, v: FloatArray, out: FloatArray) -> None:
         """Add b v to ``out``."""
         self.add_smooth_gradient(v, out)
+
+
+class SmoothSeparable(SeparablePenalty, SmoothBase):
+    """A smooth separable penalty: l1 = 0 and no sign constraint."""

@@ -85,6 +85,10 @@ class TreePenalty(ABC):
     def _make_native(self) -> _core.TreeL2 | _core.TreeLinf:
         """Return the native form."""
 
+    def _native_arguments(self, multiplicity: FloatArray | None) -> tuple[Any, ...]:
+        groups = (self.strength, self.weights, multiplicity, self._growth, self._depth)
+        return self.tree.native, *groups, self.scale, self.l2, self.nonnegative
+
     def _options(self) -> dict[str, Any]:
         """Return the keywords that make the same penalty again, besides tree and strength."""
         return {

@@ -17,17 +17,7 @@ class TreeL2(TreePenalty):
     """strength * sum of the l2 norms of all subtrees: long contexts vanish before short ones."""
 
     def _make_native(self) -> _core.TreeL2:
-        return _core.TreeL2(
-            self.tree.native,
-            self.strength,
-            self.weights,
-            None,
-            self._growth,
-            self._depth,
-            self.scale,
-            self.l2,
-            self.nonnegative,
-        )
+        return _core.TreeL2(*self._native_arguments(None))
 
     # OwnMetric
     def own_metric(self, out: FloatArray) -> None:

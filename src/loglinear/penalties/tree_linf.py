@@ -45,17 +45,7 @@ class TreeLinf(TreePenalty):
         super().__init__(tree, strength, **options)
 
     def _make_native(self) -> _core.TreeLinf:
-        return _core.TreeLinf(
-            self.tree.native,
-            self.strength,
-            self.weights,
-            self.multiplicity,
-            self._growth,
-            self._depth,
-            self.scale,
-            self.l2,
-            self.nonnegative,
-        )
+        return _core.TreeLinf(*self._native_arguments(self.multiplicity))
 
     def _options(self) -> dict[str, Any]:
         own = {"multiplicity": self.multiplicity, "method": self.method, "random_state": self.random_state}
