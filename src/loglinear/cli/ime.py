@@ -192,13 +192,14 @@ def adapt(
     given = {name: value for name, value in settings.items() if value is not None}
     _check_options(method, given)
 
-    from loglinear.models.input_method.files import adapt_to_text, load_input_method
+    from loglinear.models import load
+    from loglinear.models.input_method.files import adapt_to_text
     from loglinear.report.input_method import adaptation_dict, adaptation_facts
 
+    background = load(model, "input-method")
+    background.n_threads = threads
     held_out = None if dev is None else [_source(path) for path in dev]
-    done = adapt_to_text(
-        load_input_method(model, threads), [_source(path) for path in text], held_out, method=method, k=nbest, **given
-    )
+    done = adapt_to_text(background, [_source(path) for path in text], held_out, method=method, k=nbest, **given)
     with console.naming(output):
         done.made.save(output)
     if json:

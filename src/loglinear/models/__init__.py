@@ -44,7 +44,8 @@ KINDS: Registry[Kind] = Registry(
             "language_model.estimator:LanguageModel", "lm train",
         ),
         "input-method": Kind(
-            "an input method", "input_method.estimator:InputMethod", "input_method.estimator:InputMethod", "ime build"
+            "an input method", "input_method.predictor:InputMethodPredictor", "input_method.estimator:InputMethod",
+            "ime build",
         ),
         "reranker": Kind(
             "a reranker", "reranker.predictor:RerankerPredictor", "reranker.estimator:Reranker",

@@ -6,8 +6,8 @@ from typing import Any
 
 from loglinear.metrics.error_rate import ErrorComparison
 from loglinear.metrics.input_method import ConversionScore
-from loglinear.models import InputMethod
 from loglinear.models.input_method.files import Adaptation
+from loglinear.models.input_method.predictor import InputMethodPredictor
 from loglinear.report.html import Section
 from loglinear.report.language_model import model_facts as language_model_facts
 from loglinear.report.tables import Table
@@ -15,7 +15,7 @@ from loglinear.report.tables import Table
 _MOST = 10
 
 
-def model_facts(model: InputMethod) -> dict[str, Any]:
+def model_facts(model: InputMethodPredictor) -> dict[str, Any]:
     """Sizes of the lexicon and of the language model."""
     lexicon = model.lexicon_
     return {
@@ -27,7 +27,7 @@ def model_facts(model: InputMethod) -> dict[str, Any]:
     }
 
 
-def model_sections(model: InputMethod, top: int) -> list[Section]:
+def model_sections(model: InputMethodPredictor, top: int) -> list[Section]:
     """The readings with most words."""
     if top < 1:
         return []
@@ -77,7 +77,7 @@ def adaptation_dict(done: Adaptation) -> dict[str, Any]:
         "uncovered": done.coverage.n_uncovered,
         "candidates": done.k,
     }
-    if isinstance(done.made, InputMethod):
+    if isinstance(done.made, InputMethodPredictor):
         found |= {"domain_weight": done.made.domain_weight_, "dev_perplexities": done.made.dev_perplexities_}
     else:
         path = done.made.path_
@@ -98,7 +98,7 @@ def adaptation_facts(done: Adaptation) -> list[tuple[str, str]]:
     """The same, one line for each fact."""
     found = adaptation_dict(done)
     facts = [("method", done.method), ("sentences", f"{found['sentences']:,}, {found['uncovered']:,} not covered")]
-    if isinstance(done.made, InputMethod):
+    if isinstance(done.made, InputMethodPredictor):
         facts.append(("weight of the domain", f"{done.made.domain_weight_:.3f}"))
         told = ", ".join(f"{name} {value:.1f}" for name, value in done.made.dev_perplexities_.items())
         facts += [("held-out perplexity", told)] if told else []

@@ -10,7 +10,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from loglinear.errors import ModelFileError
-from loglinear.models import KINDS, InputMethod, archive
+from loglinear.models import KINDS, archive
+from loglinear.models.input_method.predictor import InputMethodPredictor
 from loglinear.models.language_model.file import KIND as LANGUAGE_MODEL
 from loglinear.models.language_model.predictor import LanguageModelPredictor
 from loglinear.models.reranker.predictor import RerankerPredictor
@@ -128,7 +129,7 @@ def describe_model(path: str | os.PathLike[str], top: int = 10) -> ModelDescript
             facts, more = tagger_facts(model, top), tagger_sections(model, top)
         elif isinstance(model, LanguageModelPredictor):
             facts, more = model_facts(model), model_sections(model, top, found.summary.get("tuning"))
-        elif isinstance(model, InputMethod):
+        elif isinstance(model, InputMethodPredictor):
             facts, more = input_method.model_facts(model), input_method.model_sections(model, top)
         elif isinstance(model, RerankerPredictor):
             facts, more = reranker.model_facts(model), reranker.model_sections(model, top)

@@ -1,9 +1,10 @@
-"""Adaptation of an input method to a domain by interpolation (MAP): the generative way.
+"""Adaptation of an input method to a domain by linear interpolation of language models (MAP):
 
     p(w | h) = (1 - lambda) p_background(w | h) + lambda p_domain(w | h)
 
-The lexicon stays; words of the domain that it lacks are unknown to both models. lambda is chosen where held-out text of
-the domain is likeliest. The discriminative way, which leaves the language model alone, is a reranker of its candidates.
+The lexicon stays; words of the domain that it lacks are unknown to both models. lambda maximises the probability of
+held-out text of the domain. The discriminative alternative is ``InputMethod.adapt``: it leaves the language model as it
+is and trains a reranker of its candidates.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 def interpolate(
     model: InputMethod, text: Any, dev: Any = None, *, weight: float | None = None, estimator: str = "kneser-ney"
 ) -> InputMethod:
-    """The input method with its language model mixed with one of ``text``; see InputMethod.adapt_language_model."""
+    """Return the input method with its language model mixed with one of ``text``; see adapt_language_model."""
     if (weight is None) == (dev is None):
         raise ValueError("the weight of the domain is either given or chosen on held-out text: give weight or dev")
     if weight is not None and not 0 <= weight <= 1:
@@ -55,7 +56,7 @@ def interpolate(
 
 
 def numbered(text: ReadText, vocabulary: WordVocabulary) -> Sentences:
-    """The words of a text in the numbers of a vocabulary."""
+    """Return the words of a text in the numbers of a vocabulary."""
     numbers = np.empty(len(text.surfaces), dtype=np.int32)
     vocabulary.words.index().find(text.surfaces.blob, text.surfaces.offsets, numbers)
     words = numbers[text.unit_surface[text.text.tokens]]

@@ -1,28 +1,29 @@
-"""What an input method answers: candidates of readings, as arrays, as words, as n-best lists for a reranker."""
+"""Conversions: the candidates that an input method finds, as arrays, as words, and as n-best lists for a reranker."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, pairwise, repeat
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from loglinear.arrays import FloatArray
 from loglinear.data.candidates import RANK
 from loglinear.data.edit_distance import edit_distances
 from loglinear.errors import IncompatibleError
 from loglinear.formats.candidate_list import Candidate, CandidateList
-from loglinear.models.reranker.estimator import Reranker
 
-SCORE = "score"  # of candidates: their log-probabilities
+if TYPE_CHECKING:
+    from loglinear.models.reranker.predictor import RerankerPredictor
+
+SCORE = "score"  # the name of log-probabilities among the scores of candidates
 
 
 class Conversion(NamedTuple):
-    """A string of words for a reading, and its log-probability, that of the readings included."""
+    """A string of words for a reading, and the log-probability of words and reading."""
 
     words: list[str]
     log_probability: float
@@ -35,11 +36,11 @@ class Conversions:
     texts: list[str]  # words separated by blanks
     log_probability: FloatArray  # [n_candidates]
     reading_ptr: NDArray[np.int64]  # [n + 1]
-    n_unknown: NDArray[np.int64]  # [n] words of the most probable that the lexicon lacks, written as they were typed
-    reranker_score: FloatArray | None = None  # [n_candidates], where a reranker put them in order
+    n_unknown: NDArray[np.int64]  # [n] words of the most probable candidate that the lexicon lacks: left as typed
+    reranker_score: FloatArray | None = None  # [n_candidates], if a reranker ordered them
 
     def lists(self) -> list[list[Conversion]]:
-        """The candidates of every reading, as words."""
+        """Return the candidates of every reading, as words."""
         made = [Conversion(text.split(), score) for text, score in zip(self.texts, self.log_probability.tolist())]
         ptr = self.reading_ptr.tolist()
         return [made[a:b] for a, b in pairwise(ptr)]
@@ -47,9 +48,9 @@ class Conversions:
     def candidate_lists(
         self, references: Sequence[str] | None = None, n_threads: int | None = None, first: int = 1
     ) -> list[CandidateList]:
-        """The candidates as n-best lists, numbered from ``first``, with the score "score".
+        """Return the candidates as n-best lists, numbered from ``first``, with the score "score".
 
-        ``references`` are the right words of every reading: then with the errors of characters of each candidate.
+        With ``references``, the right words of every reading, each candidate has its number of character errors.
         """
         wrong: Iterable[float | None] = repeat(None)
         right: Iterable[str | None] = repeat(None)
@@ -64,27 +65,25 @@ class Conversions:
         ]
 
     def errors(self, references: Sequence[str], n_threads: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """(errors of characters of each candidate, length of each reference)."""
+        """Return (character errors of each candidate, length of each reference)."""
         return edit_distances(references, self.texts, self.reading_ptr, units="characters", n_threads=n_threads)
 
-
-    # ---- under a reranker ----
-    def ranking(self, reranker: Reranker) -> tuple[NDArray[np.int64], FloatArray]:
-        """(candidates of every reading in the order of a reranker, equal ones as they were; their scores)."""
+    def ranking(self, reranker: RerankerPredictor) -> tuple[NDArray[np.int64], FloatArray]:
+        """Return (the candidates of every reading in a reranker's order, their scores); ties keep their order."""
         check_fits(reranker)
         scores = np.concatenate([np.empty(0), *reranker.candidate_scores(self.candidate_lists())])
         owner = np.repeat(np.arange(self.reading_ptr.size - 1), np.diff(self.reading_ptr))
         order = np.lexsort((-scores, owner))  # which is stable
         return order, scores[order]
 
-    def reranked(self, reranker: Reranker) -> Conversions:
-        """The same candidates, the best by the reranker first."""
+    def reranked(self, reranker: RerankerPredictor) -> Conversions:
+        """Return the same candidates in the reranker's order."""
         order, scores = self.ranking(reranker)
         texts = [self.texts[i] for i in order.tolist()]
         return replace(self, texts=texts, log_probability=self.log_probability[order], reranker_score=scores)
 
     def first(self, k: int, key: Callable[[str], str]) -> Conversions:
-        """The first k candidates of every reading, of those that ``key`` makes equal the first."""
+        """Return the first k candidates of every reading that differ in ``key``; of equal ones the first is kept."""
         kept: list[int] = []
         sizes = []
         for a, b in pairwise(self.reading_ptr.tolist()):
@@ -104,16 +103,18 @@ class Conversions:
         )
 
 
-def check_fits(reranker: Reranker) -> None:
-    """Refuse a reranker that was not trained on candidates of an input method."""
-    if not isinstance(reranker, Reranker):
+def check_fits(reranker: RerankerPredictor) -> None:
+    """Raise IncompatibleError for a reranker that was not trained on candidates of an input method."""
+    from loglinear.models.reranker.predictor import RerankerPredictor
+
+    if not isinstance(reranker, RerankerPredictor):
         raise TypeError(f"a Reranker is needed, not {type(reranker).__name__}")
-    check_is_fitted(reranker, "weights_")
+    reranker.check_fitted()
     remedy = "train one on the input method's own candidates (InputMethod.adapt; ime adapt)"
     if not set(reranker.base_names_) <= {SCORE, RANK}:
         raise IncompatibleError(
             f"the reranker uses the base scores {', '.join(reranker.base_names_)}, but candidates of an input method "
-            f"have {SCORE!r} alone; {remedy}"
+            f"have only {SCORE!r}; {remedy}"
         )
     if reranker.units != "characters":
         raise IncompatibleError(
@@ -123,8 +124,8 @@ def check_fits(reranker: Reranker) -> None:
 
 
 class Coverage(NamedTuple):
-    """What a lexicon knows of a text: sentences with a word, or a reading of a word, that it lacks are uncovered."""
+    """How much of a text a lexicon covers: no candidate is right if a word, or its reading, is not in the lexicon."""
 
     n_sentences: int
     n_uncovered: int
-    first_uncovered: int | None  # the number of the first, from 1
+    first_uncovered: int | None  # the number of the first such sentence, from 1

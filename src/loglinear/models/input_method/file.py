@@ -9,7 +9,6 @@ from loglinear.features.lexicon import Lexicon
 from loglinear.models import archive as files
 from loglinear.models.archive import Archive, as_json, check_n_threads
 from loglinear.models.language_model import file as language_model_file
-from loglinear.models.language_model.estimator import LanguageModel
 
 KIND = "input-method"
 _LEXICON, _MODEL = "lexicon.", "language_model."
@@ -21,7 +20,7 @@ def save(model: Any, path: Any) -> None:
     language = language_model_file.to_archive(model.language_model_)
     arrays = {_LEXICON + name: array for name, array in model.lexicon_.arrays().items()}
     arrays |= {_MODEL + name: array for name, array in language.arrays.items()}
-    settings = {"parameters": as_json(model.get_params(deep=False)), "language_model": language.settings}
+    settings = {"parameters": as_json(model.parameters()), "language_model": language.settings}
     summary = {name: as_json(getattr(model, name + "_")) for name in _LEARNT if hasattr(model, name + "_")}
     files.save(path, Archive(KIND, settings, {**summary, "language_model": language.summary}, arrays))
 
@@ -38,10 +37,10 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     parts = {prefix: {n.removeprefix(prefix): a for n, a in archive.arrays.items() if n.startswith(prefix)}
              for prefix in (_LEXICON, _MODEL)}  # fmt: skip
     language = language_model_file.load(
-        LanguageModel, Archive(language_model_file.KIND, settings, summary, parts[_MODEL]), source
+        cls.language_model, Archive(language_model_file.KIND, settings, summary, parts[_MODEL]), source
     )
     try:
-        model._take(Lexicon.from_arrays(parts[_LEXICON]), language)
+        model.take(Lexicon.from_arrays(parts[_LEXICON]), language)
     except ModelFileError as error:
         raise ModelFileError(f"{source}: {error}") from None
     except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Files through an input method: readings in, text out, a line for a line; and the model that a command names."""
+"""Input methods at work on files: one line of text per line of readings; evaluation and adaptation on texts."""
 
 from __future__ import annotations
 
@@ -8,32 +8,37 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loglinear.errors import IncompatibleError
 from loglinear.features.lexicon import ReadText
 from loglinear.formats.running_text import iterate_lines
 from loglinear.formats.text import Source, split_lines
 from loglinear.metrics.input_method import ConversionScore
-from loglinear.models import InputMethod, Reranker, load
+from loglinear.models import load_predictor
 from loglinear.models.input_method.conversions import Conversions, Coverage, check_fits
-from loglinear.models.input_method.estimator import Report
+from loglinear.models.input_method.predictor import InputMethodPredictor, Report
 from loglinear.optimise.progress import Counting
 
-MAP = "map"
+if TYPE_CHECKING:
+    from loglinear.models.input_method.estimator import InputMethod
+    from loglinear.models.reranker.estimator import Reranker
+    from loglinear.models.reranker.predictor import RerankerPredictor
+
+MAP = "map"  # the method of adaptation that interpolates language models; the others are methods of Reranker
 BLOCK = 1 << 18  # bytes of readings converted at a time
 
 
-def load_input_method(path: Source, n_threads: int | None = None) -> InputMethod:
-    """The input method of a model file; other kinds are refused."""
-    model = load(path, "input-method")
+def load_input_method(path: Source, n_threads: int | None = None) -> InputMethodPredictor:
+    """Load an input method for use."""
+    model: InputMethodPredictor = load_predictor(path, "input-method")
     model.n_threads = n_threads
     return model
 
 
-def load_reranker(path: Source, n_threads: int | None = None) -> Reranker:
-    """The reranker of a model file, where it is one of an input method's candidates; others are refused."""
-    reranker = load(path, "reranker")
+def load_reranker(path: Source, n_threads: int | None = None) -> RerankerPredictor:
+    """Load a reranker for use, if it was trained on an input method's candidates."""
+    reranker: RerankerPredictor = load_predictor(path, "reranker")
     try:
         check_fits(reranker)
     except IncompatibleError as error:
@@ -43,23 +48,24 @@ def load_reranker(path: Source, n_threads: int | None = None) -> Reranker:
 
 
 class ConvertedFile:
-    """The conversion of a file, a line of readings at a time; afterwards what was met on the way.
+    """The conversion of a file of readings, block by block; it counts the lines and the unknown words on the way.
 
-    A reading gives a line of text. With ``nbest`` it gives that many lines, text TAB log-probability, and an empty one
-    after them. ``as_json`` gives an object a line instead: {"id", "reading", "hypotheses": [{"text", "score"}]}, words
-    separated by blanks, which rerankers read; ids are the numbers of lines. A ``reranker`` chooses among so many
-    candidates; its scores stand for the log-probabilities, in objects beside them ("reranker").
+    A reading gives one line of text. With ``nbest`` it gives that many lines, text TAB log-probability, and an empty
+    line after them. With ``as_json`` it gives an object per line, {"id", "reading", "hypotheses": [{"text", "score"}]},
+    with words separated by blanks, which rerankers read; ids are the numbers of lines. A ``reranker`` chooses among
+    the ``among`` most probable candidates; its scores replace the log-probabilities, or stand beside them in objects
+    ("reranker").
     """
 
     def __init__(
-        self, model: InputMethod, source: Source, *, nbest: int | None = None, as_json: bool = False,
-        reranker: Reranker | None = None, among: int = 20, block: int = BLOCK,
+        self, model: InputMethodPredictor, source: Source, *, nbest: int | None = None, as_json: bool = False,
+        reranker: RerankerPredictor | None = None, among: int = 20, block: int = BLOCK,
     ) -> None:  # fmt: skip
         self.model, self.source, self.nbest, self.as_json, self.block = model, source, nbest, as_json, block
         self.reranker, self.among = reranker, among
         self.n_lines = 0
-        self.n_unknown = 0  # words of the best conversions that stand as they were typed
-        self.first_unknown: int | None = None  # the line of the first
+        self.n_unknown = 0  # words of the best conversions that are left as they were typed
+        self.first_unknown: int | None = None  # the line of the first of them
 
     def __iter__(self) -> Iterator[bytes]:
         with Counting("readings converted") as progress:
@@ -98,9 +104,9 @@ class ConvertedFile:
 
 
 def evaluate_text(
-    model: InputMethod, source: Any, k: int = 20, *, reranker: Reranker | None = None
+    model: InputMethodPredictor, source: Any, k: int = 20, *, reranker: RerankerPredictor | None = None
 ) -> ConversionScore:
-    """Errors of the conversions of a text, with a bar where it takes long."""
+    """Score the conversions of a text, with a progress bar on a terminal."""
     text = model.read(source)
     with Counting("sentences converted", text.n_sentences) as progress:
         return model.evaluate(text, k, reranker=reranker, report=progress)
@@ -109,18 +115,18 @@ def evaluate_text(
 # ---- adaptation -----------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Adaptation:
-    """What adapting to a domain made, and what was met on the way."""
+    """The result of an adaptation to a domain."""
 
-    made: InputMethod | Reranker  # by interpolation, or by the other methods
+    made: InputMethod | Reranker  # an input method by interpolation, a reranker by the other methods
     method: str
-    coverage: Coverage  # of the text that was learnt from
+    coverage: Coverage  # of the training text
     k: int  # candidates of each sentence
-    dev: DevRates | None  # of the text held out
+    dev: DevRates | None  # on the held-out text
     seconds: float
 
 
 class DevRates(NamedTuple):
-    """Character error rates of text held out: before, after, and of the best of the candidates there were before."""
+    """Character error rates on held-out text: before, after, and of the best of the candidates before."""
 
     baseline_cer: float
     cer: float
@@ -128,7 +134,7 @@ class DevRates(NamedTuple):
 
     @property
     def reduction(self) -> float:
-        """Share of the errors that are no longer made; NaN where there were none."""
+        """The share of the errors that is avoided; NaN if there were none."""
         return (self.baseline_cer - self.cer) / self.baseline_cer if self.baseline_cer else math.nan
 
 
@@ -137,8 +143,7 @@ def adapt_to_text(
 ) -> Adaptation:
     """Adapt an input method to the domain of a text: by a reranker of k candidates, or by interpolation ("map").
 
-    ``settings`` are those of ``Reranker``, or of ``InputMethod.adapt_language_model``. Conversion has a bar where it
-    takes long.
+    ``settings`` are those of ``Reranker``, or of ``InputMethod.adapt_language_model``.
     """
     began = time.perf_counter()
     text, held_out = model.read(source), None if dev is None else model.read(dev)
@@ -162,7 +167,9 @@ def _interpolated(
 def _with_reranker(
     model: InputMethod, text: ReadText, dev: ReadText | None, method: str, k: int, settings: dict[str, Any]
 ) -> tuple[InputMethod | Reranker, DevRates | None]:
-    Reranker(method, **settings).check_settings()  # before minutes of conversion and not after
+    from loglinear.models.reranker.estimator import Reranker
+
+    Reranker(method, **settings).check_settings()  # before minutes of conversion, not after
     with Counting("sentences converted", text.n_sentences + (0 if dev is None else dev.n_sentences)) as progress:
         lists = model.candidate_lists(text, k, report=progress)
         more = progress.after(len(lists))
