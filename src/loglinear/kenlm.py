@@ -1,10 +1,10 @@
 """The surface of the ``kenlm`` package, so that code written for it runs with ``from loglinear import kenlm``.
 
-``Model(path)`` reads ARPA files (plain, gzip, xz) and files of ``LanguageModel``. What differs from the original:
-``<s>`` inside a sentence is an unknown word; where the model has no ``<unk>``, an unknown word is refused by name, and
-the original gives it a probability of 10^-100; states cannot be carried from one model to another; KenLM's own binary
-files are not read. Beyond the original, a model is a ``loglinear.backoff.queries.NgramQueries``: batches, next words,
-samples, the vocabulary.
+``Model(path)`` reads ARPA files (plain, gzip, xz) and files of ``LanguageModel``. It differs from the original: ``<s>``
+inside a sentence is an unknown word; if the model has no ``<unk>``, an unknown word raises an error, and the original
+gives it a probability of 10^-100; states cannot be carried from one model to another; KenLM's own binary files cannot
+be read. In addition, a model is a ``loglinear.backoff.queries.NgramQueries``, with batches, next words, samples and the
+vocabulary.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ __all__ = ["ARPALoadComplain", "Config", "FullScoreReturn", "LanguageModel", "Lo
 
 
 class LoadMethod:
-    """Ways to read KenLM's binary files; accepted, and without effect here."""
+    """Ways to read KenLM's binary files; accepted without effect."""
 
     LAZY, POPULATE_OR_LAZY, POPULATE_OR_READ, READ, PARALLEL_READ = range(5)
 
 
 class ARPALoadComplain:
-    """When KenLM warns about slow ARPA files; accepted, and without effect here."""
+    """When KenLM warns about slow ARPA files; accepted without effect."""
 
     ALL, EXPENSIVE, NONE = range(3)
 
 
 class Config:
-    """Settings of the original; accepted, and without effect here."""
+    """Settings of the original; accepted without effect."""
 
     def __init__(self) -> None:
         self.load_method = LoadMethod.POPULATE_OR_READ
@@ -42,7 +42,7 @@ class Config:
 
 
 class Model(NgramQueries):
-    """A model read from a file, to be asked as ``kenlm.Model`` is."""
+    """A model read from a file, with the methods of ``kenlm.Model``."""
 
     path: bytes
 
@@ -67,7 +67,7 @@ class LanguageModel(Model):
 
 
 def _read(name: str) -> NgramQueries:
-    """The queries of a model file or, where the file is none, of an ARPA file."""
+    """Read the queries of a model file or an ARPA file."""
     with Path(name).open("rb") as file:
         is_model = file.read(9)[8:] == b"{"  # safetensors: eight bytes of length, then JSON
     if not is_model:

@@ -15,7 +15,7 @@ app = console.new_app()
 
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file of ime build.", show_default=False)]
 RerankerFile = Annotated[
-    str | None, typer.Option(metavar="R", help="A file of ime adapt, which chooses among the candidates.")
+    str | None, typer.Option(metavar="R", help="A reranker of ime adapt, which chooses among the candidates.")
 ]
 Threads = Annotated[int | None, typer.Option("--threads", help="Native threads.", show_default="all cores")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -28,17 +28,17 @@ def build(
         list[str],
         typer.Argument(
             metavar="TEXT...",
-            help="Sentences of surface|reading, one a line: files (plain, gzip or xz), or - for stdin.",
+            help="Sentences of surface|reading, one per line: files (plain, gzip or xz), or - for stdin.",
             show_default=False,
         ),
     ],
     output: Annotated[str, typer.Option("--output", "-o", metavar="MODEL", help="File to write.", show_default=False)],
     order: Annotated[int, typer.Option(help="Longest n-gram of the language model.")] = 3,
     estimator: Annotated[
-        str, typer.Option(metavar="kneser-ney|maxent|witten-bell|...", help="Of the language model.")
+        str, typer.Option(metavar="kneser-ney|maxent|witten-bell|...", help="Estimator of the language model.")
     ] = "kneser-ney",
     keypad: Annotated[
-        bool, typer.Option("--keypad", help="TEXT is words alone, typed on a telephone's keys as digits.")
+        bool, typer.Option("--keypad", help="TEXT is only words, typed as digits on a telephone's keys.")
     ] = False,
     spaces: Annotated[
         bool | None,
@@ -48,17 +48,17 @@ def build(
         ),
     ] = None,
     channel: Annotated[
-        bool, typer.Option("--channel/--no-channel", help="Count how probable a reading is for its word.")
+        bool, typer.Option("--channel/--no-channel", help="Use the probability of a reading given its word.")
     ] = True,
     dictionary: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="More words with readings; its sentences are not learnt.")
+        list[str] | None, typer.Option(metavar="TEXT", help="More words with readings, for the lexicon only.")
     ] = None,
     min_word_count: Annotated[int, typer.Option(help="Rarer words are left out.")] = 1,
     encoding: Annotated[str, typer.Option(help="Encoding of the files that the model reads.")] = "utf-8",
     threads: Threads = None,
     json: Json = False,
 ) -> None:  # fmt: skip
-    """Learn a lexicon and a language model of text with readings, and save them."""
+    """Learn a lexicon and a language model from text with readings, and save them as one model."""
     console.check_writable(output)
 
     from loglinear.models import InputMethod
@@ -86,7 +86,7 @@ def _spelt(value: Any) -> Any:
 
 
 def _source(path: str) -> Any:
-    """A path, so that it is never taken for a sentence."""
+    """Return a Path, which is never taken for a sentence."""
     return path if path == "-" else Path(path)
 
 
@@ -94,18 +94,18 @@ def _source(path: str) -> Any:
 @console.command
 def convert(
     model: Model,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Readings, one a line, or - for stdin.")] = "-",
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Readings, one per line, or - for stdin.")] = "-",
     nbest: Annotated[
-        int | None, typer.Option(metavar="K", help="The K best: text TAB log-probability, and an empty line.")
+        int | None, typer.Option(metavar="K", help="Print the K best, text TAB log-probability, and an empty line.")
     ] = None,
     reranker: RerankerFile = None,
     among: Annotated[int, typer.Option(metavar="K", help="Candidates among which the reranker chooses.")] = 20,
     threads: Threads = None,
     json: Annotated[
-        bool, typer.Option("--json", help="An object a line: id, reading, hypotheses (words between blanks, score).")
+        bool, typer.Option("--json", help="One object per line: id, reading, hypotheses (words and score).")
     ] = False,
 ) -> None:
-    """Convert readings to text, a line for a line. What the lexicon lacks stays as it was typed."""
+    """Convert readings to text, one line per line. Readings that the lexicon lacks stay as they were typed."""
     from loglinear.models.input_method.files import ConvertedFile, load_input_method, load_reranker
 
     chooser = None if reranker is None else load_reranker(reranker, threads)
@@ -117,7 +117,7 @@ def convert(
         sys.stdout.buffer.flush()
     if converted.n_unknown:
         console.note(
-            f"{converted.n_unknown:,} words are not in the lexicon and stand as they were typed; the first in line "
+            f"{converted.n_unknown:,} words are not in the lexicon and are left as typed; the first is in line "
             f"{converted.first_unknown:,}"
         )
 
@@ -138,28 +138,28 @@ def adapt(
         ),
     ],
     dev: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="Held-out text of the domain, on which choices are made.")
+        list[str] | None, typer.Option(metavar="TEXT", help="Held-out text of the domain, to choose settings on.")
     ] = None,
     method: Annotated[
-        str, typer.Option(metavar="blasso|boosting|fslr|f-boosting|perceptron|maxent|map|...", help="How to learn.")
+        str, typer.Option(metavar="blasso|boosting|fslr|f-boosting|perceptron|maxent|map|...", help="How to adapt.")
     ] = "blasso",
     nbest: Annotated[int, typer.Option(metavar="K", help="Candidates of each sentence.")] = 20,
-    step: Annotated[float | None, typer.Option(help="Of blasso, f-boosting, fslr.", show_default="0.5")] = None,
+    step: Annotated[float | None, typer.Option(help="Step of blasso, f-boosting, fslr.", show_default="0.5")] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="What a backward step of blasso must gain.", show_default="0")
+        float | None, typer.Option(help="Least gain of a backward step of blasso.", show_default="0")
     ] = None,
-    smoothing: Annotated[float | None, typer.Option(help="Of boosting.", show_default="0.001")] = None,
-    shrinkage: Annotated[float | None, typer.Option(help="Of boosting.", show_default="1")] = None,
+    smoothing: Annotated[float | None, typer.Option(help="Smoothing of boosting.", show_default="0.001")] = None,
+    shrinkage: Annotated[float | None, typer.Option(help="Shrinkage of boosting.", show_default="1")] = None,
     by_errors: Annotated[
         bool, typer.Option("--by-errors", help="Candidates with more errors weigh more in the loss.")
     ] = False,
     max_iterations: Annotated[
-        int | None, typer.Option(help="Most steps, passes or iterations.", show_default="20,000, 20, 1000")
+        int | None, typer.Option(help="Maximum number of steps, passes or iterations.", show_default="20,000, 20, 1000")
     ] = None,
-    patience: Annotated[int | None, typer.Option(help="Stop after so many steps without fewer dev errors.")] = None,
+    patience: Annotated[int | None, typer.Option(help="Stop after so many steps without fewer errors on dev.")] = None,
     words: Annotated[str | None, typer.Option(metavar="N,N", help="Word n-grams.", show_default="1,2")] = None,
     min_count: Annotated[
-        int | None, typer.Option(help="Features of fewer sentences are left out.", show_default="2")
+        int | None, typer.Option(help="Leave out features of fewer sentences.", show_default="2")
     ] = None,
     skips: Annotated[int | None, typer.Option(help="Pairs of words with so many between them.")] = None,
     headwords: Annotated[
@@ -167,19 +167,19 @@ def adapt(
                                  "but the function words of a file.")
     ] = None,
     characters: Annotated[str | None, typer.Option(metavar="N,N", help="Character n-grams.")] = None,
-    penalty: Annotated[str | None, typer.Option(help="Of maxent.", show_default="l1")] = None,
+    penalty: Annotated[str | None, typer.Option(help="Penalty of maxent.", show_default="l1")] = None,
     strength: Annotated[
-        str | None, typer.Option(metavar="X,X", help="Of the penalty; dev chooses among several.", show_default="1")
+        str | None, typer.Option(metavar="X,X", help="Of the penalty; --dev chooses among several.", show_default="1")
     ] = None,
-    weight: Annotated[float | None, typer.Option(help="Of map: the domain's share, instead of --dev.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the perceptron.")] = None,
+    weight: Annotated[float | None, typer.Option(help="Weight of the domain (map), instead of --dev.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the perceptron.")] = None,
     threads: Threads = None,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Adapt an input method to the domain of a text.
 
-    A reranker is learnt from the candidates of its sentences; MODEL stays as it is, and the reranker chooses for it
-    (ime convert --reranker). With --method map the language model is mixed with one of the domain instead.
+    A reranker is trained on the candidates of its sentences. MODEL stays as it is, and the reranker chooses among its
+    candidates (ime convert --reranker). With --method map, the language model is mixed with one of the domain instead.
     """
     console.check_writable(output)
     settings = {
@@ -209,7 +209,7 @@ def adapt(
     if done.coverage.n_uncovered:
         console.note(
             f"{done.coverage.n_uncovered:,} of {done.coverage.n_sentences:,} sentences have words or readings that the "
-            f"lexicon lacks, which no candidate has right (the first is sentence {done.coverage.first_uncovered:,}); "
+            f"lexicon lacks, so that no candidate is right (the first is sentence {done.coverage.first_uncovered:,}); "
             "give their text to ime build as --dictionary"
         )
     if getattr(done.made, "status_", "") == Status.INTERRUPTED:
@@ -218,13 +218,13 @@ def adapt(
 
 
 def _check_options(method: str, given: dict[str, Any]) -> None:
-    """Refuse options that would be ignored."""
+    """Raise ValueError for options that the method would ignore."""
     for name in given:
         option = "--seed" if name == "random_state" else "--" + name.replace("_", "-")
         if method == "map" and name != "weight":
-            raise ValueError(f"{option} is no option of map, which has --weight alone; leave it out")
+            raise ValueError(f"{option} is not an option of map, which has only --weight; leave it out")
         if method != "map" and name == "weight":
-            raise ValueError(f"{option} is an option of map alone; leave it out, or take --method map")
+            raise ValueError(f"{option} is an option of map only; leave it out, or use --method map")
 
 
 def _numbers(option: str, text: str | None, kind: type) -> Any:
@@ -235,7 +235,7 @@ def _numbers(option: str, text: str | None, kind: type) -> Any:
 
 
 def _headwords(given: str | None) -> Any:
-    """A name of a rule, or the function words of a file."""
+    """Return the name of a rule, or the function words of a file."""
     from loglinear.models.reranker.files import read_function_words
 
     return given if given in (None, "cjk") else read_function_words(given)
@@ -255,9 +255,9 @@ def evaluate(
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Character error rate of the best conversion, that of the best of K (the oracle), and sentences per second.
+    """Print the character error rate of the best conversion and of the best of K (the oracle), and the speed.
 
-    With a reranker, that of its choice, compared with the most probable candidate.
+    With a reranker, its choice is scored, and compared with the most probable candidate.
     """
     from loglinear.models.input_method.files import evaluate_text, load_input_method, load_reranker
     from loglinear.report.input_method import score_facts

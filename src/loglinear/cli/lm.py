@@ -23,7 +23,7 @@ _Number = TypeVar("_Number", int, float)
 
 
 def _numbers(option: str, text: str | None, kind: Callable[[str], _Number]) -> Any:
-    """None, a number, or a tuple of those that commas separate."""
+    """Return None, a number, or a tuple of numbers that commas separate."""
     if text is None:
         return None
     try:
@@ -40,13 +40,13 @@ def train(
     corpus: Annotated[
         list[str],
         typer.Argument(
-            metavar="CORPUS...", help="Text, a sentence a line: files (plain, gzip or xz), or - for stdin.",
+            metavar="CORPUS...", help="Text, one sentence per line: files (plain, gzip or xz), or - for stdin.",
             show_default=False,
         ),
     ],
     output: Output,
     order: Annotated[
-        str, typer.Option(metavar="N|none", help="Longest n-gram; none: as the text has them.")
+        str, typer.Option(metavar="N|none", help="Longest n-gram; none: as long as in the text.")
     ] = "5",
     estimator: Annotated[
         str, typer.Option(metavar="maxent|kneser-ney|kneser-ney-single|witten-bell|add-k", help="How to estimate.")
@@ -55,14 +55,14 @@ def train(
         str | None,
         typer.Option(
             metavar="elastic_net|l1|l2|none|tree-l2|tree-linf|list", callback=choices.list_penalties, is_eager=True,
-            help="Of maxent; list: describe all.", show_default="elastic_net",
+            help="Penalty of maxent; list: describe all.", show_default="elastic_net",
         ),
     ] = None,
     strength: Annotated[
         str | None,
         typer.Option(
             metavar="S|S2,S3,...|auto",
-            help="Weight of the penalty of maxent: one number, one per order from the second, or chosen by --tune.",
+            help="Strength of the penalty: one number, one per order from the second, or auto: chosen by --tune.",
             show_default="by order",
         ),
     ] = None,
@@ -80,28 +80,28 @@ def train(
         str | None, typer.Option(metavar="VALID", help="Choose the strengths of maxent on this held-out text.")
     ] = None,
     strength_classes: Annotated[
-        str | None, typer.Option(metavar="order|fine", help="N-grams that share a strength.", show_default="order")
+        str | None, typer.Option(metavar="order|fine", help="Which n-grams share a strength.", show_default="order")
     ] = None,
     signed: Annotated[
-        bool, typer.Option("--signed", help="Weights of maxent above unigrams may be negative.")
+        bool, typer.Option("--signed", help="Weights above unigrams may be negative (maxent).")
     ] = False,
     min_count: Annotated[
         str | None,
-        typer.Option(metavar="N|N1,N2,...", help="Leave rarer n-grams out, by order (maxent).", show_default="1"),
+        typer.Option(metavar="N|N1,N2,...", help="Leave out rarer n-grams, by order (maxent).", show_default="1"),
     ] = None,
     prune: Annotated[
         str | None,
-        typer.Option(metavar="N1,N2,...", help="Leave n-grams of at most this count out, by order (Kneser-Ney)."),
+        typer.Option(metavar="N1,N2,...", help="Leave out n-grams with at most this count, by order (Kneser-Ney)."),
     ] = None,
     prune_entropy: Annotated[
-        float | None, typer.Option(help="Leave n-grams out whose loss raises perplexity by less, relatively.")
+        float | None, typer.Option(help="Leave out n-grams whose removal raises perplexity, relatively, by less.")
     ] = None,
-    add_k: Annotated[float | None, typer.Option(help="What add-k adds to counts.", show_default="1")] = None,
-    vocab: Annotated[str | None, typer.Option(metavar="FILE", help="The words, one a line.")] = None,
-    min_word_count: Annotated[int, typer.Option(help="Rarer words are unknown.")] = 1,
-    max_words: Annotated[int | None, typer.Option(help="Keep the most frequent words.")] = None,
+    add_k: Annotated[float | None, typer.Option(help="Added to counts (add-k).", show_default="1")] = None,
+    vocab: Annotated[str | None, typer.Option(metavar="FILE", help="The vocabulary: one word per line.")] = None,
+    min_word_count: Annotated[int, typer.Option(help="Rarer words become <unk>.")] = 1,
+    max_words: Annotated[int | None, typer.Option(help="Keep so many most frequent words.")] = None,
     unknown: Annotated[
-        str, typer.Option(metavar="token|error", help="Words outside the vocabulary are <unk>, or refused.")
+        str, typer.Option(metavar="token|error", help="Words outside the vocabulary: <unk>, or an error.")
     ] = "token",
     units: Annotated[str, typer.Option(metavar="words|characters|bytes", help="What a token is.")] = "words",
     reserved: Annotated[
@@ -109,7 +109,7 @@ def train(
     ] = "error",
     encoding: Annotated[str, typer.Option(help="Encoding of the text files that the model reads.")] = "utf-8",
     base: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Adapt this model: train the difference alone (maxent).")
+        str | None, typer.Option(metavar="MODEL", help="Adapt this model: train only the difference (maxent).")
     ] = None,
     memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Limit for counting, such as 4G; beyond it, use the disk.")
@@ -117,11 +117,11 @@ def train(
     tolerance: Annotated[
         float | None,
         typer.Option(
-            help="Stop where the violation of optimality, or the decrease of the objective, is less, relatively.",
+            help="Stop when the violation of optimality, or the relative decrease of the objective, is smaller.",
             show_default="1e-5, 1e-4",
         ),
     ] = None,
-    max_iterations: Annotated[int | None, typer.Option(help="Most solver steps.", show_default="200")] = None,
+    max_iterations: Annotated[int | None, typer.Option(help="Maximum solver steps.", show_default="200")] = None,
     threads: Threads = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Print a line per step on stderr.")] = False,
     json: Json = False,
@@ -170,7 +170,7 @@ def _order(text: str) -> int | None:
 
 
 def _source(path: str) -> Any:
-    """A path, so that it is never taken for a sentence."""
+    """Return a Path, which is never taken for a sentence."""
     return path if path == "-" else Path(path)
 
 
@@ -188,7 +188,7 @@ def evaluate(
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Perplexity of a text, with and without its unknown words, and the orders of the n-grams found."""
+    """Print the perplexity of a text, with and without its unknown words, and the orders of the n-grams found."""
     from loglinear.models.language_model.files import evaluate_text
     from loglinear.report.language_model import evaluation_dict, evaluation_facts, hit_table
 
@@ -206,11 +206,11 @@ def score(
     model: Model,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Text, or - for stdin.")] = "-",
     threshold: Annotated[
-        float | None, typer.Option(metavar="X", help="Print the lines themselves whose perplexity is at most X.")
+        float | None, typer.Option(metavar="X", help="Print instead the lines whose perplexity is at most X.")
     ] = None,
     threads: Threads = None,
 ) -> None:
-    """For each line: log10 of its probability TAB tokens, the end included TAB perplexity."""
+    """Print for each line: log10 of its probability TAB number of tokens (with the end) TAB perplexity."""
     from loglinear.models.language_model.files import score_file
 
     for text in score_file(_load(model, threads), file, threshold=threshold):
@@ -226,7 +226,7 @@ def export_arpa(
     full_precision: Annotated[bool, typer.Option("--full-precision", help="All digits instead of seven.")] = False,
     threads: Threads = None,
 ) -> None:
-    """Write a model as ARPA, which decoders and other tools read; the probabilities are the same."""
+    """Write a model as an ARPA file, which other tools read; the probabilities are the same."""
     console.check_writable(output)
     found = _load(model, threads)
     with console.naming(output):
@@ -243,7 +243,7 @@ def import_arpa(
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Make a model file of an ARPA file; it is opened in no time, by mapping."""
+    """Convert an ARPA file to a model file, which opens at once because it is memory-mapped."""
     console.check_writable(output)
 
     from loglinear.models import LanguageModel
@@ -274,23 +274,23 @@ def _print_model(facts: dict[str, Any], path: str, as_json: bool) -> None:
 def mix(
     models: Annotated[list[str], typer.Argument(metavar="MODEL MODEL...", help="Two or more.", show_default=False)],
     tune: Annotated[
-        str | None, typer.Option(metavar="VALID", help="Weights under which this held-out text is likeliest.")
+        str | None, typer.Option(metavar="VALID", help="Held-out text whose probability the weights maximise.")
     ] = None,
-    weights: Annotated[str | None, typer.Option(metavar="W,W,...", help="The weights; they sum to one.")] = None,
+    weights: Annotated[str | None, typer.Option(metavar="W,W,...", help="The weights, which sum to one.")] = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="MODEL", help="Merge the models into one file.")
     ] = None,
     static: Annotated[
         bool, typer.Option("--static", help="Also print the perplexity of the merged model; with -o always.")
     ] = False,
-    test: Annotated[str | None, typer.Option(metavar="TEST", help="Text to print the perplexity of.")] = None,
+    test: Annotated[str | None, typer.Option(metavar="TEST", help="Text whose perplexity is printed.")] = None,
     union: Annotated[bool, typer.Option("--union", help="The models may have different vocabularies.")] = False,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
     """Interpolate models linearly: p = sum of weight x p of each.
 
-    Of a background model and one of the text in hand this is MAP adaptation.
+    With a general model and one of a domain, this is MAP adaptation.
     """
     if output is not None:
         console.check_writable(output)
@@ -332,12 +332,12 @@ def mix(
 def next_word(
     model: Model,
     context: Annotated[
-        list[str] | None, typer.Argument(metavar="CONTEXT...", help="Words that begin the sentence.")
+        list[str] | None, typer.Argument(metavar="CONTEXT...", help="The words that begin the sentence.")
     ] = None,
-    k: Annotated[int, typer.Option("-k", help="How many.")] = 10,
+    k: Annotated[int, typer.Option("-k", help="How many words.")] = 10,
     json: Json = False,
 ) -> None:
-    """The most probable next words, with their probabilities."""
+    """Print the most probable next words with their probabilities."""
     found = _load(model, None).top(" ".join(context or []), k)
     if json:
         console.print_json([{"word": word, "probability": p} for word, p in found])
@@ -353,15 +353,15 @@ def next_word(
 def generate(
     model: Model,
     n: Annotated[int, typer.Option("-n", help="How many sentences.")] = 5,
-    temperature: Annotated[float, typer.Option(help="Below 1: what is probable; above: what is not.")] = 1.0,
-    max_length: Annotated[int, typer.Option(help="Most words of a sentence.")] = 100,
+    temperature: Annotated[float, typer.Option(help="Below 1: prefer probable words; above 1: improbable ones.")] = 1.0,
+    max_length: Annotated[int, typer.Option(help="Maximum number of words of a sentence.")] = 100,
     context: Annotated[str, typer.Option(help="Words that every sentence begins with.")] = "",
     unknown: Annotated[bool, typer.Option("--unknown/--no-unknown", help="Whether <unk> may be drawn.")] = True,
     seed: Annotated[int | None, typer.Option(help="The same seed draws the same sentences.")] = None,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Sentences drawn from the model, one a line."""
+    """Draw sentences from the model, one per line."""
     from loglinear.models.language_model.files import generate as draw
 
     options: dict[str, Any] = {"temperature": temperature, "max_length": max_length, "context": context}
@@ -375,16 +375,16 @@ def generate(
 @app.command()
 @console.command
 def compare(
-    first: Annotated[str, typer.Argument(metavar="A", help="A model.", show_default=False)],
-    second: Annotated[str, typer.Argument(metavar="B", help="Another.", show_default=False)],
+    first: Annotated[str, typer.Argument(metavar="A", help="A model file or an ARPA file.", show_default=False)],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another one.", show_default=False)],
     test: Annotated[str, typer.Argument(metavar="TEST", help="Text, or - for stdin.", show_default=False)],
-    samples: Annotated[int, typer.Option(help="Samples of sentences, for the interval and the p-value.")] = 1000,
+    samples: Annotated[int, typer.Option(help="Bootstrap samples, for the interval and the p-value.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 0,
     top: Annotated[int, typer.Option(help="Words and sentences to show.")] = 10,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """By how much and where two models differ on a text, and whether by chance."""
+    """Compare two models on a text, with a significance test."""
     from loglinear.models.language_model.files import compare as compare_models
 
     a, b = _load(first, threads), _load(second, threads)

@@ -1,4 +1,4 @@
-"""English on the keys of a telephone: a word is typed as digits, one a character; words are parted by blanks.
+"""English on the keys of a telephone: a word is typed as one digit per character; blanks separate words.
 
 abc are on 2, def on 3, ghi on 4, jkl on 5, mno on 6, pqrs on 7, tuv on 8, wxyz on 9; a digit is typed as itself, any
 other character as 1 (ITU-T E.161). Accents are dropped.
@@ -14,7 +14,7 @@ KEYS |= {digit: digit for digit in "0123456789"}
 
 
 def digits(word: str) -> str:
-    """The keys of a word, letters in either case."""
+    """Return the keys of a word; upper and lower case are typed alike."""
     plain = word.lower() if word.isascii() else unicodedata.normalize("NFKD", word.lower())
     return "".join(KEYS.get(c, "1") for c in plain if not unicodedata.combining(c)) or "1" * len(word)
 

@@ -1,11 +1,11 @@
-"""Lexicons of input methods: which words can be meant by a reading.
+"""Lexicons of input methods: the words of every reading.
 
-Text is written ``surface|reading`` between blanks: what is to be written, and what is typed for it. The first ``|``
-behind the first character separates them. A reading has no blanks; a word may have several readings and a reading many
+Text is ``surface|reading`` pairs separated by blanks: what is written, and what is typed for it. The first ``|`` after
+the first character separates them. A reading has no blanks; a word may have several readings and a reading many
 words. Surfaces are numbered by falling frequency, ties by first occurrence; readings are sorted by their bytes.
 
-Readings are *given* in this way, or are those of a telephone's *keypad*: text is then words alone, and a word is read
-as the digits of its letters (:mod:`loglinear.features.keypad`).
+Readings are *given* in this way, or are those of a telephone's *keypad*: text is then only words, and the reading
+of a word is the digits of its letters (:mod:`loglinear.features.keypad`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _REMEDY = "write every word as surface|reading, without blanks inside"
 
 @dataclass(frozen=True, eq=False)
 class Lexicon:
-    """The lexemes of reading r are [reading_ptr[r], reading_ptr[r + 1]): surfaces, ascending, and how often seen."""
+    """The lexemes of reading r are [reading_ptr[r], reading_ptr[r + 1]): surfaces, ascending, and their counts."""
 
     surfaces: Vocabulary
     readings: Vocabulary
@@ -46,7 +46,7 @@ class Lexicon:
         return self.surface.size
 
     def words(self, reading: str) -> list[tuple[str, int]]:
-        """The surfaces of a reading and their counts, the most frequent first."""
+        """Return the surfaces of a reading and their counts, the most frequent first."""
         (number,) = self.readings.ids([reading])
         if number < 0:
             return []
@@ -58,14 +58,14 @@ class Lexicon:
         return reading in self.readings
 
     def __iter__(self) -> Iterator[tuple[str, str, int]]:
-        """(surface, reading, count) of every lexeme."""
+        """Yield (surface, reading, count) of every lexeme."""
         names = list(self.surfaces)
         for number, reading in enumerate(self.readings):
             for i in range(int(self.reading_ptr[number]), int(self.reading_ptr[number + 1])):
                 yield names[self.surface[i]], reading, int(self.count[i])
 
     def knows(self, text: ReadText) -> NDArray[np.bool_]:
-        """Whether every word of each sentence is here with its reading: [n_sentences]."""
+        """Return for each sentence whether the lexicon has all its words with their readings: [n_sentences]."""
         surface = self.surfaces.ids(list(text.surfaces)).astype(np.int64)[text.unit_surface]
         reading = self.readings.ids(list(text.readings)).astype(np.int64)[text.unit_reading]
         keys = np.repeat(np.arange(len(self.readings)), np.diff(self.reading_ptr)) * len(self.surfaces) + self.surface
@@ -73,12 +73,12 @@ class Lexicon:
         return np.logical_and.reduceat(known[text.text.tokens], text.text.sentence_ptr[:-1])
 
     def log_channel(self) -> NDArray[np.float32]:
-        """log p(reading | surface) of every lexeme, by counts: [n_lexemes]."""
+        """Return log p(reading | surface) of every lexeme, estimated by counts: [n_lexemes]."""
         totals = np.bincount(self.surface, weights=self.count, minlength=len(self.surfaces))
         return np.log(self.count / totals[self.surface]).astype(np.float32)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What a file needs to hold."""
+        """Return the arrays that a file must hold."""
         return {
             "surfaces": np.asarray(self.surfaces.blob),
             "surface_offsets": np.asarray(self.surfaces.offsets),
@@ -91,7 +91,7 @@ class Lexicon:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Lexicon:
-        """Take arrays as ``arrays()`` gave them, after a check of what Python relies on; converters check the rest."""
+        """Take arrays as ``arrays()`` returned them, after a check; converters check what only they rely on."""
         dtypes = {"reading_ptr": np.int64, "surface": np.uint32, "count": np.int64}
         for name, dtype in dtypes.items():
             if not isinstance(arrays.get(name), np.ndarray) or arrays[name].dtype != dtype or arrays[name].ndim != 1:
@@ -104,7 +104,7 @@ class Lexicon:
         ptr, surface, count = (np.ascontiguousarray(arrays[name]) for name in dtypes)
         wrong = ptr.size != len(readings) + 1 or ptr[0] != 0 or ptr[-1] != surface.size or np.any(np.diff(ptr) < 1)
         if wrong or count.size != surface.size or np.any(count < 1) or np.any(surface >= len(surfaces)):
-            raise ModelFileError("lexicon: its arrays do not belong together")
+            raise ModelFileError("lexicon: its arrays do not fit together")
         return cls(surfaces, readings, ptr, surface, count)
 
 
@@ -124,7 +124,7 @@ class ReadText:
         return self.text.sentence_ptr.size - 1
 
     def sentences(self, separator: str = "") -> tuple[list[str], list[str]]:
-        """(what is written, with blanks between words; what is typed, with ``separator`` between words)."""
+        """Return (the written sentences, with blanks between words; the typed ones, with ``separator`` between)."""
         spelt = [list(self.surfaces), list(self.readings)]
         units = [[names[i] for i in of.tolist()] for names, of in zip(spelt, (self.unit_surface, self.unit_reading))]
         tokens, ptr = self.text.tokens.tolist(), self.text.sentence_ptr.tolist()
@@ -134,7 +134,7 @@ class ReadText:
         return written, typed
 
     def lexicon(self, min_count: int = 1) -> tuple[Lexicon, NDArray[np.int64]]:
-        """The lexicon of surfaces that occur ``min_count`` times, and the surface of every token, -1 for others."""
+        """Return the lexicon of surfaces that occur ``min_count`` times, and the surface of every token, or -1."""
         if min_count < 1:
             raise ValueError(f"min_count must be at least 1, not {min_count!r}")
         totals = np.bincount(self.unit_surface, weights=self.text.counts, minlength=len(self.surfaces))
@@ -153,9 +153,9 @@ class ReadText:
 def read_readings(
     source: TextSource, *, readings: Readings = "given", encoding: str = "utf-8", n_threads: int | None = None
 ) -> ReadText:
-    """Text with readings: a file (plain, gzip, xz, or ``-``), a list of files, or an iterable of sentences.
+    """Read text with readings: a file (plain, gzip, xz, or ``-``), a list of files, or an iterable of sentences.
 
-    Lines without words are skipped; a word without a reading is refused with its file and line.
+    Lines without words are skipped; a word without a reading raises FormatError with its file and line.
     """
     if readings not in ("given", "keypad"):
         raise ValueError(f"readings must be 'given' or 'keypad', not {readings!r}")
@@ -192,7 +192,7 @@ def _refuse_reserved(read: ReadText) -> None:
 
 
 def merge(first: Lexicon, second: Lexicon) -> Lexicon:
-    """A lexicon of both, counts added; the surfaces of the first keep their numbers, new ones follow."""
+    """Merge two lexicons and add their counts; surfaces of the first keep their numbers, new ones follow."""
     known = first.surfaces.ids(list(second.surfaces)).astype(np.int64)
     fresh = np.flatnonzero(known < 0)
     known[fresh] = len(first.surfaces) + np.arange(fresh.size)

@@ -1,4 +1,4 @@
-"""The words a language model knows, with the symbols its users expect.
+"""The vocabulary of a language model, with its reserved symbols.
 
 Numbers: ``</s>`` is 0; ``<unk>`` is 1 in an open vocabulary, absent from a closed one; then the other words; the
 predictable words are 0 .. n_words - 1, and ``<s>``, which is never predicted, is n_words.
@@ -17,7 +17,7 @@ RESERVED = (BEGIN, END, UNKNOWN)
 
 
 class WordVocabulary:
-    """Predictable words and their numbers; ``<s>`` comes after the last."""
+    """Predictable words and their numbers; that of ``<s>`` comes after the last."""
 
     def __init__(self, words: Vocabulary) -> None:
         if len(words) == 0 or words[0] != END:
@@ -27,7 +27,7 @@ class WordVocabulary:
 
     @classmethod
     def from_words(cls, words: Iterable[str], *, is_open: bool = True) -> WordVocabulary:
-        """Number the words in the order given, after the reserved symbols, which are left out where they occur."""
+        """Number the words in the order given, after the reserved symbols; those among the words are skipped."""
         known = [word for word in words if word not in RESERVED]
         return cls(Vocabulary.from_strings([END, *([UNKNOWN] if is_open else []), *known]))
 
@@ -66,9 +66,9 @@ class WordVocabulary:
     __hash__ = None  # type: ignore[assignment]
 
     def word(self, number: int) -> str:
-        """The word of a number, ``<s>`` included."""
+        """Return the word with this number, also ``<s>``."""
         return BEGIN if number == self.begin else self.words[number]
 
     def ids(self, words: list[str]) -> np.ndarray:
-        """The number of each word, -1 for one not in the vocabulary: [n] int32."""
+        """Return the number of each word, -1 if it is not in the vocabulary: [n] int32."""
         return self.words.ids(words)

@@ -1,7 +1,7 @@
-"""Two language models on the same text: by how much they differ, whether by chance, and where.
+"""Comparison of two language models on a text, with a significance test, and where they differ.
 
-Differences of log-probability are second minus first, in nats: positive where the second model is better. The interval
-and the p-value come from drawing sentences with replacement (Efron and Tibshirani, 1993, chapter 13; Koehn, 2004): the
+Differences of log-probability are second minus first, in nats: positive if the second model is better. The interval and
+the p-value come from drawing sentences with replacement (Efron and Tibshirani, 1993, chapter 13; Koehn, 2004): the
 2.5th and 97.5th percentile of the difference in perplexity, and twice the smaller share of samples on either side of no
 difference.
 """
@@ -28,7 +28,7 @@ _BAND_NAMES = (*(name for _, _, name in _BANDS), "1,000 times or more", "unknown
 
 @dataclass(frozen=True)
 class PairedScores:
-    """The tokens of a text, each sentence followed by its end, under two models. Natural logarithms."""
+    """The log-probabilities (natural) of the tokens of a text under two models; its end follows each sentence."""
 
     first: FloatArray  # [n_tokens]
     second: FloatArray  # [n_tokens]
@@ -51,7 +51,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What two models say of a text."""
+    """The result of comparing two models on a text."""
 
     n_sentences: int
     n_tokens: int
@@ -68,7 +68,7 @@ class Comparison:
     orders_second: list[Part]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """Return plain values, for JSON."""
         return asdict(self)
 
 
@@ -81,7 +81,7 @@ def compare_scores(
     random_state: int = 0,
     most: int = 10,
 ) -> Comparison:
-    """Compare; ``word`` and ``sentence`` name words and sentences by their numbers."""
+    """Compare two models; ``word`` and ``sentence`` return the text of words and sentences by number."""
     if n_samples < 1:
         raise ValueError(f"the number of samples must be at least 1, not {n_samples}")
     if scores.first.size == 0:
@@ -116,8 +116,8 @@ def _impossible(scores: PairedScores, word: Callable[[int], str]) -> str:
     place = int(np.searchsorted(scores.sentence_ptr, wrong[0], side="right"))
     return (
         f"the {which} model gives {wrong.size} tokens no probability at all, the first of them "
-        f"{word(int(scores.words[wrong[0]]))!r} in sentence {place}: its perplexity is infinite, and there is nothing "
-        "to compare"
+        f"{word(int(scores.words[wrong[0]]))!r} in sentence {place}: its perplexity is infinite and cannot be "
+        "compared"
     )
 
 
@@ -134,7 +134,7 @@ def _perplexities(sums: FloatArray) -> FloatArray:
 
 
 def _resampled(sums: FloatArray, n_samples: int, random_state: int) -> FloatArray:
-    """Sums of sentences drawn with replacement: [n_samples, 3]."""
+    """Return sums of sentences drawn with replacement: [n_samples, 3]."""
     run = -(-len(sums) // _MOST_UNITS)
     units = np.add.reduceat(sums, np.arange(0, len(sums), run), axis=0)
     rng = np.random.default_rng(random_state)
@@ -147,7 +147,7 @@ def _resampled(sums: FloatArray, n_samples: int, random_state: int) -> FloatArra
 
 # ---- where -------------------------------------------------------------------------------------------------------
 def _grouped(scores: PairedScores, groups: NDArray[Any], n_groups: int) -> FloatArray:
-    """Sums of (first, second, tokens) by group of token: [n_groups, 3]."""
+    """Return sums of (first, second, tokens) by group of token: [n_groups, 3]."""
     columns = [np.bincount(groups, weights=w, minlength=n_groups) for w in (scores.first, scores.second, None)]
     return np.stack(columns, axis=1)
 
@@ -169,7 +169,7 @@ def _in_order(sums: FloatArray, name: Callable[[int], str]) -> list[Part]:
 
 
 def _largest(sums: FloatArray, name: Callable[[int], str], most: int) -> list[Part]:
-    """The groups whose log-probability differs most; equal ones by number."""
+    """Return the groups whose log-probability differs most; ties by number."""
     best = np.argsort(-np.abs(sums[:, 1] - sums[:, 0]), kind="stable")[:most]
     return [_part(name(int(i)), sums[i]) for i in best if sums[i, 0] != sums[i, 1]]
 

@@ -1,4 +1,4 @@
-"""Perplexity and what stands behind it, from sums of log-probabilities."""
+"""Perplexity of texts, from sums of log-probabilities."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class TextScore:
-    """What a language model says of a text. Tokens include the end of each sentence; logarithms are natural."""
+    """The score of a text under a language model. Tokens include the ends of sentences; logarithms are natural."""
 
     n_sentences: int
     n_words: int
     n_unknown: int
     log_probability: float
-    unknown_log_probability: float  # the part of it that unknown words have
+    unknown_log_probability: float  # that of the unknown words, which is part of it
     hits: list[int] = field(default_factory=list)  # tokens found as an n-gram of each order
 
     @property
@@ -30,11 +30,11 @@ class TextScore:
 
     @property
     def perplexity_without_unknown(self) -> float:
-        """The same over the known tokens alone."""
+        """The perplexity of the known tokens only."""
         return perplexity(self.log_probability - self.unknown_log_probability, self.n_tokens - self.n_unknown)
 
     def as_dict(self) -> dict[str, Any]:
-        """For --json."""
+        """Return plain values, for JSON."""
         figures = asdict(self)
         figures["perplexity"] = self.perplexity
         figures["perplexity_without_unknown"] = self.perplexity_without_unknown
@@ -43,7 +43,7 @@ class TextScore:
 
 
 def perplexity(log_probability: float, n_tokens: int) -> float:
-    """exp(- log-probability / tokens); infinite where a token has no probability."""
+    """Return exp(- log-probability / tokens); infinite if a token has probability zero."""
     if n_tokens == 0:
         return math.nan
     mean = -log_probability / n_tokens

@@ -1,4 +1,4 @@
-"""Input methods for people: what a model holds, how well it converts."""
+"""Input methods as facts and tables: what a model holds, how well it converts, how it was adapted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST = 10
 
 
 def model_facts(model: InputMethodPredictor) -> dict[str, Any]:
-    """Sizes of the lexicon and of the language model."""
+    """Return the sizes of the lexicon and of the language model."""
     lexicon = model.lexicon_
     return {
         "words": len(lexicon.surfaces),
@@ -28,7 +28,7 @@ def model_facts(model: InputMethodPredictor) -> dict[str, Any]:
 
 
 def model_sections(model: InputMethodPredictor, top: int) -> list[Section]:
-    """The readings with most words."""
+    """Return a table of the readings with most words."""
     if top < 1:
         return []
     lexicon = model.lexicon_
@@ -42,7 +42,7 @@ def model_sections(model: InputMethodPredictor, top: int) -> list[Section]:
 
 
 def score_facts(score: ConversionScore) -> list[tuple[str, str]]:
-    """A score, one line for each number."""
+    """Return a score as names and texts."""
     return [
         ("sentences", f"{score.n_sentences:,}, {score.n_characters:,} characters"),
         ("character error rate", f"{score.cer:.2%}"),
@@ -70,7 +70,7 @@ def _comparison_facts(found: ErrorComparison | None) -> list[tuple[str, str]]:
 
 # ---- adaptation -----------------------------------------------------------------------------------------------------
 def adaptation_dict(done: Adaptation) -> dict[str, Any]:
-    """What adapting made, as plain values."""
+    """Return the result of an adaptation as plain values."""
     found: dict[str, Any] = {
         "method": done.method,
         "sentences": done.coverage.n_sentences,
@@ -95,7 +95,7 @@ def adaptation_dict(done: Adaptation) -> dict[str, Any]:
 
 
 def adaptation_facts(done: Adaptation) -> list[tuple[str, str]]:
-    """The same, one line for each fact."""
+    """Return the same as names and texts."""
     found = adaptation_dict(done)
     facts = [("method", done.method), ("sentences", f"{found['sentences']:,}, {found['uncovered']:,} not covered")]
     if isinstance(done.made, InputMethodPredictor):

@@ -1,4 +1,4 @@
-"""What a language model is, how it was trained and how two of them differ, as facts and tables."""
+"""Language models as facts and tables: what a model holds, how it was trained, how two of them differ."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHOSEN = ("strengths", "strength", "depth_growth", "l2", "n_parameters", "disco
 
 # ---- a model --------------------------------------------------------------------------------------------------------
 def model_facts(model: LanguageModelPredictor) -> dict[str, Any]:
-    """What a model holds, as plain values."""
+    """Return what a model holds, as plain values."""
     facts = {
         "order": model.order_,
         "estimator": model.estimator,
@@ -45,7 +45,7 @@ def _learnt(model: LanguageModelPredictor, names: Sequence[str]) -> dict[str, An
 def model_sections(
     model: LanguageModelPredictor, top: int = 10, tuning: Sequence[dict[str, Any]] | None = None
 ) -> list[Section]:
-    """The same for people, with what tuning tried and the words that most probably begin a sentence."""
+    """Return the same as tables, with the trials of tuning and the most probable first words of a sentence."""
     facts = model_facts(model)
     tables = [_order_table(facts)]
     if _has_classes(facts):
@@ -62,7 +62,7 @@ def model_sections(
 
 # ---- training -------------------------------------------------------------------------------------------------------
 def training_summary(model: LanguageModelPredictor, path: str) -> dict[str, Any]:
-    """What was trained, as plain values."""
+    """Return how a model was trained, as plain values."""
     summary = {
         "model": path,
         "tokens": model.n_tokens_,
@@ -83,7 +83,7 @@ def training_summary(model: LanguageModelPredictor, path: str) -> dict[str, Any]
 
 
 def training_facts(summary: dict[str, Any]) -> Facts:
-    """The summary for people."""
+    """Return the summary as names and texts."""
     facts = [
         ("tokens", f"{summary['tokens']:,} (ends of sentences included)"),
         ("words", f"{summary['words']:,}"),
@@ -105,7 +105,7 @@ def training_facts(summary: dict[str, Any]) -> Facts:
 
 
 def training_tables(summary: dict[str, Any]) -> list[Table]:
-    """N-grams by order; strengths or discounts; what tuning tried."""
+    """Return tables of the trials of tuning, of n-grams by order, and of strengths by class."""
     return [
         *([_tuning_table(summary["tuning"], "depth_growth" in summary)] if "tuning" in summary else []),
         _order_table(summary),
@@ -114,7 +114,7 @@ def training_tables(summary: dict[str, Any]) -> list[Table]:
 
 
 def _has_classes(summary: dict[str, Any]) -> bool:
-    """Whether strengths are not by order. A tree's are, but its model may end before the n-grams that were counted."""
+    """Return whether strengths are by class. Those of trees are by order, up to orders that the model may lack."""
     return "depth_growth" not in summary and len(summary.get("strengths", [])) > summary["order"]
 
 
@@ -139,7 +139,7 @@ def _class_table(classes: Sequence[dict[str, Any]]) -> Table:
 
 
 def _tuning_table(trials: Sequence[dict[str, Any]], of_tree: bool) -> Table:
-    """Held-out perplexity at every choice of strengths, which are shown while they fit a line."""
+    """Return the held-out perplexity of every trial; its strengths are shown if they fit on a line."""
     few = len(trials[0]["strengths"]) <= _MOST_STRENGTHS
     columns, rows = ["trial", "held-out perplexity", "better", "seconds"], []
     for i, t in enumerate(trials, 1):
@@ -153,7 +153,7 @@ def _tuning_table(trials: Sequence[dict[str, Any]], of_tree: bool) -> Table:
 
 # ---- evaluation -----------------------------------------------------------------------------------------------------
 def evaluation_facts(score: TextScore, unknown: UnknownWords | None) -> Facts:
-    """Perplexities and what is unknown."""
+    """Return perplexities and unknown words as names and texts."""
     facts = [
         ("sentences", f"{score.n_sentences:,}"),
         ("tokens", f"{score.n_tokens:,} (ends of sentences included)"),
@@ -168,7 +168,7 @@ def evaluation_facts(score: TextScore, unknown: UnknownWords | None) -> Facts:
 
 
 def evaluation_dict(score: TextScore, unknown: UnknownWords | None) -> dict[str, Any]:
-    """The same as plain values."""
+    """Return the same as plain values."""
     found = score.as_dict()
     if unknown is not None:
         found["unknown_types"] = unknown.n_types
@@ -179,14 +179,14 @@ def evaluation_dict(score: TextScore, unknown: UnknownWords | None) -> dict[str,
 
 
 def hit_table(score: TextScore) -> Table:
-    """Tokens by the length of the n-gram that was found."""
+    """Return a table of tokens by the length of the n-gram found."""
     rows = [(n, hits, f"{hits / score.n_tokens:.2%}") for n, hits in enumerate(score.hits, 1)]
     return Table(("order hit", "tokens", "share"), rows)
 
 
 # ---- mixtures -------------------------------------------------------------------------------------------------------
 def mixture_table(names: Sequence[str], weights: Sequence[float], perplexities: Mapping[str, Sequence[float]]) -> Table:
-    """A row per model and one for the mixture; ``perplexities``: by text, of the mixture and then of the models."""
+    """Return a table of the models and the mixture; ``perplexities``: by text, the mixture's and then the models'."""
     columns = ("model", "weight", *(f"perplexity on {text}" for text in perplexities))
     rows = [(name, w, *(p[i] for p in perplexities.values())) for i, (name, w) in enumerate(zip(names, weights), 1)]
     return Table(columns, [*rows, ("mixture", float(sum(weights)), *(p[0] for p in perplexities.values()))])
@@ -194,7 +194,7 @@ def mixture_table(names: Sequence[str], weights: Sequence[float], perplexities: 
 
 # ---- comparisons ----------------------------------------------------------------------------------------------------
 def comparison_facts(found: Comparison, first: str, second: str) -> Facts:
-    """How much two models differ."""
+    """Return how much two models differ, as names and texts."""
     low, high = found.interval
     better = second if found.difference < 0 else first
     verdict = f"{better} is better" if found.p_value < 0.05 else "this may be chance"
@@ -209,7 +209,7 @@ def comparison_facts(found: Comparison, first: str, second: str) -> Facts:
 
 
 def comparison_tables(found: Comparison, first: str, second: str) -> list[Table]:
-    """Where two models differ."""
+    """Return tables of where two models differ."""
     note = f"gain: log-probability by {second} minus that by {first}, in nats"
     return [
         _parts(found.bands, "word occurs in the text", "By frequency"),

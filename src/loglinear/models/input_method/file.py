@@ -1,4 +1,4 @@
-"""InputMethod to and from an archive: the arrays of its lexicon, and those of its language model."""
+"""Input methods to and from an archive: the arrays of the lexicon, and those of the language model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def save(model: Any, path: Any) -> None:
 
 
 def load(cls: Any, archive: Archive, source: Any) -> Any:
-    """Make the model, checking everything that conversion relies on."""
+    """Make the model, an estimator or a predictor, after a check of everything that conversion relies on."""
     try:
         model = cls(**dict(archive.settings["parameters"]))
         model.check_settings()

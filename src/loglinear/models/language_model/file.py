@@ -1,7 +1,7 @@
-"""LanguageModel to and from an archive: the query structure, memory-mapped when it is read.
+"""Language models to and from an archive: the arrays of ``NgramQueries``, which are memory-mapped when read.
 
-A model trained on the collapsed tree is kept as that: paths of equal weights, which are unpacked into the query
-structure when it is read.
+A model trained on the collapsed tree is stored as its paths of equal weights, from which the queries are made again
+when it is read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def save(model: Any, path: Any) -> None:
 
 
 def to_archive(model: Any) -> Archive:
-    """What the file of a model holds."""
+    """Return what the file of a model holds."""
     words = model.vocabulary_.words
     parameters = as_json({k: v for k, v in model.parameters().items() if k not in ("base", "vocabulary")})
     collapsed = getattr(model, "collapsed_", None)
@@ -55,7 +55,7 @@ def to_archive(model: Any) -> Archive:
 
 
 def load(cls: Any, archive: Archive, source: Any) -> Any:
-    """Make the model, checking everything that queries rely on."""
+    """Make the model, an estimator or a predictor, after a check of everything that queries rely on."""
     try:
         parameters = dict(archive.settings["parameters"])
         for name in ("strength", "l1_ratio", "min_count", "prune"):
@@ -93,7 +93,7 @@ def _part(archive: Archive, prefix: str) -> dict[str, np.ndarray]:
 
 
 def looks_like_arpa(path: str | os.PathLike[str]) -> bool:
-    r"""Whether a file says \data\ near its beginning; model files begin with a length and a brace."""
+    r"""Return whether a file has \data\ near its beginning; model files begin with a length and a brace."""
     if not os.path.exists(path):  # noqa: PTH110
         raise ModelFileError(f"{path}: no such file")
     if os.path.isdir(path):  # noqa: PTH112

@@ -75,7 +75,7 @@ def load_language_model(path: Source, n_threads: int | None = None) -> LanguageM
 # ---- text ---------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Text:
-    """A text in the numbers of its own words, read once and renumbered for any model."""
+    """A text in the numbers of its own words; it is read once and renumbered for any model."""
 
     name: str
     units: Units
@@ -90,13 +90,13 @@ class Text:
         return cls(name, like.units, sentences, words)
 
     def numbers_in(self, model: LanguageModelPredictor) -> np.ndarray:
-        """The number of every distinct word in the vocabulary of the model, -1 where it is not there."""
+        """Return the number of every distinct word in the vocabulary of the model, -1 if it is unknown."""
         if model.units != self.units:
             raise IncompatibleError(f"{self.name} was read as {self.units}, and a model is one of {model.units}")
         return _numbers_in(model.vocabulary_, self.vocabulary)
 
     def numbered_for(self, model: LanguageModelPredictor) -> Sentences:
-        """The sentences as the model numbers words; ones unknown to a closed vocabulary are refused."""
+        """Return the sentences as the model numbers words; FormatError for words outside a closed vocabulary."""
         numbers, words = self.numbers_in(model), self.sentences.words
         if not model.vocabulary_.is_open:
             unknown = np.flatnonzero(numbers[words] < 0)
@@ -109,7 +109,7 @@ class Text:
         return Sentences(model.vocabulary_.n_words, known[words], self.sentences.sentence_ptr)
 
     def words_and_ends(self) -> np.ndarray:
-        """The distinct word of every token, each sentence followed by its end, 0: [n_tokens + n_sentences]."""
+        """Return the distinct word of every token, each sentence followed by its end, 0: [n_tokens + n_sentences]."""
         out = np.zeros(self.sentences.n_tokens + self.sentences.n_sentences, dtype=np.int64)
         lengths = np.diff(self.sentences.sentence_ptr)
         places = np.arange(self.sentences.n_tokens) + np.repeat(np.arange(lengths.size), lengths)
@@ -117,13 +117,13 @@ class Text:
         return out
 
     def sentence(self, number: int) -> str:
-        """The text of a sentence."""
+        """Return the text of a sentence."""
         a, b = self.sentences.sentence_ptr[number : number + 2]
         return join_units([self.vocabulary.word(int(w)) for w in self.sentences.words[a:b]], self.units)
 
 
 def _numbers_in(known: WordVocabulary, words: WordVocabulary) -> np.ndarray:
-    """The numbers of words in another vocabulary, -1 for those that are not there."""
+    """Return the numbers of words in another vocabulary, -1 for those that it lacks."""
     numbers = np.empty(len(words), dtype=np.int32)
     known.words.index().find(words.words.blob, words.words.offsets, numbers)
     return numbers
@@ -139,10 +139,10 @@ def evaluate_text(model: LanguageModelPredictor, source: TextSource) -> tuple[Te
 def score_file(
     model: LanguageModelPredictor, source: Source, *, threshold: float | None = None, block: int = BLOCK
 ) -> Iterator[bytes]:
-    """For every line of a file: log10 of its probability, its tokens (the end included) and its perplexity.
+    """Yield for every line of a file log10 of its probability, its tokens (with the end) and its perplexity.
 
-    With a ``threshold``, the lines themselves whose perplexity is at most that. Memory is bounded by the block and the
-    longest line; standard input is answered as it comes.
+    With a ``threshold``, yield instead the lines whose perplexity is at most that. Memory is bounded by the block and
+    the longest line; standard input is scored as it comes.
     """
     if threshold is not None and not threshold > 0:
         raise ValueError(f"the threshold is a perplexity and must be above 0, not {threshold!r}")
@@ -189,7 +189,7 @@ def generate(
     unknown: bool = True,
     random_state: int | None = None,
 ) -> list[str]:
-    """Sentences drawn from the model, each beginning with the context."""
+    """Draw sentences from the model, each beginning with the context."""
     begin = model.split(context)
     drawn = model.queries_.sample(
         n, max_length=max_length, random_state=random_state, temperature=temperature, context=begin, unknown=unknown
@@ -200,9 +200,9 @@ def generate(
 # ---- mixing -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """p(w | h) = sum of weight_m p_m(w | h). With two models, one of much text and one of a kind: MAP interpolation.
+    """The mixture p(w | h) = sum of weight_m p_m(w | h). Of a general and a domain's model it is MAP adaptation.
 
-    ``union``: the models may know different words; one that a model lacks and another has is impossible there.
+    ``union``: the models may have different vocabularies; a word that a model lacks has probability zero there.
     """
 
     models: Sequence[LanguageModelPredictor]
@@ -210,14 +210,14 @@ class Mixture:
     union: bool = False
 
     def perplexities(self, text: Text) -> list[float]:
-        """Of the mixture, and of each model, on a text."""
+        """Return the perplexity of the mixture, and of each model, on a text."""
         each = _token_log_probabilities(self.models, text, self.union)
         with np.errstate(divide="ignore"):
             mixed = np.logaddexp.reduce(each + np.log(np.array(self.weights))[:, None], axis=0)
         return [perplexity(float(row.sum()), row.size) for row in (mixed, *each)]
 
     def merged(self) -> LanguageModel:
-        """One model over the n-grams of all: exact at these, renormalised elsewhere."""
+        """Return one model over the n-grams of all: exact at these, renormalised elsewhere."""
         from loglinear.models.language_model.estimator import LanguageModel
 
         first = self.models[0]
@@ -234,7 +234,7 @@ def mix(
     tune: Text | None = None,
     union: bool = False,
 ) -> Mixture:
-    """A mixture with weights given, or those under which held-out text is likeliest."""
+    """Return a mixture, with given weights or with those that maximise the probability of held-out text."""
     if len(models) < 2:
         raise ValueError("a mixture needs two models or more")
     if (weights is None) == (tune is None):
@@ -260,7 +260,7 @@ def _check_same_words(models: Sequence[LanguageModelPredictor]) -> None:
             ]
             raise IncompatibleError(
                 f"the models have different vocabularies: {' and '.join(told)}; train them with one vocabulary "
-                "(--vocab), or mix over all words (--union), where a word is impossible in a model that lacks it"
+                "(--vocab), or mix over all words (--union), where a word has probability zero in a model that lacks it"
             )
 
 
@@ -278,7 +278,7 @@ def _checked_weights(weights: Sequence[float], n: int) -> tuple[float, ...]:
 
 
 def _token_log_probabilities(models: Sequence[LanguageModelPredictor], text: Text, union: bool) -> FloatArray:
-    """[n_models, n_tokens + n_sentences]"""
+    """Return log-probabilities, [n_models, n_tokens + n_sentences]."""
     found = np.stack([m.queries_.token_log_probabilities(text.numbered_for(m)) for m in models])
     if union:
         unknown = np.stack([text.numbers_in(m) < 0 for m in models])
@@ -297,7 +297,7 @@ def compare(
     random_state: int = 0,
     most: int = 10,
 ) -> Comparison:
-    """Where and by how much two models differ on a text, and whether by chance."""
+    """Compare two models on a text, with a significance test."""
     text = Text.read(source, first)
     found = [m.queries_.token_scores(text.numbered_for(m)) for m in (first, second)]
     scores = PairedScores(

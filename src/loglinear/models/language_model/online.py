@@ -1,21 +1,17 @@
-"""Language models learnt from minibatches: several epochs over a corpus, or once over a stream that grows the tree.
+"""Online training of language models from minibatches: epochs over a corpus, or one pass over a stream.
 
     minimise  - sum over tokens of log p(w | h)  +  penalty(weights)
 
-by the stochastic accelerated proximal method of Nelakanti et al. (2013), algorithm 1, corrected; its equations, why its
-steps must shrink, and how trees that a batch does not touch catch up later are in native/stream/tree.hh. The
-n-grams (h, w) of contexts h that have always occurred together share one weight, so memory follows the collapsed tree
-(data/suffix_tree.py), which grows with the text. Penalties that part such n-grams, tree-l2 and strengths that differ by
-order, keep every n-gram.
+by the stochastic accelerated proximal method of Nelakanti et al. (2013), algorithm 1, corrected. native/stream/tree.hh
+has its equations, the reason why its steps must shrink, and how trees that a batch does not touch catch up later. The
+n-grams (h, w) of contexts h that have always occurred together share one weight, so memory is that of the collapsed
+tree (data/suffix_tree.py), which grows with the text. Under penalties that separate such n-grams, tree-l2 and strengths
+that differ by order, every n-gram has a weight.
 
-Penalties are those of batch training (``TreePenalty``, ``NgramPenalty``): where the tree is that of the whole text, so
-is the objective, but that nothing is set aside here for an unknown word (it gets its share when the model is made).
+Penalties are those of batch training (``TreePenalty``, ``NgramPenalty``). On the tree of the whole text the objective
+is the same too, except that an unknown word gets its share of probability only when the model is made.
 
-Measured on the first 100,000 tokens of the Penn Treebank, order 5, tree-linf of strength 0.3, whose batch optimum has a
-validation perplexity of 224.9: 266.8 after one online pass, then 230.9, 221.9, 222.0 and 224.9 after epochs (early ones
-are regularised by stopping). The objective comes slower: 8% above the optimum after five passes. A pass takes 1.7
-seconds of processor time, 60,000 tokens a second. Every step moves all weights of a tree, so a pass costs steps times
-classes: let ``batch_tokens`` grow with the text.
+Every step moves all weights of a tree, so a pass costs steps times classes: let ``batch_tokens`` grow with the text.
 """
 
 from __future__ import annotations
@@ -40,8 +36,8 @@ from loglinear.models.language_model.backoff_form import backoff_of, model_of_pa
 from loglinear.models.language_model.penalty import DEFAULTS, NgramPenalty, TreePenalty
 from loglinear.threads import pool
 
-BATCH_TOKENS = 400  # of the paper
-GAIN = 0.2  # measured: a quarter of it overshoots, three times as much needs three times as many epochs
+BATCH_TOKENS = 400  # as in the paper
+GAIN = 0.2  # measured: a quarter of it overshoots; three times as much needs three times as many epochs
 
 Callback = Callable[[int, float], "bool | None"]  # tokens of this pass so far, their mean loss; True stops it
 
@@ -56,11 +52,19 @@ class OnlineHistory:
 
 
 class OnlineNgrams:
-    """Weights, counts and the tree of a model in training.
+    """The weights, the counts and the tree of a model in training.
 
-    ``order=None``: histories reach back to the beginning of the sentence. ``gain`` scales how fast steps shrink (0: not
-    at all, for batches that are the whole corpus); ``mu``: strong convexity with respect to the counts, if known;
-    ``lipschitz``: of the loss in the metric of the counts, by default the mean number of n-grams per token.
+    Parameters
+    ----------
+    n_words : size of the vocabulary
+    order : longest n-gram; None: histories reach back to the beginning of the sentence
+    penalty : as in batch training
+    batch_tokens : tokens per step
+    gain : how fast steps shrink (0: not at all, for batches that are the whole corpus)
+    mu : constant of strong convexity with respect to the counts, if known
+    lipschitz : Lipschitz constant of the loss in the metric of the counts; None: the mean number of n-grams per token
+    eager : update the trees that a batch does not touch at once instead of later (for tests)
+    n_threads : native threads; None: all cores
     """
 
     def __init__(
@@ -111,17 +115,17 @@ class OnlineNgrams:
 
     @property
     def n_tokens(self) -> int:
-        """Tokens taken in, ends of sentences included."""
+        """Tokens of the tree, ends of sentences included."""
         return self._native.n_tokens
 
     @property
     def n_sentences(self) -> int:
-        """Sentences taken in."""
+        """Sentences of the tree."""
         return self._native.n_sentences
 
     @property
     def n_steps(self) -> int:
-        """Batches learnt from."""
+        """Batches learnt so far."""
         return self._native.n_steps
 
     @property
@@ -131,12 +135,12 @@ class OnlineNgrams:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the text, the tree, the counts and both sequences of weights."""
+        """The size in bytes of the text, the tree, the counts and both sequences of weights."""
         return self._native.n_bytes
 
     @property
     def weights(self) -> FloatArray:
-        """Of unigrams, then of the entries block by block: [n_entries]."""
+        """The weights of unigrams, then of the entries block by block: [n_entries]."""
         w = np.empty(self.n_entries)
         self._native.values(pool(self.n_threads), w)
         return w
@@ -147,17 +151,17 @@ class OnlineNgrams:
 
     # ---- learning ---------------------------------------------------------------------------------------------------
     def extend(self, sentences: Sentences) -> NDArray[np.int64]:
-        """Take sentences into the tree without learning from them; returns their numbers."""
+        """Add sentences to the tree without learning from them; return their numbers."""
         self._check(sentences)
         first = self.n_sentences
         self._native.extend(pool(self.n_threads), *sentences.contiguous())
         return np.arange(first, self.n_sentences)
 
     def learn(self, sentences: Sentences, *, callback: Callback | None = None) -> float:
-        """One pass over new sentences, in batches; returns their mean loss per token, each scored before it is learnt.
+        """Learn from new sentences in one pass; return their mean loss per token, scored before they are learnt.
 
-        A batch stands for all tokens taken in so far. ``callback`` is called after each; sentences after one at which
-        it returns True are not taken in.
+        A batch stands for all tokens of the tree so far. ``callback`` is called after each batch; if it returns True,
+        the sentences after that are not added to the tree.
         """
         self._check(sentences)
         words, ptr = sentences.contiguous()
@@ -176,7 +180,7 @@ class OnlineNgrams:
         *,
         callback: Callback | None = None,
     ) -> float:
-        """One pass over all sentences taken in, shuffled; returns the mean loss per token."""
+        """Learn from all sentences of the tree in one pass, shuffled; return the mean loss per token."""
         rng = np.random.default_rng(random_state)
         order = rng.permutation(self.n_sentences)
         sizes = self._sentence_tokens()[order]
@@ -190,25 +194,25 @@ class OnlineNgrams:
         return self._record(n_tokens, steps, loss)
 
     def loss_and_gradient(self, sentences: NDArray[np.int64] | None = None) -> tuple[float, FloatArray]:
-        """Of sentences taken in (all, unless numbers are given), at ``weights``; per n-gram, not times multiplicity."""
+        """Return the loss of sentences of the tree (default: all) and its gradient per n-gram, without multiplicity."""
         out = np.empty(self.n_entries)
         numbers = np.arange(self.n_sentences) if sentences is None else np.asarray(sentences, dtype=np.int64)
         return self._native.gradient(pool(self.n_threads), numbers, out), out
 
     def objective(self) -> float:
-        """Loss of all text plus the penalty."""
+        """Return the loss of all text plus the penalty."""
         return self.loss_and_gradient()[0] + self.penalty_value()
 
     # ---- results ----------------------------------------------------------------------------------------------------
     def tree(self) -> tuple[SuffixTree, FloatArray]:
-        """The classes so far (all n-grams, where none collapse) and their weights."""
+        """Return the classes so far (all n-grams, if none collapse) and their weights."""
         *arrays, length, end, source = self._native.layout()
         text = np.append(self._native.text(), np.uint32(self.n_words))
         trie = NgramTrie(arrays[0].size - 1, self.n_words, *arrays)
         return SuffixTree(trie, length, end, text, int(length.max()) + 1), self.weights[source]
 
     def penalty_value(self) -> float:
-        """The penalty at ``weights``."""
+        """Return the penalty at ``weights``."""
         tree, x = self.tree()
         V, s = self.n_words, self._strengths
         m, depth = (a[V:].astype(np.int64) for a in (tree.entry_multiplicity, tree.entry_depth))
@@ -220,7 +224,7 @@ class OnlineNgrams:
         return squares / 2 + float((sums[depth + m] - sums[depth]) @ self._group_norms(tree.trie, x)[V:])
 
     def _group_norms(self, trie: NgramTrie, x: FloatArray) -> FloatArray:
-        """Of every entry with all below it."""
+        """Return the norm of every entry with all entries below it."""
         if self._strengths.norm in ("l1", "none"):
             return np.abs(x)
         is_l2 = self._strengths.norm == "tree-l2"
@@ -232,7 +236,7 @@ class OnlineNgrams:
         return np.sqrt(norms / scale) if is_l2 else norms
 
     def to_backoff(self, vocabulary: WordVocabulary) -> BackoffModel:
-        """The model in back-off form, without n-grams whose weight is zero."""
+        """Return the model in back-off form, without n-grams whose weight is zero."""
         packed = self.pack(vocabulary)
         if packed is not None:
             return model_of_packed(packed, vocabulary, n_threads=self.n_threads)
@@ -240,7 +244,7 @@ class OnlineNgrams:
         return backoff_of(NgramMaxentLoss(tree.trie, n_threads=self.n_threads), vocabulary, w)
 
     def pack(self, vocabulary: WordVocabulary) -> dict[str, NDArray[Any]] | None:
-        """What a file of the model holds where n-grams collapse; None where they do not."""
+        """Return the arrays that a file of the model holds if n-grams collapse, None if they do not."""
         if not self.collapses:
             return None
         tree, w = self._with_unknown(vocabulary)
@@ -273,7 +277,7 @@ class OnlineNgrams:
 
 @dataclass(frozen=True)
 class _Strengths:
-    """A penalty in the terms of the native steps: by depth, which is order - 2, the last holding for the rest."""
+    """A penalty as the native steps take it: by depth, which is order - 2; the last value holds for the rest."""
 
     norm: str
     norms: list[float]
@@ -294,7 +298,7 @@ class _Strengths:
 
 
 def _batches(tokens: NDArray[Any], size: int) -> list[int]:
-    """Where batches of whole sentences begin, each the first to hold ``size`` tokens; the rest joins the last."""
+    """Return where batches of whole sentences begin, each of at least ``size`` tokens; the rest joins the last."""
     total = np.cumsum(tokens)
     cuts, reached = [0], 0
     while reached + size <= (total[-1] if total.size else 0):
@@ -306,9 +310,9 @@ def _batches(tokens: NDArray[Any], size: int) -> list[int]:
 
 
 def _give_unknown(trie: NgramTrie, vocabulary: WordVocabulary, w: FloatArray) -> None:
-    """Where the text had no ``<unk>``, its weight says that it is as probable as half the words seen once.
+    """If the text had no ``<unk>``, set its weight so that it is as probable as half the words seen once together.
 
-    A text tells nothing of words it lacks; what the ridge leaves them is next to nothing.
+    A text tells nothing of words it lacks; the ridge alone would leave them next to no probability.
     """
     unknown = vocabulary.unknown
     if unknown is None or trie.entry_count[unknown] > 0 or trie.context_count[0] == 0:
