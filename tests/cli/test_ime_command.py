@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from children import python, stopped
-from commands import invoke, refusal, run
+from commands import heavy_imports, invoke, refusal, run
 
 from loglinear import InputMethod, Reranker
 from loglinear.formats.candidate_list import with_scores
@@ -39,10 +39,16 @@ def test_build_says_what_it_made(place: Path, tmp_path: Path) -> None:
     assert "Readings with most words" in invoke("inspect", place / "m.ll").stdout
 
 
+def test_using_a_model_imports_nothing_heavy(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "readings").write_text("さとへいく\n", encoding="utf-8")  # known words: there is no note on stderr
+    assert heavy_imports("ime", "convert", place / "m.ll", tmp_path / "readings", "--nbest", 2) == []
+    assert heavy_imports("ime", "eval", place / "m.ll", place / "text") == []
+
+
 def test_readings_are_converted_line_for_line(place: Path) -> None:
     done = invoke("ime", "convert", place / "m.ll", place / "readings")
     assert done.stdout == "里へ行く\n\n佐藤へ?\n"
-    assert done.stderr == "1 words are not in the lexicon and stand as they were typed; the first in line 3\n"
+    assert done.stderr == "1 words are not in the lexicon and are left as typed; the first is in line 3\n"
     data = (place / "readings").read_bytes()
     assert run("ime", "convert", place / "m.ll", stdin=data).stdout == done.stdout
     assert invoke("ime", "convert", place / "m.ll", stdin=gzip.compress(data)).stdout == done.stdout
@@ -172,8 +178,8 @@ def test_adaptations_and_rerankers_that_do_not_fit_are_refused(domain: Path, tmp
     assert "give weight or dev" in refusal(
         invoke("ime", "adapt", domain / "m.ll", domain / "train", "--method", "map", "-o", tmp_path / "r")
     )
-    assert "--step is no option of map" in refusal(adapt(domain, "map", "r", "--step", 0.1))
-    assert "--weight is an option of map alone" in refusal(adapt(domain, "blasso", "r", "--weight", 0.1))
+    assert "--step is not an option of map" in refusal(adapt(domain, "map", "r", "--step", 0.1))
+    assert "--weight is an option of map only" in refusal(adapt(domain, "blasso", "r", "--weight", 0.1))
     assert "unknown method 'x'" in refusal(adapt(domain, "x", "r"))
     assert "--words takes numbers" in refusal(adapt(domain, "blasso", "r", "--words", "one"))
     assert "no such file" in refusal(adapt(domain, "blasso", "r", "--headwords", tmp_path / "none"))

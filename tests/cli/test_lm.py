@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import COMMAND, invoke, refusal, run
+from commands import COMMAND, heavy_imports, invoke, refusal, run
 
 import loglinear
 from loglinear import LanguageModel
@@ -131,6 +131,12 @@ def test_adaptation_of_a_base(place: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.stderr
     before, after = (figures(invoke("lm", "eval", m, more, "--json"))["perplexity"] for m in (place / "kn.ll", model))
     assert after < before
+
+
+def test_using_a_model_imports_nothing_heavy(place: Path) -> None:
+    assert heavy_imports("lm", "score", place / "maxent.ll", place / "test.txt") == []
+    assert heavy_imports("lm", "eval", place / "kn.ll", place / "test.txt", "--json") == []
+    assert heavy_imports("lm", "next", place / "kn.ll", "the") == []
 
 
 # ---- evaluating and scoring -----------------------------------------------------------------------------------------
