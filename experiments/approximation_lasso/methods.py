@@ -90,7 +90,7 @@ def batch(problem: Problem, settings: Json) -> Json:
     loss, penalty, n_threads = settings["loss"], settings["penalty"], settings.get("n_threads")
     classes = np.ones(problem.train.n_weights, dtype=np.uint8)
     classes[: problem.train.n_base] = 0
-    of_lists = LIST_LOSSES.factory(loss)(problem.train, n_threads=n_threads)
+    of_lists = LIST_LOSSES[loss](problem.train, n_threads=n_threads)
     began, trials, weights = time.perf_counter(), [], None
     for strength in settings["strengths"]:
         cost = penalties.make(penalty, [0.0, strength], classes=classes, n_threads=n_threads)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 from loglinear.errors import IncompatibleError
@@ -40,11 +40,6 @@ class Registry(Generic[T]):
         entry = self._entries[name]
         if isinstance(entry, str):
             entry = self._entries[name] = imported(entry)
-        return entry
-
-    def factory(self, name: str) -> Callable[..., Any]:
-        """Return the class or function behind a name."""
-        entry: Any = self[name]
         return entry
 
     def describe(self) -> list[tuple[str, str]]:

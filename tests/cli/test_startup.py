@@ -16,6 +16,7 @@ COMMANDS = {
     "classify predict": ("classifier.ll", "send a message\n"),
     "tag predict": ("tagger.ll", "x NAME a\n= OP =\n1 NUMBER 1\n"),
     "lm score": ("language_model.ll", "the value is\n"),
+    "ime convert": ("input_method.ll", "843\n"),
     "rerank apply": ("reranker.ll", json.dumps(LIST) + "\n"),
 }
 

@@ -20,7 +20,7 @@ def test_blank_lines_and_symbols_are_skipped(tmp_path):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"a\nb c\n", "words:2: 'b c' holds a blank or a NUL; write one word a line"),
+        (b"a\nb c\n", "words:2: 'b c' holds a blank or a NUL; write one word per line"),
         (b"a\0\n", "words:1: .* holds a blank or a NUL"),
         (b"a\n\na\n", "words:3: 'a' is also in line 1; write each word once"),
         (b"<unk>\n", "words: there are no words"),

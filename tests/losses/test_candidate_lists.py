@@ -223,9 +223,9 @@ def test_the_optimum_beats_all_points_of_a_grid():
 def test_names_and_refusals():
     data = random_data(5)
     assert set(LIST_LOSSES) == {"exponential", "log", "expected_error"}
-    assert isinstance(LIST_LOSSES.factory("log")(data), ListLogLoss)
+    assert isinstance(LIST_LOSSES["log"](data), ListLogLoss)
     with pytest.raises(IncompatibleError, match="did you mean 'exponential'"):
-        LIST_LOSSES.factory("exponentail")
+        LIST_LOSSES["exponentail"]
     with pytest.raises(ValueError, match="by_errors must be true"):
         ExpectedErrorLoss(data, by_errors=False)
     with pytest.raises(IncompatibleError, match="newton"):

@@ -43,7 +43,7 @@ def test_refusals() -> None:
         accuracy([], [])
     with pytest.raises(ValueError, match="one label and one prediction"):
         score_labels(["a"], ["a", "b"])
-    with pytest.raises(ValueError, match="'c' is none of the classes"):
+    with pytest.raises(ValueError, match="'c' is not one of the classes"):
         log_loss(["c"], [[0.0, 0.0]], ["a", "b"])
     with pytest.raises(ValueError, match="shape"):
         log_loss(["a"], [[0.0]], ["a", "b"])

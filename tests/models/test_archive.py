@@ -59,7 +59,7 @@ def test_foreign_files(tmp_path):
             load(tmp_path, data)
     from safetensors.numpy import save
 
-    with pytest.raises(ModelFileError, match="not one of loglinear's"):
+    with pytest.raises(ModelFileError, match="not a loglinear model"):
         load(tmp_path, save({"a": np.zeros(3)}))
     with pytest.raises(ModelFileError, match="no such file"):
         loglinear.load(tmp_path / "missing.ll")

@@ -63,7 +63,7 @@ def train(
     ] = "auto",
     threads: Threads = None,
     max_iterations: Annotated[int, typer.Option(help="Maximum number of solver steps.")] = 1000,
-    tolerance: Annotated[float, typer.Option(help="Violation of optimality to reach, relative.")] = 1e-4,
+    tolerance: Annotated[float, typer.Option(help="Relative violation of optimality to reach.")] = 1e-4,
     seed: Annotated[int | None, typer.Option(help="Seed of the stochastic solver and of cross-validation.")] = None,
     ngrams: Annotated[str, typer.Option(metavar="N,N,...", help="Word n-grams of texts that are features.")] = "1",
     min_count: Annotated[int, typer.Option(help="Drop word n-grams that occur less often.")] = 1,
@@ -166,14 +166,14 @@ def predict(
     data: Data = "-",
     format: Format = None,
     labelled: Annotated[
-        bool, typer.Option("--labelled", help="Lines of tsv begin with a label, to be ignored.")
+        bool, typer.Option("--labelled", help="Ignore the label with which each line of tsv begins.")
     ] = False,
     proba: Annotated[bool, typer.Option("--proba", help="Print the probability of every class.")] = False,
     encoding: Encoding = "utf-8",
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Print the most probable class of each example, one a line."""
+    """Print the most probable class of each example, one per line."""
     from loglinear.report.tables import plain_line
 
     classifier, examples = _read(model, data, format, encoding, threads, labelled=labelled)
@@ -197,7 +197,7 @@ def predict(
 def _read(
     path: str, data: str, format: str | None, encoding: str, threads: int | None, *, labelled: bool
 ) -> tuple[Any, Any]:
-    """The classifier and the examples, and one line on stderr about features it does not know."""
+    """Load the classifier and read the examples; note on stderr how many unknown features were ignored."""
     from loglinear.models import load_predictor
     from loglinear.models.classifier.files import read_for
 

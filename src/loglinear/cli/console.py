@@ -1,4 +1,4 @@
-"""What all commands share: errors and warnings as one plain line on stderr, tables and JSON on stdout."""
+"""Functions that all commands share: errors and warnings as one plain line on stderr, tables and JSON on stdout."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def new_app(**settings: Any) -> typer.Typer:
 
 
 def note(message: str) -> None:
-    """One line on stderr."""
+    """Print one line on stderr."""
     print(message, file=sys.stderr, flush=True)
 
 
 def note_unseen(unseen: dict[str, int]) -> None:
-    """Name the labels that a model never saw."""
+    """Warn of labels that never occurred in training."""
     if unseen:
         names = ", ".join(f"{label!r} ({count})" for label, count in sorted(unseen.items(), key=lambda p: -p[1])[:10])
         more = "" if len(unseen) <= 10 else f" and {len(unseen) - 10} more"
@@ -52,7 +52,7 @@ def note_unseen(unseen: dict[str, int]) -> None:
 
 
 def command(function: _Command) -> _Command:
-    """Turn what a user can cause into one sentence and an exit code; LOGLINEAR_DEBUG=1 shows the traceback."""
+    """Turn errors that a user can cause into one sentence and an exit code; LOGLINEAR_DEBUG=1 shows the traceback."""
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -63,7 +63,7 @@ def command(function: _Command) -> _Command:
                 function(*args, **kwargs)
                 sys.stdout.flush()
         except BrokenPipeError:
-            # Whoever read our output has enough. Python would complain again when it flushes stdout at exit.
+            # The reader of our output has closed it. Python would complain again when it flushes stdout at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(BROKEN_PIPE) from None
         except (LoglinearError, ValueError, OSError, MemoryError) as error:
@@ -79,7 +79,7 @@ def command(function: _Command) -> _Command:
 
 
 def sentence(error: BaseException) -> str:
-    """An error on one line."""
+    """Return an error on one line."""
     if isinstance(error, MemoryError):
         detail = str(error)
         return "not enough memory" + (f": {detail}" if detail else "")
@@ -102,7 +102,7 @@ def _warnings_as_lines() -> Iterator[None]:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse an output that cannot be written, before hours of training and not after."""
+    """Raise ValueError for an output that cannot be written: before hours of training, not after."""
     target = Path(path).resolve()
     try:
         mode = target.stat().st_mode
@@ -125,7 +125,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Errors of the system get the name of the file that was being written (a full disk has none of its own)."""
+    """Name the file that was being written in errors of the system, which lack it where the disk is full."""
     try:
         yield
     except OSError as error:
@@ -133,7 +133,7 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def print_json(value: Any) -> None:
-    """One JSON value on one line; numbers JSON lacks (infinity, NaN) become null."""
+    """Print a JSON value on one line; numbers that JSON lacks (infinity, NaN) become null."""
     print(json.dumps(_finite(value), ensure_ascii=False, allow_nan=False))
 
 
@@ -148,14 +148,14 @@ def _finite(value: Any) -> Any:
 
 
 def print_facts(facts: Sequence[tuple[str, Any]]) -> None:
-    """Names and values, one pair a line."""
+    """Print names and values, one pair per line."""
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
         print(f"{name:<{width}}  {value}")
 
 
 def print_table(table: Table) -> None:
-    """A table on stdout."""
+    """Print a table on stdout."""
     from rich.console import Console
 
     from loglinear.report.tables import to_rich
@@ -164,7 +164,7 @@ def print_table(table: Table) -> None:
 
 
 def print_sections(sections: Sequence[Section]) -> None:
-    """Sections of a report on stdout; plots are for the HTML page alone."""
+    """Print sections of a report on stdout; plots are in the HTML page only."""
     for section in sections:
         print(f"\n{section.title}\n{'=' * len(section.title)}")
         for paragraph in section.paragraphs:

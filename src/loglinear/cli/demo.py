@@ -1,4 +1,4 @@
-"""``loglinear demo``: what the toolkit does, on text that comes with Python."""
+"""``loglinear demo``: show what the toolkit does on text that comes with Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``loglinear inspect``: what a model file holds, and whether it is intact."""
+"""``loglinear inspect``: describe a model file and verify its checksum."""
 
 from __future__ import annotations
 

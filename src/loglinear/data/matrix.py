@@ -1,4 +1,4 @@
-"""Feature matrices: sparse or dense rows with one surface, so that losses need not know which.
+"""Feature matrices: sparse or dense rows with the same methods, so that losses need not know which.
 
 Both offer  margins  M = X W + b  and  gradient  G = X^T R  (or with squared entries), into arrays of the caller.
 """
@@ -34,7 +34,7 @@ class SparseRows:
 
     @classmethod
     def from_scipy(cls, matrix: Any) -> SparseRows:
-        """From any scipy.sparse matrix or array; duplicates are summed, indices sorted, as scipy defines them."""
+        """Convert any scipy.sparse matrix or array; duplicates are summed and indices sorted, as scipy defines them."""
         csr = matrix.tocsr()
         if not csr.has_canonical_format:
             csr = csr.copy()
@@ -100,7 +100,7 @@ class SparseRows:
         return SparseRows(indptr, indices, values, scale.size)
 
     def identical_columns(self, pool: ThreadPool) -> tuple[NDArray[np.int32], int]:
-        """A group number per column, equal for columns equal to the bit, and how many groups there are."""
+        """Return a group number per column, the same for bit-identical columns, and the number of groups."""
         groups = np.empty(self.n_columns, dtype=np.int32)
         columns = cast(_core.SparseMatrix32, self.columns(pool).native)  # row numbers always fit 32 bits
         n_groups = _core.identical_columns(pool, columns, groups)

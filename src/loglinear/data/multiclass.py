@@ -49,7 +49,7 @@ class MulticlassData:
         return self.rows.n_columns
 
     def fingerprint(self) -> str:
-        """A short hash of features, labels and sample weights: two sets of examples with one hash are the same."""
+        """Return a short hash of features, labels and sample weights, which identifies the examples."""
         digest = hashlib.blake2b(digest_size=8)
         rows = self.rows
         matrix = (rows.indptr, rows.indices, rows.values) if isinstance(rows, SparseRows) else (rows.X,)
@@ -60,7 +60,7 @@ class MulticlassData:
         return digest.hexdigest()
 
     def take(self, rows: NDArray[np.intp]) -> MulticlassData:
-        """The examples with these numbers."""
+        """Return the examples with these numbers."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         return MulticlassData(self.rows.take(rows), self.labels[rows], self.n_classes, weight)
 

@@ -24,7 +24,7 @@ class DictFeatures(Featuriser):
     kind = "dicts"
 
     def fit_transform(self, examples: Sequence[Example], n_threads: int = 1) -> Rows:
-        """Learn the features of the examples and give their values in each."""
+        """Learn the features of the examples and return their values in each."""
         names, values, lengths = _flatten(examples)
         numbers: dict[str, int] = {}
         ids = np.fromiter((numbers.setdefault(name, len(numbers)) for name in names), np.int32, count=len(names))
@@ -32,14 +32,14 @@ class DictFeatures(Featuriser):
         return sum_rows(lengths, renumber[ids], values, len(numbers))
 
     def transform(self, examples: Sequence[Example], n_threads: int = 1) -> Rows:
-        """The values of the known features in each example; others are ignored."""
+        """Return the values of the known features in each example; others are ignored."""
         vocabulary = self.vocabulary
         names, values, lengths = _flatten(examples)
         return sum_rows(lengths, vocabulary.ids(names), values, len(vocabulary))
 
 
 def _flatten(examples: Sequence[Example]) -> tuple[list[str], np.ndarray, list[int]]:
-    """Names and values of all features, and how many each example has."""
+    """Return the names and values of all features, and how many each example has."""
     names: list[str] = []
     values: list[float] = []
     lengths: list[int] = []

@@ -1,4 +1,4 @@
-"""What every featuriser has: a vocabulary, a way into a model file and back, and a cut to fewer features."""
+"""The base of all featurisers: a vocabulary, arrays for model files, and restriction to fewer features."""
 
 from __future__ import annotations
 
@@ -20,48 +20,48 @@ Self = TypeVar("Self", bound="Featuriser")
 
 
 class Featuriser(ABC):
-    """Examples to sparse rows. Subclasses give ``fit_transform`` and ``transform``; the rest is here."""
+    """Turns examples into sparse rows. Subclasses define ``fit_transform`` and ``transform``."""
 
     kind: ClassVar[str]
     _vocabulary: Vocabulary | None = None
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The features, numbered; refused before ``fit_transform``."""
+        """The numbered features; raises LoglinearError before ``fit_transform``."""
         if self._vocabulary is None:
             raise LoglinearError(f"{type(self).__name__} has no vocabulary yet; call fit_transform first")
         return self._vocabulary
 
     @abstractmethod
     def fit_transform(self, examples: Sequence[Any], n_threads: int = 1) -> Rows:
-        """Learn the features of the examples and give their values in each."""
+        """Learn the features of the examples and return their values in each."""
 
     @abstractmethod
     def transform(self, examples: Sequence[Any], n_threads: int = 1) -> Rows:
-        """The values of the known features in each example; others are ignored."""
+        """Return the values of the known features in each example; others are ignored."""
 
     def names(self) -> list[str]:
-        """The name of each feature, by number."""
+        """Return the name of each feature, by number."""
         return list(self.vocabulary)
 
     def take(self: Self, indices: np.ndarray | Sequence[int]) -> Self:
-        """A featuriser that knows only the chosen features, renumbered in the order given."""
+        """Return a featuriser that knows only the chosen features, renumbered in the order given."""
         smaller = copy.copy(self)
         smaller._vocabulary = self.vocabulary.take(indices)
         return smaller
 
     def settings(self) -> dict[str, Any]:
-        """What the constructor was given, as JSON values."""
+        """Return the arguments of the constructor, as JSON values."""
         return {}
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Settings (JSON values) and arrays, for a model file."""
+        """Return settings (JSON values) and arrays, for a model file."""
         vocabulary = self.vocabulary
         return self.settings(), {"vocabulary_blob": vocabulary.blob, "vocabulary_offsets": vocabulary.offsets}
 
     @classmethod
     def from_arrays(cls: type[Self], settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
-        """What ``to_arrays`` gave, checked."""
+        """Make the featuriser of what ``to_arrays`` returned, which is checked."""
         try:
             featuriser = cls(**settings)
         except (TypeError, ValueError) as error:
@@ -86,7 +86,7 @@ def sum_rows(lengths: Sequence[int], ids: np.ndarray, values: np.ndarray, n_feat
 
 
 def sort_names(numbers: dict[str, int]) -> tuple[Vocabulary, np.ndarray]:
-    """A vocabulary in sorted order, and the map from the numbers given to the new ones."""
+    """Return a vocabulary in sorted order, and the map from the given numbers to the new ones."""
     names = sorted(numbers)
     order = np.fromiter((numbers[name] for name in names), dtype=np.int32, count=len(names))
     renumber = np.empty(len(names), dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Examples given as lists of tokens, by whatever tokeniser: counts of each, features in sorted order."""
+"""Examples given as lists of tokens from any tokeniser: counts of each, features in sorted order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TokenFeatures(Featuriser):
 
 
 def _check(examples: Sequence[Sequence[str]]) -> list[int]:
-    """The length of each example; TypeError unless all are lists or tuples of strings."""
+    """Return the length of each example; raise TypeError unless all are lists or tuples of strings."""
     for number, example in enumerate(examples):
         if not isinstance(example, (list, tuple)):
             raise TypeError(f"example {number} is {type(example).__name__}, not a list of tokens")

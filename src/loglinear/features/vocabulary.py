@@ -12,7 +12,7 @@ from loglinear.errors import ModelFileError
 
 
 def pack_strings(strings: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """UTF-8 bytes [total] uint8 and offsets [n + 1] int64; lone surrogates, which Python allows, are kept."""
+    """Return UTF-8 bytes [total] uint8 and offsets [n + 1] int64; lone surrogates, which Python allows, are kept."""
     try:
         try:
             encoded = [s.encode() for s in strings]
@@ -43,7 +43,7 @@ class Vocabulary:
 
     @classmethod
     def from_strings(cls, strings: Iterable[str]) -> Vocabulary:
-        """Number the strings in the order given; ValueError if one is there twice."""
+        """Number the strings in the order given; raise ValueError if one occurs twice."""
         vocabulary = cls(*pack_strings(list(strings)))
         vocabulary.index()
         return vocabulary
@@ -72,7 +72,7 @@ class Vocabulary:
         return self._offsets
 
     def index(self) -> _core.StringIndex:
-        """The native look-up table, built on first use; ValueError if a string is there twice."""
+        """Return the native look-up table, built on first use; raise ValueError if a string occurs twice."""
         if self._index is None:
             self._index = _core.StringIndex(self._blob, self._offsets)
         return self._index
@@ -93,14 +93,14 @@ class Vocabulary:
         return isinstance(string, str) and bool(self.ids([string])[0] >= 0)
 
     def ids(self, strings: Sequence[str]) -> np.ndarray:
-        """The id of each string, -1 for an unknown one: [n] int32."""
+        """Return the id of each string, -1 for an unknown one: [n] int32."""
         blob, offsets = pack_strings(strings)
         out = np.empty(len(offsets) - 1, dtype=np.int32)
         self.index().find(blob, offsets, out)
         return out
 
     def take(self, indices: np.ndarray | Sequence[int]) -> Vocabulary:
-        """The vocabulary of the chosen strings alone, renumbered in the order given."""
+        """Return the vocabulary of the chosen strings only, renumbered in the order given."""
         chosen = np.ascontiguousarray(indices, dtype=np.int64)
         return Vocabulary(*_core.gather_strings(self._blob, self._offsets, chosen))
 

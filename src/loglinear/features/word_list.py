@@ -1,4 +1,4 @@
-"""Vocabularies as text: one word a line."""
+"""Vocabularies as text: one word per line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _INNER_BLANK = re.compile(r"[ \t\r\v\f]")
 
 
 def read_vocabulary(source: Source, *, is_open: bool = True, encoding: str = "utf-8") -> WordVocabulary:
-    """The words of a file (plain, gzip, xz, or ``-``), numbered in its order after the reserved symbols.
+    """Read the words of a file (plain, gzip, xz, or ``-``), numbered in its order after the reserved symbols.
 
     Blank lines are skipped, and so are the reserved symbols, which a vocabulary has in any case.
     """
@@ -24,16 +24,16 @@ def read_vocabulary(source: Source, *, is_open: bool = True, encoding: str = "ut
         if not word or word in RESERVED:
             continue
         if _INNER_BLANK.search(word) or "\0" in word:
-            raise FormatError(f"{word[:40]!r} holds a blank or a NUL; write one word a line", name, number)
+            raise FormatError(f"{word[:40]!r} holds a blank or a NUL; write one word per line", name, number)
         if word in lines:
             raise FormatError(f"{word[:40]!r} is also in line {lines[word]}; write each word once", name, number)
         lines[word] = number
     if not lines:
-        raise FormatError("there are no words; write one word a line", name)
+        raise FormatError("there are no words; write one word per line", name)
     return WordVocabulary.from_words(lines, is_open=is_open)
 
 
 def write_vocabulary(path: Source, vocabulary: WordVocabulary) -> None:
-    """Write a file from which :func:`read_vocabulary` reads the same numbers, whole or not at all."""
+    """Write a file from which :func:`read_vocabulary` reads the same numbers, atomically."""
     with atomic_write(path) as file:
         file.write("".join(f"{word}\n" for word in vocabulary).encode())

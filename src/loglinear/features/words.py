@@ -40,7 +40,7 @@ class WordNgrams(Featuriser):
         self.min_count = min_count
 
     def fit_transform(self, texts: Sequence[str], n_threads: int = 1) -> Rows:
-        """Learn the vocabulary of the texts and count it in each; the same whatever the number of threads."""
+        """Learn the vocabulary of the texts and count it in each; threads do not change the result."""
         blob, offsets = pack_strings(self._prepare(texts))
         rows, *names = _core.fit_word_ngrams(
             _core.ThreadPool(n_threads), blob, offsets, list(self.ngrams), self.min_count
@@ -55,7 +55,7 @@ class WordNgrams(Featuriser):
         return _core.count_word_ngrams(_core.ThreadPool(n_threads), blob, offsets, list(self.ngrams), index)
 
     def settings(self) -> dict[str, Any]:
-        """What the constructor was given, as JSON values."""
+        """Return the arguments of the constructor, as JSON values."""
         return {"ngrams": list(self.ngrams), "lowercase": self.lowercase, "min_count": self.min_count}
 
     def _prepare(self, texts: Sequence[str]) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Bytes in and out: plain, gzip or xz, a file or standard input; files are replaced whole or not at all."""
+"""Reading and writing of bytes: plain, gzip or xz, a file or standard input; files are replaced atomically."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
 def name_of(source: Source) -> str:
-    """The name of a source in messages."""
+    """Return the name of a source in messages."""
     return "<stdin>" if os.fspath(source) == "-" else os.fspath(source)
 
 
 def read_bytes(source: Source) -> bytes:
-    """All bytes of a file, or of standard input for ``-``; gzip and xz are known by their first bytes, not by name."""
+    """Read all bytes of a file, or of stdin for ``-``; gzip and xz are recognised by their first bytes, not by name."""
     name = name_of(source)
     try:
         data = sys.stdin.buffer.read() if os.fspath(source) == "-" else Path(source).read_bytes()
@@ -53,7 +53,7 @@ def read_bytes(source: Source) -> bytes:
 
 
 def map_bytes(source: Source) -> NDArray[np.uint8]:
-    """All bytes as :func:`read_bytes` gives them, but without a copy where a plain file can be mapped: [n] uint8."""
+    """Return all bytes as :func:`read_bytes` does, but without a copy where a plain file can be mapped: [n] uint8."""
     try:
         path = None if os.fspath(source) == "-" else Path(source)
         if path is not None and path.is_file() and path.stat().st_size > 0:
@@ -67,7 +67,7 @@ def map_bytes(source: Source) -> NDArray[np.uint8]:
 
 
 def read_head(source: Source, size: int) -> bytes:
-    """The first bytes of a file, uncompressed, without reading the rest."""
+    """Return the first bytes of a file, uncompressed, without reading the rest."""
     name = name_of(source)
     try:
         with Path(source).open("rb") as file:
@@ -82,9 +82,9 @@ def read_head(source: Source, size: int) -> bytes:
 
 
 def read_blocks(source: Source, size: int) -> Iterator[bytes]:
-    """The bytes of a file, or of standard input for ``-``, in pieces of about ``size`` that end with a blank line.
+    """Yield the bytes of a file, or of stdin for ``-``, in pieces of about ``size`` that end with a blank line.
 
-    A piece without a blank line is read on; the last ends where the file ends.
+    A piece without a blank line is joined with the next; the last piece ends where the file ends.
     """
     rest = b""
     with _uncompressed(source) as file:
@@ -99,9 +99,9 @@ def read_blocks(source: Source, size: int) -> Iterator[bytes]:
 
 
 def read_line_blocks(source: Source, size: int) -> Iterator[bytes]:
-    """The bytes of a file, or of standard input for ``-``, in pieces of about ``size`` that end with a line.
+    """Yield the bytes of a file, or of stdin for ``-``, in pieces of about ``size`` that end with a line.
 
-    A line longer than that is one piece. Standard input is not waited for: a piece is given as soon as it has a line.
+    A longer line is one piece. From stdin a piece is yielded as soon as it has a complete line.
     """
     rest: list[bytes] = []
     with _uncompressed(source) as file:
@@ -119,7 +119,7 @@ def read_line_blocks(source: Source, size: int) -> Iterator[bytes]:
 
 @contextmanager
 def _uncompressed(source: Source) -> Iterator[Any]:
-    """A file to read plain bytes from; whatever goes wrong with it while it is open is a FormatError."""
+    """Open a file to read plain bytes from; errors while it is open become a FormatError."""
     name, magic = name_of(source), b""
     try:
         with _opened(source) as file:
@@ -138,18 +138,18 @@ def _uncompressed(source: Source) -> Iterator[Any]:
 
 @contextmanager
 def _opened(source: Source) -> Iterator[Any]:
-    """A file to peek into; standard input is left open."""
+    """Open a file that has ``peek``; standard input is left open."""
     if os.fspath(source) != "-":
         with Path(source).open("rb") as file:
             yield file
     elif hasattr(sys.stdin.buffer, "peek"):
         yield sys.stdin.buffer
-    else:  # what stands in for standard input need not have it
+    else:  # a replacement of standard input may lack it
         yield io.BufferedReader(io.BytesIO(sys.stdin.buffer.read()))
 
 
 def decode(data: bytes, source: str, encoding: str = "utf-8") -> str:
-    """Text of bytes; a byte order mark is dropped. A refusal gives the place of the first invalid byte."""
+    """Decode bytes; a byte order mark is dropped. The FormatError names the place of the first invalid byte."""
     try:
         text = data.decode(encoding)
     except LookupError as error:
@@ -164,7 +164,7 @@ def decode(data: bytes, source: str, encoding: str = "utf-8") -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    r"""Lines ended by \n or \r\n and nothing else: other separators of Unicode are part of a text."""
+    r"""Split at \n and \r\n only: other line separators of Unicode are part of a text."""
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -175,7 +175,7 @@ def split_lines(text: str) -> list[str]:
 
 @contextmanager
 def atomic_write(path: Source) -> Iterator[BinaryIO]:
-    """A binary file that takes the place of ``path`` when the block ends well.
+    """Open a binary file that replaces ``path`` if the block succeeds.
 
     It is written under a temporary name in the same folder, flushed to disk and renamed. On any failure, Ctrl-C and a
     full disk included, the temporary is removed and what was there before is untouched. Links are followed; a device or
@@ -231,7 +231,7 @@ def _damage(data: bytes) -> str:
 
 
 def plain_label(label: Any) -> str:
-    """A label as text; the many spellings of a whole number (+1, 1.0, 1) are one."""
+    """Return a label as text; all spellings of a whole number (+1, 1.0, 1) become the same."""
     text = str(label)
     try:
         number = float(text)

@@ -20,7 +20,7 @@ from loglinear.arrays import FloatArray
 
 @dataclass(frozen=True)
 class ClassScores:
-    """One class: how often it was right, of how often it was predicted, and of how often it was due."""
+    """The scores of one class; ``support`` counts its gold labels, ``predicted`` its predictions."""
 
     label: Any
     precision: float
@@ -32,7 +32,7 @@ class ClassScores:
 
 @dataclass(frozen=True)
 class Scores:
-    """All measures that need labels alone; ``confusion[truth][prediction]`` holds the counts that are not zero."""
+    """All measures that need labels only; ``confusion[truth][prediction]`` holds the counts that are not zero."""
 
     n_examples: int
     accuracy: float
@@ -42,7 +42,7 @@ class Scores:
     confusion: dict[Any, dict[Any, int]]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """Return plain values, for JSON."""
         return asdict(self)
 
 
@@ -58,13 +58,13 @@ def _pair(truth: Any, predicted: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def accuracy(truth: Any, predicted: Any) -> float:
-    """Share of predictions that are right."""
+    """Return the share of correct predictions."""
     truth, predicted = _pair(truth, predicted)
     return float(np.mean(truth == predicted))
 
 
 def score_labels(truth: Any, predicted: Any) -> Scores:
-    """Accuracy, precision, recall and F1 of predicted labels; labels that only one side has count like any other."""
+    """Compute accuracy, precision, recall and F1; labels in only one of truth and predictions count like any other."""
     truth, predicted = _pair(truth, predicted)
     labels, numbers = np.unique(np.concatenate([truth, predicted]), return_inverse=True)
     K, n = labels.size, truth.size
@@ -84,7 +84,7 @@ def _quotient(part: NDArray[np.int64], whole: NDArray[np.int64]) -> FloatArray:
 
 
 def _confusion(names: list[Any], t: NDArray[np.int64], p: NDArray[np.int64]) -> dict[Any, dict[Any, int]]:
-    """Counts per pair, by sorting pair numbers: no table of all pairs, which many classes would make large."""
+    """Count pairs by sorting their numbers: a table of all pairs would be large for many classes."""
     pairs, counts = np.unique(t * len(names) + p, return_counts=True)
     table: dict[Any, dict[Any, int]] = {}
     for pair, count in zip(pairs.tolist(), counts.tolist()):
@@ -93,7 +93,7 @@ def _confusion(names: list[Any], t: NDArray[np.int64], p: NDArray[np.int64]) -> 
 
 
 def log_loss(truth: Any, log_probabilities: Any, classes: Sequence[Any]) -> float:
-    """Mean of -log p(label); ``log_probabilities`` [n, n_classes] in the order of ``classes``."""
+    """Return the mean of -log p(label); ``log_probabilities`` [n, n_classes] in the order of ``classes``."""
     logs = np.asarray(log_probabilities, dtype=np.float64)
     truth = np.asarray(truth)
     if logs.ndim != 2 or logs.shape != (truth.size, len(classes)):
@@ -106,5 +106,5 @@ def log_loss(truth: Any, log_probabilities: Any, classes: Sequence[Any]) -> floa
     try:
         columns = [number[label] for label in truth.tolist()]
     except KeyError as error:
-        raise ValueError(f"label {error.args[0]!r} is none of the classes") from None
+        raise ValueError(f"label {error.args[0]!r} is not one of the classes") from None
     return float(-np.mean(logs[np.arange(truth.size), columns]))

@@ -1,4 +1,4 @@
-"""A trained model against labelled examples. Labels it never saw are errors, and are named."""
+"""Scores of trained models on labelled examples. Labels that never occurred in training count as errors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _text(label: Any) -> str:
 
 @dataclass(frozen=True)
 class TaggerEvaluation:
-    """Scores of labelled sequences, and labels the tagger never saw, which count as errors."""
+    """Scores of labelled sequences, and the labels that never occurred in training, which count as errors."""
 
     scores: SpanScores
     unseen: dict[str, int]

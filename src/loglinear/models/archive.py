@@ -27,7 +27,7 @@ _DTYPES["BOOL"] = "|b1"
 
 @dataclass(frozen=True)
 class Archive:
-    """What a model file holds."""
+    """The contents of a model file."""
 
     kind: str
     settings: dict[str, Any]
@@ -48,7 +48,7 @@ def _digest(document: str, arrays: dict[str, np.ndarray]) -> str:
 
 
 def save(path: str | os.PathLike[str], archive: Archive) -> None:
-    """Write to a temporary name and rename: an interrupted or failed save leaves the old file as it was."""
+    """Write to a temporary name and rename: an interrupted or failed save leaves the old file untouched."""
     from safetensors.numpy import save as to_bytes
 
     from loglinear import __version__
@@ -76,7 +76,7 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Archive:
     header, start = _header(path)
     metadata = header.pop("__metadata__", {})
     if not isinstance(metadata, dict) or "loglinear" not in metadata:
-        raise ModelFileError(f"{path}: a safetensors file, but not one of loglinear's")
+        raise ModelFileError(f"{path}: a safetensors file, but not a loglinear model")
     document = metadata["loglinear"]
     try:
         content = json.loads(document)
@@ -97,7 +97,7 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Archive:
 
 
 def _header(path: Path) -> tuple[dict[str, Any], int]:
-    """(header, offset of the data), after safetensors has checked that both fit the file."""
+    """Return (header, offset of the data) after safetensors has checked that both fit the file."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -134,11 +134,11 @@ def _map(path: Path, name: str, entry: Any, start: int) -> np.ndarray:
     if begin == end:
         return np.empty(shape, dtype)
     array = np.memmap(path, dtype=dtype, mode="r", offset=start + begin, shape=shape)
-    return array if array.flags.aligned else np.array(array)  # other writers may align nothing
+    return array if array.flags.aligned else np.array(array)  # other programs may write arrays unaligned
 
 
 def require(path: Any, archive: Archive, name: str, dtype: str, ndim: int) -> np.ndarray:
-    """An array of the archive, or a ModelFileError that says what is missing."""
+    """Return an array of the archive; raise a ModelFileError that says what is missing."""
     array = archive.arrays.get(name)
     if array is None or array.dtype != np.dtype(dtype) or array.ndim != ndim:
         raise ModelFileError(f"{path}: the model lacks its array {name!r} ({dtype}, {ndim} dimensions)")
@@ -149,7 +149,7 @@ LEARNT = ("solver", "solver_reason", "n_iter", "objective", "violation", "conver
 
 
 def as_json(value: Any) -> Any:
-    """Settings as JSON: paths become text, numpy scalars numbers."""
+    """Convert settings to JSON values: paths become text, numpy scalars numbers."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, dict):
@@ -160,7 +160,7 @@ def as_json(value: Any) -> Any:
 
 
 def training_summary(model: Any, *more: str) -> dict[str, Any]:
-    """What training learnt of itself, for the file; numbers that JSON lacks become text."""
+    """Return the record of training for the file; numbers that JSON lacks (infinity, NaN) become text."""
     summary: dict[str, Any] = {}
     for name in (*LEARNT, "fit_seconds", *more):
         if hasattr(model, name + "_"):
@@ -172,13 +172,13 @@ def training_summary(model: Any, *more: str) -> dict[str, Any]:
 
 
 def restore_summary(model: Any, summary: dict[str, Any]) -> None:
-    """Give a loaded model what training had learnt of itself."""
+    """Give a loaded model the record of its training."""
     for name in LEARNT:
         if name in summary:
             setattr(model, name + "_", summary[name])
 
 
 def check_n_threads(n_threads: Any) -> None:
-    """A file must not make a process start any number of threads."""
+    """Raise ValueError for a number of threads that no model file should ask for."""
     if n_threads is not None and (type(n_threads) is not int or not (n_threads == -1 or 1 <= n_threads <= 1024)):
         raise ValueError(f"n_threads is {n_threads!r}")

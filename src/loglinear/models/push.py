@@ -1,4 +1,4 @@
-"""The share of one feature in a score: what the explanations of all models are made of."""
+"""The contribution of one feature to a score, of which the explanations of all models consist."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Push(NamedTuple):
-    """One feature's share of a score: contribution = value * weight."""
+    """One feature's contribution to a score: contribution = value * weight."""
 
     feature: str
     value: float

@@ -47,7 +47,7 @@ def make(
     options : keywords of the penalty, such as ``n_free``, ``n_threads`` and, for penalties of trees, ``tree``
     """
     name = name.replace("-", "_")
-    factory: Any = PENALTIES.factory(name)
+    factory: Any = PENALTIES[name]
     if classes is not None:
         return _by_class(name, classes, strength, l1_ratio, nonnegative, **options)
     if hasattr(factory, "from_settings"):
@@ -59,10 +59,10 @@ def make(
 
 def _by_class(name: str, classes: Any, strength: Any, l1_ratio: Any, nonnegative: Any, **options: Any) -> ByClass:
     """Return the penalty with strengths by class of weight: a sum of l1 and l2, as its class says."""
-    if not hasattr(PENALTIES.factory(name), "l1_and_l2") or options.pop("scale", None) is not None:
-        able = [known for known in PENALTIES if hasattr(PENALTIES.factory(known), "l1_and_l2")]
+    if not hasattr(PENALTIES[name], "l1_and_l2") or options.pop("scale", None) is not None:
+        able = [known for known in PENALTIES if hasattr(PENALTIES[known], "l1_and_l2")]
         raise IncompatibleError(f"classes of weights go with {', '.join(able)}, without scale")
-    l1, l2 = cast(type[SeparablePenalty], PENALTIES.factory(name)).l1_and_l2(np.asarray(strength, float), l1_ratio)
+    l1, l2 = cast(type[SeparablePenalty], PENALTIES[name]).l1_and_l2(np.asarray(strength, float), l1_ratio)
     return ByClass(classes, l1, l2, nonnegative, **options)
 
 

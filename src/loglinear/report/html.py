@@ -1,4 +1,4 @@
-"""A page that stands alone: style inline, text escaped, no script, nothing fetched."""
+"""Self-contained HTML pages: inline style, escaped text, no scripts, nothing to fetch."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Section:
 
 
 def page(title: str, sections: Sequence[Section]) -> str:
-    """The page as HTML. Where plots cannot be drawn it says so once a section."""
+    """Return the page as HTML. Where plots cannot be drawn, each section that has any says so once."""
     parts = [_section(section) for section in sections]
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

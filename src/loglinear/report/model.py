@@ -1,4 +1,4 @@
-"""What a model file holds, for people: settings, training, size, whether it is intact, its strongest features."""
+"""Description of a model file: settings, training, size, whether it is intact, its strongest features."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from loglinear.report.language_model import model_facts, model_sections
 from loglinear.report.tables import Table
 from loglinear.report.tagger import tagger_facts, tagger_sections
 
-_TABLES = ("tuning", "nonzero_weights", "strengths", "discounts", "n_ngrams", "counts")  # shown otherwise
+_TABLES = ("tuning", "nonzero_weights", "strengths", "discounts", "n_ngrams", "counts")  # have tables of their own
 _LONGEST = 300  # characters of a setting; templates may be pages
 
 
@@ -32,7 +32,7 @@ class HasTopFeatures(Protocol):
     """A model that can name its strongest features per class."""
 
     def top_features(self, k: int = 10) -> dict[Any, list[tuple[str, float]]]:
-        """For every class the k features with the largest weights."""
+        """Return for every class the k features with the largest weights."""
         ...
 
 
@@ -51,11 +51,11 @@ class ModelDescription:
     intact: bool
     damage: str
     top_features: dict[str, list[tuple[str, float]]]
-    facts: dict[str, Any] = field(default_factory=dict)  # of this kind of model alone, for JSON
-    more: list[Section] = field(default_factory=list)  # the same for people
+    facts: dict[str, Any] = field(default_factory=dict)  # specific to the kind of model, for JSON
+    more: list[Section] = field(default_factory=list)  # the same as tables
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """Return plain values, for JSON."""
         return {
             "path": self.path,
             "kind": self.kind,
@@ -71,7 +71,7 @@ class ModelDescription:
         }
 
     def sections(self) -> list[Section]:
-        """The description as tables."""
+        """Return the description as tables."""
         file = [
             ("kind", self.kind),
             ("written by", f"loglinear {self.version}"),
@@ -103,7 +103,7 @@ class ModelDescription:
 
 
 def top_feature_table(top: dict[Any, list[tuple[str, float]]]) -> Table:
-    """One row per class: its strongest features with their weights."""
+    """Make a table with one row per class: its strongest features with their weights."""
     rows = [(str(label), ",  ".join(f"{name} {weight:+.2f}" for name, weight in pairs)) for label, pairs in top.items()]
     return Table(("class", "features with the largest weights"), rows)
 

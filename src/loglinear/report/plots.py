@@ -36,7 +36,7 @@ class Plot:
 def convergence(
     title: str, runs: Mapping[str, tuple[Sequence[float], Sequence[float]]], best: float, note: str = ""
 ) -> Plot:
-    """Gap of the objective to ``best`` against time; ``runs`` maps a solver to its (seconds, objective values)."""
+    """Plot the gap of the objective to ``best`` against time; ``runs``: solver -> (seconds, objective values)."""
     curves = []
     for label, (seconds, values) in runs.items():
         gaps = [(value - best) / abs(best or 1.0) for value in values]
@@ -45,7 +45,7 @@ def convergence(
 
 
 def svg(plot: Plot) -> str | None:
-    """The plot as an ``<svg>`` element to put in a page; None without matplotlib."""
+    """Return the plot as an ``<svg>`` element to put in a page; None without matplotlib."""
     try:
         import matplotlib
         from matplotlib.backends.backend_svg import FigureCanvasSVG

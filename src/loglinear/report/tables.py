@@ -1,4 +1,4 @@
-"""One table, two faces: rich on a terminal, HTML in a report. Text is never read as markup by either."""
+"""Tables, drawn by rich on a terminal and as HTML in a report. Neither reads the text of a cell as markup."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-_DEPTH = 140  # how far the palest colours are from the deepest, of 255
+_DEPTH = 140  # of 255: what the deepest shade takes from white, so that black text stays readable
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under column names. Numbers are set to the right; None is an empty cell.
+    """Rows under column names. Columns of numbers are right-aligned; None is an empty cell.
 
     ``shades``, where given, has the shape of ``rows`` and colours cells: from -1 (blue) over 0 (none) to 1 (red); a
     cell of None stays plain.
@@ -32,11 +32,11 @@ class Table:
             raise ValueError("shades must have one number or None for every cell of the table")
 
     def is_numeric(self, column: int) -> bool:
-        """Whether all cells of a column are numbers (or empty)."""
+        """Return whether all cells of a column are numbers or empty."""
         return all(row[column] is None or _is_number(row[column]) for row in self.rows)
 
     def colour(self, row: int, column: int) -> str | None:
-        """The background of a cell as #rrggbb, always pale enough for black text; None where it is plain."""
+        """Return the background of a cell as #rrggbb, pale enough for black text; None for a plain cell."""
         shade = None if self.shades is None else self.shades[row][column]
         if shade is None or not shade:
             return None
@@ -45,7 +45,7 @@ class Table:
 
 
 def cell_text(value: Any) -> str:
-    """A cell as text: whole numbers with thousands marks, others to a few figures, tabs and line ends escaped."""
+    """Format a cell: whole numbers with thousands separators, others to a few digits, tabs and line ends escaped."""
     if value is None:
         return ""
     if isinstance(value, bool) or not _is_number(value):
@@ -59,7 +59,7 @@ def cell_text(value: Any) -> str:
 
 
 def plain_line(text: str) -> str:
-    """Text on one line: characters that would end a line, a column or drive a terminal are shown by their escapes."""
+    """Return text on one line: characters that would end a line or a column, or drive a terminal, are escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -70,7 +70,7 @@ def _is_number(value: Any) -> bool:
 
 
 def to_rich(table: Table) -> Any:
-    """The table for a rich console."""
+    """Return the table for a rich console."""
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
@@ -91,12 +91,12 @@ def to_rich(table: Table) -> Any:
 
 
 def _style(colour: str | None) -> str:
-    """A style of rich, which leaves colours out where nobody would see them."""
+    """Return a style of rich, which omits colours where the output is no terminal."""
     return "" if colour is None else f"#000000 on {colour}"
 
 
 def to_html(table: Table) -> str:
-    """The table as HTML, everything escaped."""
+    """Return the table as HTML, everything escaped."""
     numeric = [' class="n"' if table.is_numeric(j) else "" for j in range(len(table.columns))]
     head = "".join(f"<th{c}>{escape(name)}</th>" for name, c in zip(table.columns, numeric))
     body = "\n".join(
@@ -118,5 +118,5 @@ def _attribute(colour: str | None) -> str:
 
 
 def to_records(table: Table) -> list[dict[str, Any]]:
-    """The rows as objects, for JSON."""
+    """Return the rows as objects, for JSON."""
     return [dict(zip(table.columns, row)) for row in table.rows]

@@ -37,7 +37,7 @@ SOLVERS: Registry[Callable[..., Solver]] = Registry(
 
 def make(name: str, **options: Any) -> Solver:
     """Return the solver with this name in SOLVERS; options are its fields."""
-    factory: Any = SOLVERS.factory(name)
+    factory: Any = SOLVERS[name]
     known = {f.name for f in fields(factory)}
     unknown = set(options) - known
     if unknown:

@@ -1,4 +1,4 @@
-"""MaxentClassifier to and from an archive.
+"""Model files of classifiers.
 
 Features whose weights are all zero are left out: the featuriser forgets them; for plain matrices the kept columns are
 numbered. Probabilities do not change.
@@ -20,7 +20,7 @@ KIND = "maxent-classifier"
 
 
 def _label_arrays(classes: np.ndarray) -> tuple[str, dict[str, np.ndarray]]:
-    """Labels as arrays: numbers as they are, everything else as UTF-8 text."""
+    """Return the labels as arrays: numbers as they are, text as UTF-8."""
     if classes.dtype.kind in "iub":
         return classes.dtype.kind, {"classes": classes.astype(np.int64)}
     if classes.dtype.kind == "f":
@@ -78,7 +78,7 @@ def save(model: Any, path: Any) -> None:
 
 
 def load(cls: Any, archive: Archive, source: Any) -> Any:
-    """Make the model, checking everything that prediction relies on."""
+    """Make the model of class ``cls``, checking everything that prediction relies on."""
     settings = archive.settings
     try:
         parameters = dict(settings["parameters"])

@@ -1,4 +1,4 @@
-"""What a classifier accepts as examples, turned into feature matrices.
+"""Examples of all kinds that a classifier accepts, turned into feature matrices.
 
 Arrays, scipy sparse matrices and data frames are taken as they are. A list of dicts, of token lists or of texts is
 turned into named features by a featuriser, which the model keeps.
@@ -19,7 +19,7 @@ from loglinear.threads import pool
 
 
 def featuriser_for(X: Any, *, ngrams: tuple[int, ...], min_count: int) -> Featuriser | None:
-    """The featuriser that fits this kind of examples; None for matrices."""
+    """Return the featuriser for this kind of examples; None for matrices."""
     if not isinstance(X, (list, tuple)) or not X:
         return None
     first = X[0]
@@ -35,12 +35,12 @@ def featuriser_for(X: Any, *, ngrams: tuple[int, ...], min_count: int) -> Featur
 
 
 def matrix_rows(X: Any) -> Rows:
-    """Rows of a validated array or scipy sparse matrix."""
+    """Return the rows of an array or a scipy sparse matrix."""
     return SparseRows.from_scipy(X) if hasattr(X, "tocsr") else DenseRows(X)
 
 
 def featurise(featuriser: Featuriser, X: Any, n_threads: int | None, *, fit: bool) -> SparseRows:
-    """Rows of raw examples."""
+    """Return the rows of raw examples."""
     n = pool(n_threads).size
     indptr, indices, values = featuriser.fit_transform(X, n) if fit else featuriser.transform(X, n)
     return SparseRows(indptr, indices, np.asarray(values, dtype=np.float64), len(featuriser.vocabulary))

@@ -26,7 +26,7 @@ class OnlineLearner:
 
     @classmethod
     def start(cls, weights: FloatArray, penalty: SeparablePenalty) -> OnlineLearner:
-        """From weights found before, as if this learner had found them: z is such that its minimiser is ``weights``.
+        """Start from given weights: z is chosen such that its minimiser is ``weights``.
 
         w = -(z + a sign w) / (OFFSET / RATE + b)  for  n = 0, so  z = -(w (OFFSET / RATE + b) + a sign w).
         """
@@ -38,7 +38,7 @@ class OnlineLearner:
         return cls(weights, z, np.zeros(weights.size))
 
     def learn(self, data: MulticlassData, penalty: SeparablePenalty, *, intercept: bool) -> float:
-        """One pass over the examples, in order; returns their loss, each scored before it is learnt."""
+        """Make one pass over the examples, in order; return their loss, each scored before it is learnt."""
         rows = data.rows
         if not isinstance(rows, SparseRows):
             import scipy.sparse

@@ -120,7 +120,7 @@ class Reranker(RerankerPredictor, Estimator):
     def check_settings(self) -> None:
         """Raise ValueError for settings that cannot be used, before anything is read."""
         super().check_settings()
-        METHODS.factory(self.method)
+        METHODS[self.method]  # raises IncompatibleError for an unknown name
         strengths_of(self.strength)
         if self.verbose not in ("auto", 0, 1, True, False):
             raise ValueError(f"verbose must be 'auto', 0 or 1, not {self.verbose!r}")
@@ -158,7 +158,7 @@ class Reranker(RerankerPredictor, Estimator):
             check_comparable(data, held_out)
         task = Task(data, held_out, self, self._path_before(data))
         self.features_, self.base_names_ = features, names
-        self.path_ = METHODS.factory(self.method)(task)
+        self.path_ = METHODS[self.method](task)
         self._fingerprint = data.fingerprint()
         self._describe(data, held_out)
         self.take(self.path_.chosen)
