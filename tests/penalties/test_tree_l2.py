@@ -25,7 +25,7 @@ def consistent(case, scale):
     return lipschitz, 1 / (lipschitz * scale - case.l2)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(cases())
 def test_prox_is_that_of_one_group_after_the_other(case):
     """Any order of nodes, size of units, weights, scale, ridge and sign."""
@@ -39,7 +39,7 @@ def test_prox_is_that_of_one_group_after_the_other(case):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(cases(n=9))
 def test_prox_is_optimal_by_duality(case):
     """In y = sqrt(s) x the norm is the plain one with thresholds k / sqrt(s_g) and weights L on the squares."""
@@ -53,7 +53,7 @@ def test_prox_is_optimal_by_duality(case):
     assert gap_l2(case.parent, case.thresholds / root, centre, d, y) <= 1e-7 * value
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(cases(), st.integers(0, 2**32 - 1))
 def test_three_points(case, seed):
     penalty = TreeL2(case.tree, scale=case.scale, **case.options)
@@ -68,7 +68,7 @@ def test_three_points(case, seed):
         assert best + np.sum((y - x) ** 2 / (2 * steps)) <= other + 1e-9 * (1 + abs(other))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(cases())
 def test_value_and_violation(case):
     for scale in (None, case.scale):

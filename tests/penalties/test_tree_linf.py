@@ -30,7 +30,7 @@ def make(case, **options):
     return TreeLinf(case.tree, multiplicity=case.multiplicity, **{**case.options, **options})
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(cases())
 def test_prox_is_that_of_one_group_after_the_other(case):
     """Any order of nodes, size of units, weights, multiplicities, metric, ridge and sign; by heap and by pivot."""
@@ -42,7 +42,7 @@ def test_prox_is_that_of_one_group_after_the_other(case):
         np.testing.assert_allclose(prox(pivot, case.z, step), expected, rtol=0, atol=1e-12)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(cases(n=9))
 def test_prox_is_optimal_by_duality(case):
     centre, d, thresholds = quadratic(case, case.steps)
@@ -51,7 +51,7 @@ def test_prox_is_optimal_by_duality(case):
     assert gap_linf(case.parent, thresholds, centre, d, x) <= 1e-7 * value
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(cases(), st.integers(0, 2**32 - 1))
 def test_three_points(case, seed):
     """No point, near or far, does better than prox by strong convexity's margin."""
@@ -66,7 +66,7 @@ def test_three_points(case, seed):
         assert best + np.sum((y - x) ** 2 / (2 * case.steps)) <= other + 1e-9 * (1 + abs(other))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(cases())
 def test_value_and_violation(case):
     penalty = make(case)
