@@ -226,9 +226,7 @@ def predict(
 
     place = label_column if labelled else None
     tagger, layout, constraint = _load(model, format, encoding, place, comments, threads, constrain)
-    for text in tag_file(
-        tagger, data, layout, nbest=nbest, marginals=marginals, constraint=constraint, as_json=json
-    ):
+    for text in tag_file(tagger, data, layout, nbest=nbest, marginals=marginals, constraint=constraint, as_json=json):
         sys.stdout.buffer.write(text)
 
 
@@ -250,7 +248,5 @@ def _load(
     tagger.n_threads = threads
     if constraint == "auto" and tagger.scheme_ is None:
         console.note("note: the labels follow no scheme (BIO, IOBES), so there is nothing to constrain")
-    layout = layout_for(
-        tagger, format, encoding, label_column=label_column, comments=comments, n_threads=threads
-    )
+    layout = layout_for(tagger, format, encoding, label_column=label_column, comments=comments, n_threads=threads)
     return tagger, layout, constraint

@@ -32,10 +32,7 @@ def run(corpus: Corpus) -> list[Section]:
         f"Data: {prose.about}. Words seen once are <unk>. Maximum entropy has one weight per n-gram, nonnegative above "
         "unigrams, under an elastic net; n-grams whose weight is zero are not stored."
     )
-    return [
-        Section("Which word comes next?", [about], tables=[table], plots=[by_order(table)]),
-        next_words(models),
-    ]
+    return [Section("Which word comes next?", [about], tables=[table], plots=[by_order(table)]), next_words(models)]
 
 
 def compare(prose: Prose) -> tuple[Table, dict[_Key, LanguageModel]]:

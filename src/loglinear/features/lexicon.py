@@ -227,6 +227,4 @@ def _lexicon(
     units = units[np.lexsort((unit_surface[units], rank[unit_reading[units]]))]
     used, sizes = np.unique(rank[unit_reading[units]], return_counts=True)
     ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return Lexicon(
-        surfaces, readings.take(in_order[used]), ptr, unit_surface[units].astype(np.uint32), counts[units]
-    )
+    return Lexicon(surfaces, readings.take(in_order[used]), ptr, unit_surface[units].astype(np.uint32), counts[units])

@@ -139,9 +139,7 @@ def _beside(parts: NDArray[np.uint8], types: NDArray[np.int32], first: _Bools) -
     changes[1:-1] = types[1:] != types[:-1]
     inside = parts != _O
     opens = (parts == _B) | (parts == _S) | (previous == _O) | (previous == _E) | (previous == _S) | changes[:-1]
-    closes = (
-        (parts == _E) | (parts == _S) | (following == _O) | (following == _B) | (following == _S) | changes[1:]
-    )
+    closes = (parts == _E) | (parts == _S) | (following == _O) | (following == _B) | (following == _S) | changes[1:]
     return inside & opens, inside & closes
 
 

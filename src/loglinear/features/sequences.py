@@ -114,9 +114,7 @@ class TokenRows(NamedTuple):
 class FlatLabels(EncodedSequences[list[str]]):
     """One label per token, as numbers: token t has the label ``names[numbers[t]]``."""
 
-    def __init__(
-        self, numbers: NDArray[np.int32], sequence_ptr: NDArray[np.int64], names: Sequence[str]
-    ) -> None:
+    def __init__(self, numbers: NDArray[np.int32], sequence_ptr: NDArray[np.int64], names: Sequence[str]) -> None:
         self.numbers = numbers  # [n_tokens]
         self.sequence_ptr = sequence_ptr  # [n_sequences + 1]
         self.names = list(names)  # [n_labels]; labels that do not occur may be among them

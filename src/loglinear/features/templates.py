@@ -348,9 +348,7 @@ def _template_text(templates: str) -> str:
     raise ValueError(f"unknown templates {templates!r}; the built-in sets are {known}; read a file with load_templates")
 
 
-def _number_values(
-    view: View, values: Vocabulary, known: Vocabulary | None
-) -> tuple[NDArray[np.int32], Vocabulary]:
+def _number_values(view: View, values: Vocabulary, known: Vocabulary | None) -> tuple[NDArray[np.int32], Vocabulary]:
     """Numbers of what the view makes of each value, and the vocabulary with new ones at the end."""
     if view.function == "same" and (known is None or known is values):
         return np.arange(len(values), dtype=np.int32), values

@@ -56,9 +56,7 @@ def read_arpa_arrays(source: Source, *, n_threads: int | None = None) -> ArpaArr
     return parse_arpa(_mapped(source), name_of(source), n_threads=n_threads)
 
 
-def parse_arpa(
-    data: bytes | NDArray[np.uint8], source: str = "<bytes>", *, n_threads: int | None = None
-) -> ArpaArrays:
+def parse_arpa(data: bytes | NDArray[np.uint8], source: str = "<bytes>", *, n_threads: int | None = None) -> ArpaArrays:
     """Parse bytes; raise FormatError with the line of an error."""
     text = np.frombuffer(data, dtype=np.uint8) if isinstance(data, bytes) else data
     if text[: len(_MARK)].tobytes() == _MARK:

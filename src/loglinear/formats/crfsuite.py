@@ -55,9 +55,7 @@ def parse_crfsuite(data: bytes, source: str = "<bytes>", *, n_threads: int | Non
     if not labels.size:
         raise FormatError("there are no tokens; expected lines of label TAB attribute TAB attribute ...", source)
     names = _unpack(label_blob, label_offsets)
-    return CrfsuiteData(
-        ptr, indptr, indices, values if values.size else None, blob, offsets, labels, names, source
-    )
+    return CrfsuiteData(ptr, indptr, indices, values if values.size else None, blob, offsets, labels, names, source)
 
 
 def write_crfsuite(path: Source, data: CrfsuiteData) -> None:

@@ -228,9 +228,7 @@ def _decoded(blocks: Iterator[bytes], name: str, encoding: str) -> Iterator[byte
         yield rest.encode("utf-8", "surrogatepass")
 
 
-def _sentence_blocks(
-    source: Any, options: TextOptions, size: int | None
-) -> Iterator[tuple[bytes, TextOptions]]:
+def _sentence_blocks(source: Any, options: TextOptions, size: int | None) -> Iterator[tuple[bytes, TextOptions]]:
     """Yield lines of the sentences, about ``size`` bytes at a time; lists of words are read as words in any case."""
     block, of_words = bytearray(), None
     for number, sentence in enumerate(source, 1):
@@ -296,6 +294,4 @@ def _tokenise(
         raise FormatError(message, sources[which], lines_before + line) from None
     tokens, sentence_ptr, n_lines, blob, offsets, counts, first_text, first_line = found
     first_line += lines_before
-    return RunningText(
-        tokens, sentence_ptr, int(n_lines.sum()), blob, offsets, counts, first_text, first_line, sources
-    )
+    return RunningText(tokens, sentence_ptr, int(n_lines.sum()), blob, offsets, counts, first_text, first_line, sources)

@@ -34,6 +34,4 @@ def locally_uniform(
     for column, size in zip(ids, vocabulary_sizes):
         unigram = smoothed_rows(np.bincount(column, minlength=size).astype(np.float64)[None, :], smoothing)
         emissions.append(np.repeat(unigram, n_labels, axis=0))
-    return HMM(
-        first / (first.sum() + 1.0), 1.0 / ways, tuple(emissions), transitions=follows / ways[:, None]
-    )
+    return HMM(first / (first.sum() + 1.0), 1.0 / ways, tuple(emissions), transitions=follows / ways[:, None])

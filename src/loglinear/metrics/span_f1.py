@@ -127,9 +127,7 @@ class _SpanCounts:
 _NO_SPANS = _SpanCounts(0, 0, 0, [], {}, {}, {})
 
 
-def _flatten_both(
-    gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]
-) -> tuple[FlatLabels, FlatLabels]:
+def _flatten_both(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> tuple[FlatLabels, FlatLabels]:
     """Both sides with common label numbers; their lengths are compared first."""
     truth, guess = flatten(gold), flatten(predicted)
     if len(truth) != len(guess):

@@ -63,9 +63,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'loglinear.models' has no attribute {name!r}")
 
 
-def open_archive(
-    path: str | os.PathLike[str], kind: str | None = None, *, verify: bool = False
-) -> archives.Archive:
+def open_archive(path: str | os.PathLike[str], kind: str | None = None, *, verify: bool = False) -> archives.Archive:
     """Open a model file of a known kind; with ``kind``, raise ModelFileError for a model of any other."""
     archive = archives.load(path, verify=verify)
     if archive.kind not in KINDS:

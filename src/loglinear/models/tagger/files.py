@@ -194,9 +194,7 @@ def _json_lines(model: TaggerPredictor, inputs: TokenInputs, k: int | None, marg
     return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in found).encode("utf-8", "surrogatepass")
 
 
-def evaluate_file(
-    model: TaggerPredictor, source: Source, layout: Layout, constraint: Any = None
-) -> TaggerEvaluation:
+def evaluate_file(model: TaggerPredictor, source: Source, layout: Layout, constraint: Any = None) -> TaggerEvaluation:
     """Score a tagger on a file of labelled sequences."""
     sequences = parse_sequences(read_bytes(source), name_of(source), layout)
     return evaluate_tagger(model, sequences.X, sequences.labels, constraint)
