@@ -126,11 +126,7 @@ def _print_summary(s: dict[str, Any]) -> None:
 @app.command("eval")
 @console.command
 def evaluate(
-    model: Model,
-    data: Data,
-    format: Format = None,
-    encoding: Encoding = "utf-8",
-    threads: Threads = None,
+    model: Model, data: Data, format: Format = None, encoding: Encoding = "utf-8", threads: Threads = None,
     json: Json = False,
 ) -> None:
     """Score a classifier on labelled examples."""

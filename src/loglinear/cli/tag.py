@@ -173,15 +173,8 @@ def _print_summary(s: dict[str, Any]) -> None:
 @app.command("eval")
 @console.command
 def evaluate(
-    model: Model,
-    data: Data,
-    constrain: Constrain = None,
-    format: Format = None,
-    label_column: LabelColumn = -1,
-    comments: Comments = False,
-    encoding: Encoding = "utf-8",
-    threads: Threads = None,
-    json: Json = False,
+    model: Model, data: Data, constrain: Constrain = None, format: Format = None, label_column: LabelColumn = -1,
+    comments: Comments = False, encoding: Encoding = "utf-8", threads: Threads = None, json: Json = False,
 ) -> None:
     """Score a tagger on labelled sequences: accuracy, and spans counted as by conlleval."""
     from loglinear.models.tagger.files import evaluate_file
@@ -231,12 +224,7 @@ def predict(
 
 
 def _load(
-    path: str,
-    format: str | None,
-    encoding: str,
-    label_column: int | None,
-    comments: bool,
-    threads: int | None,
+    path: str, format: str | None, encoding: str, label_column: int | None, comments: bool, threads: int | None,
     constrain: str | None,
 ) -> tuple[Any, Any, Any]:
     """Return the tagger, the layout of the files it reads, and the constraint."""

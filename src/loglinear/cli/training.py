@@ -12,10 +12,7 @@ from loglinear.status import Status
 
 
 def finish(
-    model: Any,
-    output: str,
-    checkpoint: str | None,
-    summary: Callable[[], dict[str, Any]],
+    model: Any, output: str, checkpoint: str | None, summary: Callable[[], dict[str, Any]],
     show: Callable[[dict[str, Any]], None],
 ) -> None:
     """Save a trained model, then show its summary; exit as interrupted where training was."""

@@ -213,15 +213,8 @@ class CandidateLists:
 
 
 def encode_lists(
-    lists: Sequence[CandidateList],
-    features: CandidateFeatures,
-    *,
-    base: Sequence[str] = ("score",),
-    fit: bool = True,
-    labelled: bool = True,
-    units: ErrorUnits = "words",
-    missing: MissingPolicy = "error",
-    n_threads: int | None = None,
+    lists: Sequence[CandidateList], features: CandidateFeatures, *, base: Sequence[str] = ("score",), fit: bool = True,
+    labelled: bool = True, units: ErrorUnits = "words", missing: MissingPolicy = "error", n_threads: int | None = None,
 ) -> CandidateLists:
     """Return the lists encoded as pairs of their best candidate and every other one.
 

@@ -67,12 +67,7 @@ class ChainFeatures:
     def native(self) -> _core.ChainFeatures:
         """The lists, checked once."""
         return _core.ChainFeatures(
-            self.n_labels,
-            self.node_ptr,
-            self.node_label,
-            self.pair_ptr,
-            self.pair_code,
-            self.transition_code,
+            self.n_labels, self.node_ptr, self.node_label, self.pair_ptr, self.pair_code, self.transition_code,
             self.trigram_code,
         )
 
@@ -116,15 +111,8 @@ def _kept_pointers(ptr: NDArray[np.int64], kept: NDArray[np.bool_]) -> NDArray[n
 
 
 def chain_features(
-    data: SequenceData,
-    *,
-    scopes: NDArray[np.uint8] | None = None,
-    order: int = 1,
-    transitions: bool = True,
-    all_features: bool = False,
-    all_transitions: bool = False,
-    min_count: int = 1,
-    n_threads: int | None = None,
+    data: SequenceData, *, scopes: NDArray[np.uint8] | None = None, order: int = 1, transitions: bool = True,
+    all_features: bool = False, all_transitions: bool = False, min_count: int = 1, n_threads: int | None = None,
 ) -> ChainFeatures:
     """Return the features of labelled sequences: those that occur, or all combinations.
 

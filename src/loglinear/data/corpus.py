@@ -43,17 +43,9 @@ class CorpusBlock:
 
 
 def read_corpus(
-    source: TextSource,
-    *,
-    vocabulary: WordVocabulary | None = None,
-    min_count: int = 1,
-    max_words: int | None = None,
-    vocabulary_file: Source | None = None,
-    units: Units = "words",
-    unknown: UnknownPolicy = "token",
-    reserved: ReservedPolicy = "error",
-    encoding: str = "utf-8",
-    n_threads: int | None = None,
+    source: TextSource, *, vocabulary: WordVocabulary | None = None, min_count: int = 1, max_words: int | None = None,
+    vocabulary_file: Source | None = None, units: Units = "words", unknown: UnknownPolicy = "token",
+    reserved: ReservedPolicy = "error", encoding: str = "utf-8", n_threads: int | None = None,
 ) -> tuple[Sentences, WordVocabulary]:
     """Read text whole: a file (plain, gzip, xz, or ``-``), a list of files, or an iterable of sentences.
 
@@ -79,16 +71,9 @@ def read_corpus(
 
 
 def iter_corpus(
-    source: TextSource,
-    vocabulary: WordVocabulary,
-    block_bytes: int = BLOCK,
-    *,
-    units: Units = "words",
-    unknown: UnknownPolicy = "token",
-    reserved: ReservedPolicy = "error",
-    keep_empty: bool = True,
-    encoding: str = "utf-8",
-    n_threads: int | None = None,
+    source: TextSource, vocabulary: WordVocabulary, block_bytes: int = BLOCK, *, units: Units = "words",
+    unknown: UnknownPolicy = "token", reserved: ReservedPolicy = "error", keep_empty: bool = True,
+    encoding: str = "utf-8", n_threads: int | None = None,
 ) -> Iterator[CorpusBlock]:
     """Read text in blocks of about ``block_bytes``, in bounded memory; see :func:`read_corpus`.
 
@@ -167,10 +152,7 @@ def _look_up(text: RunningText, vocabulary: WordVocabulary) -> NDArray[np.int32]
 
 
 def _numbered(
-    text: RunningText,
-    marks: NDArray[np.int32],
-    vocabulary: WordVocabulary,
-    unknown: UnknownPolicy,
+    text: RunningText, marks: NDArray[np.int32], vocabulary: WordVocabulary, unknown: UnknownPolicy,
     n_threads: int | None,
 ) -> Sentences:
     """Return the text in the numbers of the vocabulary. Its tokens are overwritten, to hold a corpus only once."""

@@ -23,12 +23,8 @@ def check_error_units(units: str) -> None:
 
 
 def edit_distances(
-    transcripts: Sequence[str],
-    texts: Sequence[str],
-    list_ptr: NDArray[np.int64] | None = None,
-    *,
-    units: ErrorUnits = "words",
-    n_threads: int | None = None,
+    transcripts: Sequence[str], texts: Sequence[str], list_ptr: NDArray[np.int64] | None = None, *,
+    units: ErrorUnits = "words", n_threads: int | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return (distance of each text to the transcript of its list, length of each transcript).
 

@@ -79,12 +79,8 @@ class NgramTrie:
 
 
 def build_trie(
-    sentences: Sentences | Iterable[Sentences],
-    order: int,
-    *,
-    memory: int | str | None = None,
-    folder: str | os.PathLike[str] | None = None,
-    n_threads: int | None = None,
+    sentences: Sentences | Iterable[Sentences], order: int, *, memory: int | str | None = None,
+    folder: str | os.PathLike[str] | None = None, n_threads: int | None = None,
 ) -> NgramTrie:
     """Count every n-gram of the sentences, or of blocks of them, up to ``order`` words.
 
@@ -124,11 +120,7 @@ def _build_in_memory(sentences: Sentences, order: int, n_threads: int | None) ->
 
 
 def _build_in_files(
-    blocks: Iterable[Sentences],
-    order: int,
-    limit: int,
-    folder: str | os.PathLike[str] | None,
-    n_threads: int | None,
+    blocks: Iterable[Sentences], order: int, limit: int, folder: str | os.PathLike[str] | None, n_threads: int | None,
     piece_tokens: int | None = None,
 ) -> NgramTrie:
     """Build the trie in a temporary folder, which is removed; its mapped files live on, unnamed, until unmapped."""
@@ -241,15 +233,8 @@ def extend_trie(trie: NgramTrie, model: NgramSet) -> NgramTrie:
     entries are left out, unless such an n-gram belongs to them. The order is the higher of the two.
     """
     arrays = _core.extend_trie(
-        model.vocabulary.n_words,
-        model.context_start,
-        model.entry_start,
-        model.context_word,
-        model.context_child,
-        model.context_entry,
-        model.entry_word,
-        trie.n_words,
-        *_arrays(trie),
+        model.vocabulary.n_words, model.context_start, model.entry_start, model.context_word, model.context_child,
+        model.context_entry, model.entry_word, trie.n_words, *_arrays(trie),
     )
     return NgramTrie(max(trie.order, model.order), trie.n_words, *arrays)
 

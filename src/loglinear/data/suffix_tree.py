@@ -131,13 +131,7 @@ class SuffixTree:
         arrays = [t.context_word, t.context_child, t.context_entry, t.context_count]
         arrays += [t.entry_word, t.entry_parent, t.entry_count]
         return _core.SuffixTree(
-            t.n_words,
-            t.context_start,
-            t.entry_start,
-            arrays,
-            self.context_length,
-            self.context_end,
-            self.text,
+            t.n_words, t.context_start, t.entry_start, arrays, self.context_length, self.context_end, self.text,
             self.order,
         )
 

@@ -155,13 +155,8 @@ class TemplateFeatures(TokenFeaturiser):
         template_of = _EMPTY if self._template_of is None else self._template_of
         codes = _EMPTY if self._codes is None else self._codes.reshape(-1)
         rows, template_of, codes = self._native().fit(
-            threads.pool(n_threads),
-            columns.sequence_ptr,
-            [columns.ids[view.column] for view in self.views],
-            maps,
-            template_of,
-            codes,
-            self.min_count,
+            threads.pool(n_threads), columns.sequence_ptr, [columns.ids[view.column] for view in self.views], maps,
+            template_of, codes, self.min_count,
         )
         self._index = None
         self._template_of, self._vocabularies = template_of, vocabularies

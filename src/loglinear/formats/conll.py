@@ -47,11 +47,7 @@ class ConllData:
 
 
 def read_conll(
-    source: Source,
-    *,
-    encoding: str = "utf-8",
-    separator: str | None = None,
-    comments: bool = False,
+    source: Source, *, encoding: str = "utf-8", separator: str | None = None, comments: bool = False,
     n_threads: int | None = None,
 ) -> ConllData:
     """Read a file (plain, gzip, xz, or ``-``); see :func:`parse_conll`."""
@@ -62,13 +58,8 @@ def read_conll(
 
 
 def parse_conll(
-    data: bytes,
-    source: str = "<bytes>",
-    *,
-    encoding: str = "utf-8",
-    separator: str | None = None,
-    comments: bool = False,
-    n_threads: int | None = None,
+    data: bytes, source: str = "<bytes>", *, encoding: str = "utf-8", separator: str | None = None,
+    comments: bool = False, n_threads: int | None = None,
 ) -> ConllData:
     r"""Parse bytes. ``separator`` is ``"\t"``, ``" "`` (runs of blanks) or None (by the first line).
 
@@ -106,10 +97,7 @@ def format_conll(
 
 
 def write_conll(
-    path: Source,
-    sequence_ptr: NDArray[np.int64],
-    columns: Sequence[CodedColumn | Sequence[str]],
-    *,
+    path: Source, sequence_ptr: NDArray[np.int64], columns: Sequence[CodedColumn | Sequence[str]], *,
     separator: str = " ",
 ) -> None:
     """Write a file that reads back the same, whole or not at all; ``-`` is standard output. See format_conll."""

@@ -56,13 +56,8 @@ class NbestFormat(NamedTuple):
 
 
 def read_nbest(
-    source: Source,
-    format: str | None = None,
-    *,
-    references: Source | None = None,
-    costs: Mapping[str, Source] | None = None,
-    encoding: str = "utf-8",
-    merge: bool = True,
+    source: Source, format: str | None = None, *, references: Source | None = None,
+    costs: Mapping[str, Source] | None = None, encoding: str = "utf-8", merge: bool = True,
 ) -> list[CandidateList]:
     """Return the lists of a file, or those of a folder of SRILM lists sorted by file name.
 

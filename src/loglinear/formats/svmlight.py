@@ -33,11 +33,7 @@ class SvmlightData:
 
 
 def read_svmlight(
-    source: Source,
-    *,
-    n_features: int | None = None,
-    zero_based: bool | Literal["auto"] = "auto",
-    n_threads: int = 1,
+    source: Source, *, n_features: int | None = None, zero_based: bool | Literal["auto"] = "auto", n_threads: int = 1,
 ) -> SvmlightData:
     """Read a file (plain, gzip, xz, or ``-``); see :func:`parse_svmlight`."""
     data = read_bytes(source)
@@ -45,11 +41,7 @@ def read_svmlight(
 
 
 def parse_svmlight(
-    data: bytes,
-    source: str = "<bytes>",
-    *,
-    n_features: int | None = None,
-    zero_based: bool | Literal["auto"] = "auto",
+    data: bytes, source: str = "<bytes>", *, n_features: int | None = None, zero_based: bool | Literal["auto"] = "auto",
     n_threads: int = 1,
 ) -> SvmlightData:
     """Parse bytes. With ``zero_based="auto"`` indices count from 0 if index 0 occurs, otherwise from 1.

@@ -23,18 +23,8 @@ def feature_counts(data: SequenceData, features: ChainFeatures, pool: ThreadPool
             f"but features of {features.n_attributes} and {features.n_labels}"
         )
     indptr, indices, values = _core.count_features(
-        pool,
-        data.sequence_ptr,
-        data.labels,
-        data.rows.indptr,
-        data.rows.indices,
-        data.rows.values,
-        data.n_labels,
-        features.node_ptr,
-        features.node_label,
-        features.pair_ptr,
-        features.pair_code,
-        features.transition_code,
+        pool, data.sequence_ptr, data.labels, data.rows.indptr, data.rows.indices, data.rows.values, data.n_labels,
+        features.node_ptr, features.node_label, features.pair_ptr, features.pair_code, features.transition_code,
         features.trigram_code,
     )
     return SparseRows(indptr, indices, values, features.n_weights)

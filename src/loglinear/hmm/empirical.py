@@ -26,22 +26,9 @@ def empirical_expectations(
         raise ValueError(f"data of {data.n_attributes} attributes, but features of {features.n_attributes}")
     out = np.empty(features.n_weights)
     _core.posterior_counts(
-        pool(n_threads),
-        hmm.states.native,
-        data.sequence_ptr,
-        data.labels,
-        data.rows.indptr,
-        data.rows.indices,
-        data.rows.values,
-        hmm.emission_scores(ids),
-        features.n_labels,
-        features.node_ptr,
-        features.node_label,
-        features.pair_ptr,
-        features.pair_code,
-        features.transition_code,
-        features.trigram_code,
-        out,
+        pool(n_threads), hmm.states.native, data.sequence_ptr, data.labels, data.rows.indptr, data.rows.indices,
+        data.rows.values, hmm.emission_scores(ids), features.n_labels, features.node_ptr, features.node_label,
+        features.pair_ptr, features.pair_code, features.transition_code, features.trigram_code, out,
     )
     out /= max(data.n_examples, 1)
     return out

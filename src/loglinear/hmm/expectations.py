@@ -150,11 +150,7 @@ def expectations(
 
 
 def _attribute_expectations(
-    hmm: HMM,
-    features: ChainFeatures,
-    observations: Observations,
-    node: FloatArray,
-    pair: FloatArray,
+    hmm: HMM, features: ChainFeatures, observations: Observations, node: FloatArray, pair: FloatArray,
     n_threads: int | None,
 ) -> None:
     into, out_of = hmm.states.path_sums

@@ -18,12 +18,8 @@ from loglinear.hmm.model import HMM, Ids, check_sequences, smoothed_rows, transi
 
 
 def locally_uniform(
-    ids: Ids,
-    vocabulary_sizes: Sequence[int],
-    sequence_ptr: NDArray[np.int64],
-    labels: NDArray[np.int32],
-    n_labels: int,
-    smoothing: float = 1.0,
+    ids: Ids, vocabulary_sizes: Sequence[int], sequence_ptr: NDArray[np.int64], labels: NDArray[np.int32],
+    n_labels: int, smoothing: float = 1.0,
 ) -> HMM:
     """Return the model above as a first-order HMM whose labels all have the unigram distribution of each column."""
     check_sequences(ids, vocabulary_sizes, sequence_ptr, labels, n_labels)

@@ -59,14 +59,8 @@ class HMM:
     # ---- estimation ----------------------------------------------------------------------------------------------
     @classmethod
     def fit(
-        cls,
-        ids: Ids,
-        vocabulary_sizes: Sequence[int],
-        sequence_ptr: NDArray[np.int64],
-        labels: NDArray[np.int32],
-        n_labels: int,
-        order: int = 2,
-        smoothing: float = 1.0,
+        cls, ids: Ids, vocabulary_sizes: Sequence[int], sequence_ptr: NDArray[np.int64], labels: NDArray[np.int32],
+        n_labels: int, order: int = 2, smoothing: float = 1.0,
     ) -> HMM:
         """Count transitions, as relative frequencies, and emissions (count + smoothing) / (total + smoothing * V)."""
         check_sequences(ids, vocabulary_sizes, sequence_ptr, labels, n_labels)
@@ -277,10 +271,7 @@ def check_ids(ids: Ids, vocabulary_sizes: Sequence[int]) -> None:
 
 
 def check_sequences(
-    ids: Ids,
-    vocabulary_sizes: Sequence[int],
-    sequence_ptr: NDArray[np.int64],
-    labels: NDArray[np.int32],
+    ids: Ids, vocabulary_sizes: Sequence[int], sequence_ptr: NDArray[np.int64], labels: NDArray[np.int32],
     n_labels: int,
 ) -> None:
     """Raise ValueError for arrays that do not belong together, and for unknown labels."""

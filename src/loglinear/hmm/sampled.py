@@ -34,16 +34,8 @@ _BATCH = 4096  # sequences drawn at a time: memory does not grow with the sample
 
 
 def sampled_expectations(
-    hmm: HMM,
-    features: ChainFeatures,
-    attributes: Attributes,
-    n_samples: int,
-    rng: np.random.Generator,
-    *,
-    smoothing: float = 0.0,
-    prior: FloatArray | None = None,
-    max_length: int = 100_000,
-    n_threads: int | None = None,
+    hmm: HMM, features: ChainFeatures, attributes: Attributes, n_samples: int, rng: np.random.Generator, *,
+    smoothing: float = 0.0, prior: FloatArray | None = None, max_length: int = 100_000, n_threads: int | None = None,
 ) -> FloatArray:
     """Return estimates of E_q0[f] [n_weights]; ``attributes(ids, sequence_ptr)`` featurises sampled tokens."""
     if n_samples < 1:

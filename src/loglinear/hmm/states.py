@@ -59,13 +59,8 @@ class States:
         indptr = np.searchsorted(source[order], np.arange(kept.sum() + 1)).astype(np.int64)
         states = np.flatnonzero(kept)
         return cls(
-            L,
-            (states % L).astype(np.int32),
-            (states // L).astype(np.int32) if second_order else None,
-            indptr,
-            target[order].astype(np.int32),
-            np.ascontiguousarray(values[order]),
-            np.ascontiguousarray(enter[kept]),
+            L, (states % L).astype(np.int32), (states // L).astype(np.int32) if second_order else None, indptr,
+            target[order].astype(np.int32), np.ascontiguousarray(values[order]), np.ascontiguousarray(enter[kept]),
             np.ascontiguousarray(leave[kept]),
         )
 

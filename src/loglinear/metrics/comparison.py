@@ -73,13 +73,8 @@ class Comparison:
 
 
 def compare_scores(
-    scores: PairedScores,
-    word: Callable[[int], str],
-    sentence: Callable[[int], str],
-    *,
-    n_samples: int = 1000,
-    random_state: int = 0,
-    most: int = 10,
+    scores: PairedScores, word: Callable[[int], str], sentence: Callable[[int], str], *, n_samples: int = 1000,
+    random_state: int = 0, most: int = 10,
 ) -> Comparison:
     """Compare two models; ``word`` and ``sentence`` return the text of words and sentences by number."""
     if n_samples < 1:

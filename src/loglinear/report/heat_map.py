@@ -17,13 +17,8 @@ START, STOP = "(start)", "(end)"
 
 
 def transition_table(
-    labels: Sequence[str],
-    weights: ArrayLike,
-    *,
-    start: ArrayLike | None = None,
-    stop: ArrayLike | None = None,
-    most: int | None = None,
-    title: str = "",
+    labels: Sequence[str], weights: ArrayLike, *, start: ArrayLike | None = None, stop: ArrayLike | None = None,
+    most: int | None = None, title: str = "",
 ) -> Table:
     """Return a heat map of ``weights`` [L, L] from label i (row) to label j (column); red attracts and blue repels.
 

@@ -53,11 +53,7 @@ class Examples:
 
 
 def read_examples(
-    source: Source,
-    format: str | None = None,
-    encoding: str = "utf-8",
-    *,
-    labelled: bool = True,
+    source: Source, format: str | None = None, encoding: str = "utf-8", *, labelled: bool = True,
     n_threads: int | None = None,
 ) -> Examples:
     """Read a file (plain, gzip, xz, or ``-``); ``format`` is guessed from its name or its first line unless given.
@@ -75,11 +71,7 @@ def read_examples(
 
 
 def train_on_file(
-    model: MaxentClassifier,
-    source: Source,
-    format: str | None = None,
-    encoding: str = "utf-8",
-    *,
+    model: MaxentClassifier, source: Source, format: str | None = None, encoding: str = "utf-8", *,
     held_out: Source | None = None,
 ) -> Examples:
     """Fit a classifier to a file; ``held_out`` is the file to tune on. Returns the training examples."""
@@ -100,13 +92,8 @@ def kind_of(model: ClassifierPredictor) -> str:
 
 
 def read_for(
-    model: ClassifierPredictor,
-    source: Source,
-    format: str | None = None,
-    encoding: str = "utf-8",
-    *,
-    labelled: bool = True,
-    n_threads: int | None = None,
+    model: ClassifierPredictor, source: Source, format: str | None = None, encoding: str = "utf-8", *,
+    labelled: bool = True, n_threads: int | None = None,
 ) -> tuple[Examples, int]:
     """Read examples for a trained classifier; also return how many values were left out as features it does not know.
 

@@ -52,15 +52,6 @@ class OnlineLearner:
             rows = SparseRows(rows.indptr, rows.indices.astype(np.int32), rows.values, rows.n_columns)
         K = 1 if data.n_classes <= 2 else data.n_classes
         return _core.online_pass(
-            cast(_core.SparseMatrix32, rows.native),
-            data.labels,
-            data.sample_weight,
-            K,
-            intercept,
-            penalty.native(self.weights.size),
-            RATE,
-            OFFSET,
-            self.z,
-            self.n,
-            self.weights,
+            cast(_core.SparseMatrix32, rows.native), data.labels, data.sample_weight, K, intercept,
+            penalty.native(self.weights.size), RATE, OFFSET, self.z, self.n, self.weights,
         )

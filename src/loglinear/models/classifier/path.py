@@ -61,15 +61,8 @@ def default_strengths(problem: LinearProblem, n: int) -> FloatArray:
 
 
 def regularization_path(
-    data: MulticlassData,
-    settings: Settings,
-    strengths: Sequence[float] | None = None,
-    *,
-    n_strengths: int = 20,
-    intercept: bool = True,
-    held_out: MulticlassData | None = None,
-    patience: int | None = None,
-    callback: Any = None,
+    data: MulticlassData, settings: Settings, strengths: Sequence[float] | None = None, *, n_strengths: int = 20,
+    intercept: bool = True, held_out: MulticlassData | None = None, patience: int | None = None, callback: Any = None,
 ) -> list[PathPoint]:
     """Solve at each strength, from the strongest penalty to the weakest.
 

@@ -65,12 +65,8 @@ class LinearProblem:
         return Objective(self.loss, self._penalty(strength, self.tying, K), self.settings.n_threads)
 
     def solve(
-        self,
-        strength: float | None = None,
-        *,
-        start: Solution | FloatArray | None = None,
-        callback: Callback | None = None,
-        checkpoint: Checkpoint | None = None,
+        self, strength: float | None = None, *, start: Solution | FloatArray | None = None,
+        callback: Callback | None = None, checkpoint: Checkpoint | None = None,
     ) -> Solution:
         """Train. ``start`` is an earlier solution of this problem, or plain weights [feature][class] (+ intercepts)."""
         s = self.settings

@@ -212,15 +212,8 @@ class Tagger(TaggerPredictor, Estimator):
 
     @classmethod
     def from_crfsuite_params(
-        cls,
-        algorithm: str = "lbfgs",
-        c1: float = 0.0,
-        c2: float = 1.0,
-        max_iterations: int | None = None,
-        all_possible_transitions: bool = False,
-        all_possible_states: bool = False,
-        min_freq: int = 0,
-        **others: Any,
+        cls, algorithm: str = "lbfgs", c1: float = 0.0, c2: float = 1.0, max_iterations: int | None = None,
+        all_possible_transitions: bool = False, all_possible_states: bool = False, min_freq: int = 0, **others: Any,
     ) -> Tagger:
         """Return a tagger with the objective of sklearn-crfsuite's CRF(...): c1 |w|_1 + c2 |w|^2."""
         if algorithm != "lbfgs":

@@ -38,15 +38,8 @@ if TYPE_CHECKING:
 
 # ---- training -------------------------------------------------------------------------------------------------------
 def train_on_file(
-    source: Source,
-    settings: dict[str, Any],
-    *,
-    continued: Source | None = None,
-    dev: Source | None = None,
-    format: str | None = None,
-    encoding: str = "utf-8",
-    label_column: int = -1,
-    comments: bool = False,
+    source: Source, settings: dict[str, Any], *, continued: Source | None = None, dev: Source | None = None,
+    format: str | None = None, encoding: str = "utf-8", label_column: int = -1, comments: bool = False,
 ) -> tuple[Tagger, Sequences]:
     """Train a tagger on a file of labelled sequences; return it with the sequences.
 
@@ -107,15 +100,8 @@ def training_format(model: Tagger, source: Source, format: str | None = None) ->
 
 # ---- prediction -----------------------------------------------------------------------------------------------------
 def tag_file(
-    model: TaggerPredictor,
-    source: Source,
-    layout: Layout,
-    *,
-    nbest: int | None = None,
-    marginals: bool = False,
-    constraint: Any = None,
-    as_json: bool = False,
-    block: int = BLOCK,
+    model: TaggerPredictor, source: Source, layout: Layout, *, nbest: int | None = None, marginals: bool = False,
+    constraint: Any = None, as_json: bool = False, block: int = BLOCK,
 ) -> Iterator[bytes]:
     """Yield the text of a file with predicted labels, block by block; see :func:`tag`."""
     for sequences in blocks(source, layout, block):
@@ -132,13 +118,8 @@ def tag_text(model: TaggerPredictor, text: bytes, layout: Layout | None = None, 
 
 
 def tag(
-    model: TaggerPredictor,
-    sequences: Sequences,
-    *,
-    nbest: int | None = None,
-    marginals: bool = False,
-    constraint: Any = None,
-    as_json: bool = False,
+    model: TaggerPredictor, sequences: Sequences, *, nbest: int | None = None, marginals: bool = False,
+    constraint: Any = None, as_json: bool = False,
 ) -> bytes:
     """Return the columns as they were read with the label as one more; of crfsuite data the label alone.
 

@@ -116,11 +116,7 @@ def _choice(label: Any, sequence: int, token: int) -> Collection[str]:
 
 
 def _refuse(
-    label: str,
-    numbers: NDArray[np.int32],
-    choices: list[Choice],
-    n_known: int,
-    sequence_ptr: NDArray[np.int64],
+    label: str, numbers: NDArray[np.int32], choices: list[Choice], n_known: int, sequence_ptr: NDArray[np.int64],
     classes: list[str],
 ) -> None:
     """Raise ValueError for a label that never occurred in training, with the place of its first occurrence."""

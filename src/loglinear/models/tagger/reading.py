@@ -84,14 +84,8 @@ class Layout:
 
 
 def read_sequences(
-    source: Source,
-    format: str = "conll",
-    encoding: str = "utf-8",
-    *,
-    label_column: int | None = -1,
-    n_columns: int | None = None,
-    comments: bool = False,
-    n_threads: int | None = None,
+    source: Source, format: str = "conll", encoding: str = "utf-8", *, label_column: int | None = -1,
+    n_columns: int | None = None, comments: bool = False, n_threads: int | None = None,
 ) -> Sequences:
     """Read a whole file (plain, gzip, xz, or ``-``).
 
@@ -184,13 +178,8 @@ def format_for_training(source: Source, columns: bool) -> str:
 
 
 def layout_for(
-    model: TaggerPredictor,
-    format: str | None = None,
-    encoding: str = "utf-8",
-    *,
-    label_column: int | None = -1,
-    comments: bool = False,
-    n_threads: int | None = None,
+    model: TaggerPredictor, format: str | None = None, encoding: str = "utf-8", *, label_column: int | None = -1,
+    comments: bool = False, n_threads: int | None = None,
 ) -> Layout:
     """Return how a trained tagger reads a file: in the format of its training, with as many columns."""
     reader = model.reader_

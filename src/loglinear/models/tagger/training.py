@@ -140,11 +140,7 @@ class TaggerProblem:
         return Objective(self.loss, penalty, s.n_threads)
 
     def solve(
-        self,
-        strength: float | None = None,
-        *,
-        start: FloatArray | None = None,
-        callback: Callback | None = None,
+        self, strength: float | None = None, *, start: FloatArray | None = None, callback: Callback | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> Solution:
         """Train, from ``start`` or zero; a strength of None is that of the settings."""
