@@ -67,7 +67,7 @@ def test_the_inverted_index():
         part = slice(data.column_ptr[j], data.column_ptr[j + 1])
         pairs = data.column_pair[part]
         np.testing.assert_array_equal(pairs, np.flatnonzero(X[:, j]))
-        np.testing.assert_array_equal(data.column_value[part], X[pairs, j])
+        np.testing.assert_array_equal(data.columns.values[part], X[pairs, j])
 
 
 def test_choices_are_the_highest_scores():

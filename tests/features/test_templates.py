@@ -18,7 +18,7 @@ from loglinear.errors import FormatError, IncompatibleError, LoglinearError, Mod
 from loglinear.features.columns import Columns
 from loglinear.features.template_sets import TEMPLATE_SETS
 from loglinear.features.template_syntax import View, parse_templates
-from loglinear.features.templates import NO_MACRO, TemplateFeatures, boundary_name, load_templates
+from loglinear.features.templates import TemplateFeatures, boundary_name, load_templates
 from loglinear.features.vocabulary import Vocabulary
 from loglinear.formats.conll import read_conll
 
@@ -318,7 +318,7 @@ def test_scopes_and_codes():
     first = featuriser.attribute_values[0]
     assert first.tolist() == [-2, featuriser.view_vocabularies[1].ids(["DT"])[0]]
     bias = featuriser.names().index("U bias")
-    assert featuriser.attribute_values[bias].tolist() == [NO_MACRO, NO_MACRO]
+    assert featuriser.attribute_values[bias].tolist() == [-(2**31), -(2**31)]
     assert featuriser.attribute_template[bias] == 5
     assert [boundary_name(c) for c in (-2, -3, -4, -5)] == ["_B-1", "_E+1", "_B-2", "_E+2"]
 

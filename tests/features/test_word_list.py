@@ -1,15 +1,7 @@
 import pytest
 
 from loglinear.errors import FormatError
-from loglinear.features.word_list import read_vocabulary, write_vocabulary
-from loglinear.features.word_vocabulary import WordVocabulary
-
-
-@pytest.mark.parametrize("is_open", [True, False])
-def test_what_is_written_is_read(tmp_path, is_open):
-    vocabulary = WordVocabulary.from_words(["b", "é", "a"], is_open=is_open)
-    write_vocabulary(tmp_path / "words", vocabulary)
-    assert read_vocabulary(tmp_path / "words", is_open=is_open) == vocabulary
+from loglinear.features.word_list import read_vocabulary
 
 
 def test_blank_lines_and_symbols_are_skipped(tmp_path):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from loglinear import _core
 from loglinear.errors import FormatError
-from loglinear.formats.svmlight import SvmlightData, parse_svmlight, read_svmlight, write_svmlight
+from loglinear.formats.svmlight import SvmlightData, parse_svmlight, read_svmlight
 
 TEXT = b"""# a comment
 +1 1:0.5 3:-2e-3 # another
@@ -153,34 +153,6 @@ def test_threads_and_chunks_do_not_matter():
     assert all(r == results[0] for r in results)
     parsed = parse_svmlight(data, n_threads=3)
     assert (parsed.labels, as_rows(parsed)) == twin(data, 1)
-
-
-@pytest.mark.parametrize("zero_based", [False, True])
-def test_round_trip(tmp_path, zero_based):
-    rng = np.random.default_rng(1)
-    data = SvmlightData(
-        np.array([0, 2, 2, 5]), np.array([0, 3, 1, 2, 2**40]), np.array([0.1, -3.0, 1e300, 5e-324, rng.normal()]),
-        ["a", "é:b", "-1"], 2**41,
-    )
-    write_svmlight(tmp_path / "f", data, zero_based=zero_based)
-    again = read_svmlight(tmp_path / "f", n_features=2**41, zero_based=zero_based)
-    for name in ("indptr", "indices", "values"):
-        assert np.array_equal(getattr(again, name), getattr(data, name))
-    assert (again.labels, again.n_features) == (data.labels, data.n_features)
-
-
-@pytest.mark.parametrize("label", ["", "a b", "C#", "a\tb", "a\nb", "3:1"])
-def test_labels_that_cannot_be_written(tmp_path, label):
-    data = SvmlightData(np.array([0, 0]), np.zeros(0, np.int32), np.zeros(0), [label], 1)
-    with pytest.raises(FormatError, match="f:1: cannot write label"):
-        write_svmlight(tmp_path / "f", data)
-    assert not list(tmp_path.iterdir())
-
-
-def test_values_that_cannot_be_written(tmp_path):
-    data = SvmlightData(np.array([0, 1]), np.zeros(1, np.int32), np.array([np.nan]), ["a"], 1)
-    with pytest.raises(FormatError, match="NaN or infinity"):
-        write_svmlight(tmp_path / "f", data)
 
 
 def test_bad_arguments():

@@ -3,7 +3,7 @@ import gzip
 import pytest
 
 from loglinear.errors import FormatError
-from loglinear.formats.tsv import read_texts, read_tsv, write_tsv
+from loglinear.formats.tsv import read_texts, read_tsv
 
 
 @pytest.fixture
@@ -45,16 +45,3 @@ def test_refusals(file, data, message):
 def test_texts(file):
     path = file(b"one\ta\n\ntwo\n")
     assert read_texts(path) == ["one\ta", "", "two"]
-
-
-def test_round_trip_and_refusals(tmp_path):
-    labels, texts = ["a", "é b"], ["x\ty \u2028", ""]
-    write_tsv(tmp_path / "f", labels, texts)
-    assert read_tsv(tmp_path / "f") == (labels, texts)
-    for label, text, message in [("a\tb", "", "holds a tab or a line end"), ("a\nb", "", "holds a tab or a line end"),
-                                 ("", "x", "an empty label"), ("a", "x\ny", "a text that holds a line end")]:
-        with pytest.raises(FormatError, match=f"f:2: cannot write .*{message}"):
-            write_tsv(tmp_path / "f", ["ok", label], ["", text])
-    assert read_tsv(tmp_path / "f") == (labels, texts)
-    with pytest.raises(ValueError, match="1 labels for 2 texts"):
-        write_tsv(tmp_path / "f", ["a"], ["b", "c"])

@@ -6,16 +6,17 @@ from candidate_problems import random_data, random_lists
 from scipy import stats
 
 from loglinear.data.candidates import encode_lists
+from loglinear.data.edit_distance import edit_distances
 from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.formats.nbest import Candidate, CandidateList
-from loglinear.metrics.error_rate import compare_errors, error_rate, reranking_scores, text_error_rate
+from loglinear.metrics.error_rate import compare_errors, error_rate, reranking_scores
 
 
 def test_rates():
-    score = text_error_rate(["a b c", "d e"], ["a x c", "d e f"])
+    score = error_rate(*edit_distances(["a b c", "d e"], ["a x c", "d e f"]))
     assert score.rate == pytest.approx(2 / 5)
     assert (score.n_errors, score.length, score.n_lists, score.n_wrong) == (2, 5, 2, 2)
-    assert text_error_rate(["ab c"], ["abd"], units="characters").rate == pytest.approx(1 / 3)
+    assert error_rate(*edit_distances(["ab c"], ["abd"], units="characters")).rate == pytest.approx(1 / 3)
     assert score.to_dict()["rate"] == score.rate
 
 
@@ -76,7 +77,7 @@ def test_reranking():
     assert scores.oracle.rate <= scores.reranked.rate <= scores.worst.rate
     best = [max(one.candidates, key=lambda c: c.scores["score"]).text if one.candidates else "" for one in lists]
     references = [one.reference for one in lists]
-    assert scores.baseline == text_error_rate(references, best)
+    assert scores.baseline == error_rate(*edit_distances(references, best))
     assert scores.comparison.rate_second == scores.reranked.rate
     same = reranking_scores(data, w, baseline=w)
     assert same.comparison.difference == 0

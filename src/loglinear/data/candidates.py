@@ -129,11 +129,6 @@ class CandidateLists:
         """Pairs in which a feature differs, ascending: [n_nonzeros]."""
         return self.columns.indices
 
-    @property
-    def column_value(self) -> FloatArray:
-        """The differences, feature by feature: [n_nonzeros]."""
-        return self.columns.values
-
     def list_of_pair(self) -> NDArray[np.int32]:
         """The list of each pair: [n_pairs]."""
         return np.repeat(np.arange(self.n_lists, dtype=np.int32), np.diff(self.list_ptr))

@@ -5,7 +5,7 @@
 A view is a column with a function of its values; each distinct value is mapped once and numbered in the vocabulary of
 the view. A code is such a number, or for places outside the sequence
 
-    _B-k = -2 k        _E+k = -2 k - 1        and NO_MACRO pads the codes of a template with fewer macros.
+    _B-k = -2 k        _E+k = -2 k - 1        and -2^31 pads the codes of a template with fewer macros.
 
 Attributes are numbered by first occurrence, in order of tokens and then of templates, whatever the number of threads.
 """
@@ -31,7 +31,6 @@ from loglinear.features.views import view_strings
 from loglinear.features.vocabulary import Vocabulary
 from loglinear.formats.text import Source, decode, read_bytes
 
-NO_MACRO = -(2**31)
 _EMPTY = np.zeros(0, dtype=np.int32)
 
 

@@ -6,7 +6,7 @@ import re
 
 from loglinear.errors import FormatError
 from loglinear.features.word_vocabulary import RESERVED, WordVocabulary
-from loglinear.formats.text import Source, atomic_write, decode, name_of, read_bytes, split_lines
+from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
 
 _BLANKS = " \t\r\v\f"
 _INNER_BLANK = re.compile(r"[ \t\r\v\f]")
@@ -31,9 +31,3 @@ def read_vocabulary(source: Source, *, is_open: bool = True, encoding: str = "ut
     if not lines:
         raise FormatError("there are no words; write one word per line", name)
     return WordVocabulary.from_words(lines, is_open=is_open)
-
-
-def write_vocabulary(path: Source, vocabulary: WordVocabulary) -> None:
-    """Write a file from which :func:`read_vocabulary` reads the same numbers, atomically."""
-    with atomic_write(path) as file:
-        file.write("".join(f"{word}\n" for word in vocabulary).encode())

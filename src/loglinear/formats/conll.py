@@ -8,8 +8,6 @@ skipped only on request. Values are numbered by first occurrence, each column by
 from __future__ import annotations
 
 import itertools
-import os
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -19,7 +17,7 @@ from numpy.typing import NDArray
 
 from loglinear import _core, threads
 from loglinear.errors import FormatError
-from loglinear.formats.text import Source, atomic_write, decode, name_of, read_bytes
+from loglinear.formats.text import Source, decode, name_of, read_bytes
 
 _MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 _SEPARATORS = {None: "detect", "\t": "tab", " ": "blanks"}
@@ -94,23 +92,6 @@ def format_conll(
     except ValueError as error:
         raise FormatError(str(error)) from None
     return _MARK + text if text.startswith(_MARK) else text  # a value that begins with a mark must not lose it
-
-
-def write_conll(
-    path: Source, sequence_ptr: NDArray[np.int64], columns: Sequence[CodedColumn | Sequence[str]], *,
-    separator: str = " ",
-) -> None:
-    """Write a file that reads back the same, whole or not at all; ``-`` is standard output. See format_conll."""
-    try:
-        text = format_conll(sequence_ptr, columns, separator)
-    except FormatError as error:
-        raise FormatError(str(error), name_of(path)) from None
-    if os.fspath(path) == "-":
-        sys.stdout.buffer.write(text)
-        sys.stdout.buffer.flush()
-        return
-    with atomic_write(path) as file:
-        file.write(text)
 
 
 def code_values(values: Sequence[str]) -> CodedColumn:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from loglinear import _core, threads
 from loglinear.errors import FormatError
-from loglinear.formats.text import Source, atomic_write, decode, name_of, read_bytes, split_lines
+from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
 
 _MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 
@@ -56,35 +56,6 @@ def parse_crfsuite(data: bytes, source: str = "<bytes>", *, n_threads: int | Non
         raise FormatError("there are no tokens; expected lines of label TAB attribute TAB attribute ...", source)
     names = _unpack(label_blob, label_offsets)
     return CrfsuiteData(ptr, indptr, indices, values if values.size else None, blob, offsets, labels, names, source)
-
-
-def write_crfsuite(path: Source, data: CrfsuiteData) -> None:
-    """Write a data file that reads back the same; numbers are written in full."""
-    attributes = [_escape(name) for name in _unpack(data.attribute_blob, data.attribute_offsets)]
-    labels = [_escape(name) for name in data.label_names]
-    for what, names in (("attribute", attributes), ("label", labels)):
-        for name in names:
-            if not name or any(c in name for c in "\t\n\r") or (what == "label" and not name.strip(" ")):
-                message = f"cannot write {what} {name!r}: it is empty or holds a tab or a line end"
-                raise FormatError(message, name_of(path))
-    if data.values is not None and not np.isfinite(data.values).all():
-        raise FormatError("cannot write values that are NaN or infinity", name_of(path))
-    ends = set(data.sequence_ptr[1:].tolist())
-    bounds = data.indptr.tolist()
-    with atomic_write(path) as file:
-        for token, label in enumerate(data.labels.tolist()):
-            places = slice(bounds[token], bounds[token + 1])
-            fields = [attributes[i] for i in data.indices[places].tolist()]
-            if data.values is not None:
-                fields = [f if v == 1 else f"{f}:{v!r}" for f, v in zip(fields, data.values[places].tolist())]
-            line = "\t".join([labels[label], *fields]) + ("\n\n" if token + 1 in ends else "\n")
-            if token == 0 and line.startswith("\ufeff"):  # part of the label: it must not be taken for a mark
-                file.write(_MARK)
-            file.write(line.encode("utf-8", "surrogatepass"))
-
-
-def _escape(name: str) -> str:
-    return name.replace("\\", "\\\\").replace(":", "\\:")
 
 
 def _unpack(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[str]:

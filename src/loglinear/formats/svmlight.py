@@ -15,10 +15,9 @@ import numpy as np
 from loglinear import _core
 from loglinear.errors import FormatError
 from loglinear.formats.examples import ExampleFormat, Labels, Records
-from loglinear.formats.text import Source, atomic_write, name_of, plain_label, read_bytes
+from loglinear.formats.text import Source, name_of, plain_label, read_bytes
 
 _MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
-_PAIR = re.compile(r"[0-9]+:[-+.0-9eE]+")
 
 
 @dataclass(frozen=True)
@@ -73,32 +72,3 @@ def _read(source: Source, *, encoding: str, labelled: bool, n_threads: int) -> R
 
 _LINE = re.compile(rb"[^\s#:]+([ \t]+(qid:\S+|\d+:[-+.\deE]+))+[ \t\r]*(#.*)?")
 SVMLIGHT = ExampleFormat(_read, (".svm", ".svmlight", ".libsvm"), lambda line: _LINE.fullmatch(line) is not None)
-
-
-def write_svmlight(path: Source, data: SvmlightData, *, zero_based: bool = False) -> None:
-    """Write a file that reads back the same; numbers are written in full."""
-    if not np.isfinite(data.values).all():
-        raise FormatError("cannot write values that are NaN or infinity", name_of(path))
-    base = 0 if zero_based else 1
-    bounds = data.indptr.tolist()
-    with atomic_write(path) as file:
-        for row, label in enumerate(data.labels):
-            _check_label(label, path, row)
-            begin, end = bounds[row], bounds[row + 1]
-            pairs = zip(data.indices[begin:end].tolist(), data.values[begin:end].tolist())
-            line = " ".join([label, *(f"{index + base}:{_number(value)}" for index, value in pairs)])
-            file.write(line.encode() + b"\n")
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if abs(value) < 1e15 and value == int(value) else repr(value)
-
-
-def _check_label(label: str, path: Source, row: int) -> None:
-    if not label or any(c in label for c in " \t\n\r\v\f#") or _PAIR.fullmatch(label):
-        raise FormatError(
-            f"cannot write label {label!r}: a label is not empty, has no white space and no '#', "
-            "and does not look like index:value",
-            name_of(path),
-            row + 1,
-        )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from loglinear.errors import FormatError
 from loglinear.formats.examples import ExampleFormat, Labels, Records
-from loglinear.formats.text import Source, atomic_write, decode, name_of, read_bytes, split_lines
+from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
 
 
 def read_tsv(source: Source, encoding: str = "utf-8") -> tuple[list[str], list[str]]:
@@ -39,19 +37,3 @@ def _read(source: Source, *, encoding: str, labelled: bool, n_threads: int) -> R
 
 
 TSV = ExampleFormat(_read, (".tsv", ".txt"), lambda line: b"\t" in line)
-
-
-def write_tsv(path: Source, labels: Sequence[str], texts: Sequence[str]) -> None:
-    """Write a file that reads back the same; raise FormatError for a label with a tab, or anything with a line end."""
-    if len(labels) != len(texts):
-        raise ValueError(f"{len(labels)} labels for {len(texts)} texts")
-    name = name_of(path)
-    with atomic_write(path) as file:
-        for number, (label, text) in enumerate(zip(labels, texts), start=1):
-            if not label:
-                raise FormatError("cannot write an empty label", name, number)
-            if any(c in label for c in "\t\n\r"):
-                raise FormatError(f"cannot write label {label!r}: it holds a tab or a line end", name, number)
-            if "\n" in text or "\r" in text:
-                raise FormatError("cannot write a text that holds a line end; use JSON lines for it", name, number)
-            file.write(f"{label}\t{text}\n".encode())

@@ -10,7 +10,6 @@ Cox (1989), which compares the mean difference of errors per list with its stand
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -18,7 +17,6 @@ import numpy as np
 
 from loglinear.arrays import FloatArray
 from loglinear.data.candidates import CandidateLists
-from loglinear.data.edit_distance import ErrorUnits, edit_distances
 
 
 @dataclass(frozen=True)
@@ -84,15 +82,6 @@ def error_rate(errors: Any, length: Any, *, n_samples: int = 1000, random_state:
         n_lists=errors.size,
         n_wrong=int(np.count_nonzero(errors)),
     )
-
-
-def text_error_rate(
-    transcripts: Sequence[str], texts: Sequence[str], *, units: ErrorUnits = "words", n_samples: int = 1000,
-    random_state: int = 0, n_threads: int | None = None,
-) -> ErrorRate:  # fmt: skip
-    """Return the error rate of texts against their transcripts: WER, or CER if ``units`` is "characters"."""
-    errors, length = edit_distances(transcripts, texts, units=units, n_threads=n_threads)
-    return error_rate(errors, length, n_samples=n_samples, random_state=random_state)
 
 
 def compare_errors(
