@@ -61,6 +61,6 @@ def dense_differences(data):
     """[n_pairs, n_weights] of encoded lists."""
     X = np.zeros((data.n_pairs, data.n_features))
     for p in range(data.n_pairs):
-        part = slice(data.row_ptr[p], data.row_ptr[p + 1])
-        X[p, data.feature[part]] = data.value[part]
+        part = slice(data.rows.indptr[p], data.rows.indptr[p + 1])
+        X[p, data.rows.indices[part]] = data.rows.values[part]
     return np.hstack([data.base, X])

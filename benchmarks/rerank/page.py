@@ -83,23 +83,23 @@ def apart(data: CandidateLists, n_threads: int, n: int, **settings: object) -> t
 
 def entries_per_step(data: CandidateLists, path: StagewisePath) -> float:
     """Differences in the pairs that a step of the path changes: its work."""
-    before = np.concatenate([[0], np.cumsum(np.diff(data.row_ptr)[data.column_pair])])
-    return float(np.diff(before[data.column_ptr])[path.feature].mean())
+    before = np.concatenate([[0], np.cumsum(np.diff(data.rows.indptr)[data.columns.indices])])
+    return float(np.diff(before[data.columns.indptr])[path.feature].mean())
 
 
 def features_per_step(data: CandidateLists, path: StagewisePath, n: int = 100) -> float:
     """Features whose sums a step changes, mean of some steps."""
     counts = []
     for k in path.feature[np.linspace(0, path.n_steps - 1, n).astype(int)].tolist():
-        pairs = data.column_pair[data.column_ptr[k] : data.column_ptr[k + 1]].tolist()
-        spans = [data.feature[data.row_ptr[p] : data.row_ptr[p + 1]] for p in pairs]
+        pairs = data.columns.indices[data.columns.indptr[k] : data.columns.indptr[k + 1]].tolist()
+        spans = [data.rows.indices[data.rows.indptr[p] : data.rows.indptr[p + 1]] for p in pairs]
         counts.append(np.unique(np.concatenate(spans)).size)
     return float(np.mean(counts))
 
 
 def bytes_per_step(data: CandidateLists, path: StagewisePath) -> float:
     """That must move: of a pair its number, extent and exponential; of an entry its feature, cell and its sum."""
-    pairs = float(np.diff(data.column_ptr)[path.feature].mean())
+    pairs = float(np.diff(data.columns.indptr)[path.feature].mean())
     return 36 * pairs + 24 * entries_per_step(data, path)
 
 
@@ -128,8 +128,8 @@ def training(task: Task) -> Report:
             report.at_most(f"{ITERATIONS:,} iterations of {method}", full, SECONDS, "{:.2f} s")
     report.remarks.append(
         f"{data.n_pairs:,} pairs, {data.n_features:,} features (uni- and bigrams seen in two lists or more), "
-        f"{data.row_ptr[-1]:,} differences; step {STEP:g}, smoothing 1e-3; {task.n_threads} threads. The paper's times "
-        "are those until convergence, on 8,000 other sentences. Bytes are the compulsory ones; a copy moves "
+        f"{data.rows.indptr[-1]:,} differences; step {STEP:g}, smoothing 1e-3; {task.n_threads} threads. The paper's "
+        "times are those until convergence, on 8,000 other sentences. Bytes are the compulsory ones; a copy moves "
         f"{bandwidth / 1e9:.1f} GB/s here."
     )
     return report
@@ -214,7 +214,7 @@ def _row(report: Report, title: str, data: CandidateLists, task: Task, method: s
     path, before, of_steps = apart(data, task.n_threads, SCALING_ITERATIONS, method=method, **step)
     entries, per_step = entries_per_step(data, path), 1e6 * of_steps / path.n_steps
     report.rows.append(
-        {"": title, "features": data.n_features, "entries of a pair": int(data.row_ptr[-1]) / data.n_pairs,
+        {"": title, "features": data.n_features, "entries of a pair": int(data.rows.indptr[-1]) / data.n_pairs,
          "first sums, s": before, "µs a step": per_step, "entries touched by a step": entries,
          "features touched by a step": features_per_step(data, path),
          "ns an entry": 1e3 * per_step / entries}

@@ -141,7 +141,7 @@ class Experiment:
             problem = self.problem(name, sample, features)
             train, test = problem.train, problem.test
             counts = {"lists": train.n_lists, "dev": problem.dev.n_lists, "test": test.n_lists}
-            counts |= {"pairs": train.n_pairs, "features": train.n_features, "nonzeros": int(train.row_ptr[-1])}
+            counts |= {"pairs": train.n_pairs, "features": train.n_features, "nonzeros": int(train.rows.indptr[-1])}
             baseline, oracle = float(problem.baseline.sum()), float(test.reference_errors.sum())
             counts |= {"n_errors": baseline, "oracle": oracle, "length": float(test.length.sum())}
             return {**counts, "errors": problem.baseline, "lengths": test.length, "seconds": problem.seconds}

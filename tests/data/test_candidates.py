@@ -62,10 +62,10 @@ def test_pairs_are_differences_to_the_oracle():
 def test_the_inverted_index():
     data = random_data()
     X = dense_differences(data)[:, data.n_base :]
-    assert np.all(data.value != 0)
+    assert np.all(data.rows.values != 0)
     for j in range(data.n_features):
-        part = slice(data.column_ptr[j], data.column_ptr[j + 1])
-        pairs = data.column_pair[part]
+        part = slice(data.columns.indptr[j], data.columns.indptr[j + 1])
+        pairs = data.columns.indices[part]
         np.testing.assert_array_equal(pairs, np.flatnonzero(X[:, j]))
         np.testing.assert_array_equal(data.columns.values[part], X[pairs, j])
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loglinear.errors import FormatError, IncompatibleError
-from loglinear.formats.nbest import Candidate, CandidateList, merge_duplicates, read_nbest, with_scores, write_nbest
+from loglinear.formats.nbest import Candidate, CandidateList, merge_duplicates, read_nbest, write_nbest
 
 
 def write(path, text):
@@ -221,12 +221,3 @@ def test_duplicates_are_merged():
     assert merge_duplicates([merged])[0] is merged
     with pytest.raises(ValueError, match="with 1 and with 2 errors"):
         merge_duplicates([CandidateList("u", [Candidate("a", {}, 1.0), Candidate("a", {}, 2.0)])])
-
-
-def test_scores_are_added():
-    lists = [CandidateList("u", [Candidate("a", {"am": 1.0}), Candidate("b")]), CandidateList("v", [])]
-    scored = with_scores(lists, "lm", [-1, -2])
-    assert [c.scores for c in scored[0].candidates] == [{"am": 1.0, "lm": -1.0}, {"lm": -2.0}]
-    assert lists[0].candidates[1].scores == {}
-    with pytest.raises(ValueError, match="1 scores for 2 candidates"):
-        with_scores(lists, "lm", [-1])

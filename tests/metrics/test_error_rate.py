@@ -17,7 +17,6 @@ def test_rates():
     assert score.rate == pytest.approx(2 / 5)
     assert (score.n_errors, score.length, score.n_lists, score.n_wrong) == (2, 5, 2, 2)
     assert error_rate(*edit_distances(["ab c"], ["abd"], units="characters")).rate == pytest.approx(1 / 3)
-    assert score.to_dict()["rate"] == score.rate
 
 
 def test_intervals_hold_the_rate_and_narrow_with_data():

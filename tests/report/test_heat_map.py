@@ -26,7 +26,7 @@ def printed(table: Table, terminal: bool) -> str:
 
 
 def test_a_heat_map_has_numbers_and_colours() -> None:
-    table = transition_table(LABELS, WEIGHTS, title="Transitions")
+    table = transition_table(LABELS, WEIGHTS)
     assert list(table.columns) == ["from \\ to", *LABELS]
     assert table.rows[0] == ["O", 0.5, 1.25, None]
     assert table.rows[1] == ["B-<x>", 0.0, 0.0, 2.5]
@@ -51,15 +51,6 @@ def test_colours_are_for_terminals_alone() -> None:
     assert "\x1b[38;2;0;0;0;48;2;255;115;115m" in printed(table, terminal=True)
 
 
-def test_ends_of_sequences_are_a_row_and_a_column() -> None:
-    table = transition_table(["a", "b"], np.eye(2), start=[1.0, 2.0], stop=[3.0, 4.0])
-    assert list(table.columns) == ["from \\ to", "a", "b", "(end)"]
-    assert list(table.rows) == [["(start)", 1.0, 2.0, None], ["a", 1.0, 0.0, 3.0], ["b", 0.0, 1.0, 4.0]]
-    assert table.note == ""
-    assert transition_table(["a", "b"], np.eye(2), stop=[3.0, -np.inf]).note == "Empty: not allowed."
-    assert transition_table(["a", "b"], np.eye(2), start=[1.0, 2.0]).rows[0] == ["(start)", 1.0, 2.0]
-
-
 def test_many_labels_are_cut_to_the_strongest_in_their_order() -> None:
     weights = np.zeros((6, 6))
     weights[4, 1] = -3.0
@@ -75,7 +66,7 @@ def test_many_labels_are_cut_to_the_strongest_in_their_order() -> None:
 def test_strongest_attributes_speak_for_and_against() -> None:
     triples = [("w=b", "X", 1.0), ("w=a", "X", 1.0), ("w=c", "X", 2.0), ("w=d", "X", -0.5), ("w=e", "Y", 0.0)]
     assert strongest_attributes(triples, k=2) == {"X": ([("w=c", 2.0), ("w=a", 1.0)], [("w=d", -0.5)]), "Y": ([], [])}
-    table = attribute_table(triples, k=2, title="Attributes")
+    table = attribute_table(triples, k=2)
     assert list(table.rows) == [("X", "w=c +2.00,  w=a +1.00", "w=d -0.50"), ("Y", "", "")]
     assert attribute_table([]).rows == []
 
@@ -83,8 +74,6 @@ def test_strongest_attributes_speak_for_and_against() -> None:
 def test_refusals() -> None:
     with pytest.raises(ValueError, match=r"weights must be of shape \(2, 2\) for 2 labels, not \(2, 3\)"):
         transition_table(["a", "b"], np.zeros((2, 3)))
-    with pytest.raises(ValueError, match="stop must be of shape"):
-        transition_table(["a"], [[0.0]], stop=[1.0, 2.0])
     with pytest.raises(ValueError, match="-inf where a transition is not allowed"):
         transition_table(["a"], [[np.nan]])
     with pytest.raises(ValueError, match="shades must have one number or None for every cell"):

@@ -26,14 +26,14 @@ FARTHEST = 10.0  # no weight or margin changes by more in one step
 def with_values(data, seed, kind):
     """The same lists with features of other values."""
     rng = np.random.default_rng(seed)
-    values = data.value.copy()
+    values = data.rows.values.copy()
     if kind == "real":
         values = rng.normal(size=values.size)
     elif kind == "counts":
         values = rng.choice([-3.0, -2.0, -1.0, 1.0, 2.0, 5.0], size=values.size)
     elif kind == "large":
         values = rng.normal(size=values.size) * 10.0 ** rng.integers(-3, 4, size=values.size)
-    return replace(data, rows=SparseRows(data.row_ptr, data.feature, values, data.n_features))
+    return replace(data, rows=SparseRows(data.rows.indptr, data.rows.indices, values, data.n_features))
 
 
 # ---- the methods, the slow way ---------------------------------------------------------------------------------------
@@ -176,7 +176,8 @@ def test_equal_features_are_one_and_the_first_is_taken(name):
 def _scipy(data):
     from scipy import sparse
 
-    return sparse.csr_matrix((data.value, data.feature, data.row_ptr), shape=(data.n_pairs, data.n_features))
+    rows = data.rows
+    return sparse.csr_matrix((rows.values, rows.indices, rows.indptr), shape=(data.n_pairs, data.n_features))
 
 
 # ---- the path --------------------------------------------------------------------------------------------------------
@@ -358,7 +359,7 @@ def test_paths_of_nothing():
 @pytest.mark.parametrize("name", Stagewise.METHODS)
 def test_large_values_take_small_steps(name):
     data = random_data(20, seed=3)
-    large = replace(data, rows=SparseRows(data.row_ptr, data.feature, data.value * 1e4, data.n_features))
+    large = replace(data, rows=SparseRows(data.rows.indptr, data.rows.indices, data.rows.values * 1e4, data.n_features))
     method = Stagewise(name, max_iterations=60)
     path = method.follow(large)
     assert np.isfinite(path.loss).all()

@@ -100,34 +100,9 @@ class CandidateLists:
         return self.n_base + self.n_features
 
     @property
-    def row_ptr(self) -> NDArray[np.int64]:
-        """Where the differences of each pair begin: [n_pairs + 1]."""
-        return self.rows.indptr
-
-    @property
-    def feature(self) -> NDArray[np.int32]:
-        """Features that differ, pair by pair: [n_nonzeros]."""
-        return self.rows.indices
-
-    @property
-    def value(self) -> FloatArray:
-        """Their differences: [n_nonzeros]."""
-        return self.rows.values
-
-    @property
     def columns(self) -> SparseRows:
         """The inverted index, feature to pairs; made on first use."""
         return self.rows.columns(pool(self.n_threads))
-
-    @property
-    def column_ptr(self) -> NDArray[np.int64]:
-        """Where the pairs of each feature begin: [n_features + 1]."""
-        return self.columns.indptr
-
-    @property
-    def column_pair(self) -> NDArray[np.int32]:
-        """Pairs in which a feature differs, ascending: [n_nonzeros]."""
-        return self.columns.indices
 
     def list_of_pair(self) -> NDArray[np.int32]:
         """The list of each pair: [n_pairs]."""

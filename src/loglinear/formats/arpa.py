@@ -27,10 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core, threads
-from loglinear.errors import FormatError
-from loglinear.formats.text import Source, atomic_write, name_of, read_bytes
+from loglinear.formats.text import Source, atomic_write, name_of, native_errors, read_bytes, without_mark
 
-_MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 _COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ\x00")
 _PACKERS: dict[str, Callable[[Any], bytes]] = {
     ".gz": partial(gzip.compress, compresslevel=6, mtime=0),
@@ -58,14 +56,9 @@ def read_arpa_arrays(source: Source, *, n_threads: int | None = None) -> ArpaArr
 
 def parse_arpa(data: bytes | NDArray[np.uint8], source: str = "<bytes>", *, n_threads: int | None = None) -> ArpaArrays:
     """Parse bytes; raise FormatError with the line of an error."""
-    text = np.frombuffer(data, dtype=np.uint8) if isinstance(data, bytes) else data
-    if text[: len(_MARK)].tobytes() == _MARK:
-        text = text[len(_MARK) :]
-    try:
-        return ArpaArrays(*_core.parse_arpa(threads.pool(n_threads), text))
-    except _core.ParseError as error:
-        message, line, _ = error.args
-        raise FormatError(message, source, line) from None
+    with native_errors(source):
+        found = _core.parse_arpa(threads.pool(n_threads), without_mark(data))
+    return ArpaArrays(*found)
 
 
 def write_arpa_text(

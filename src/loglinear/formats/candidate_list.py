@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 
@@ -64,16 +64,3 @@ def _joined(first: Candidate, second: Candidate, of: CandidateList) -> Candidate
         scores[name] = max(scores.get(name, value), value)
     errors = second.errors if first.errors is None else first.errors
     return replace(first, scores=scores, errors=errors)
-
-
-def with_scores(lists: Sequence[CandidateList], name: str, values: Sequence[float]) -> list[CandidateList]:
-    """Return the lists with one more score; ``values`` has one number for each candidate, list after list."""
-    n = sum(len(one.candidates) for one in lists)
-    numbers = [float(value) for value in values]
-    if len(numbers) != n:
-        raise ValueError(f"{len(numbers)} scores for {n} candidates")
-    rest = iter(numbers)
-    return [
-        replace(one, candidates=[replace(c, scores={**c.scores, name: next(rest)}) for c in one.candidates])
-        for one in lists
-    ]

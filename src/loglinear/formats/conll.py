@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from loglinear import _core, threads
 from loglinear.errors import FormatError
-from loglinear.formats.text import Source, decode, name_of, read_bytes
+from loglinear.formats.text import MARK, Source, decode, name_of, native_errors, read_bytes, without_mark
 
-_MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 _SEPARATORS = {None: "detect", "\t": "tab", " ": "blanks"}
 
 # ids [n_tokens] int32; the distinct values: bytes [n_bytes] uint8 and offsets [n_values + 1] int64
@@ -67,12 +66,8 @@ def parse_conll(
         raise ValueError(f"separator must be a tab, a space (any run of blanks) or None, not {separator!r}")
     if encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "ascii"):
         data = decode(data, source, encoding).encode()
-    text = np.frombuffer(data, dtype=np.uint8, offset=len(_MARK) if data.startswith(_MARK) else 0)
-    try:
-        found = _core.parse_conll(threads.pool(n_threads), text, _SEPARATORS[separator], comments)
-    except _core.ParseError as error:
-        message, line, _ = error.args
-        raise FormatError(message, source, line) from None
+    with native_errors(source):
+        found = _core.parse_conll(threads.pool(n_threads), without_mark(data), _SEPARATORS[separator], comments)
     sequence_ptr, first_lines, columns = found
     if not columns:
         raise FormatError("there are no tokens; expected one token per line, with its columns", source)
@@ -91,7 +86,7 @@ def format_conll(
         text = _core.format_conll(np.ascontiguousarray(sequence_ptr, np.int64), ids, blobs, offsets, separator)
     except ValueError as error:
         raise FormatError(str(error)) from None
-    return _MARK + text if text.startswith(_MARK) else text  # a value that begins with a mark must not lose it
+    return MARK + text if text.startswith(MARK) else text  # a value that begins with a mark must not lose it
 
 
 def code_values(values: Sequence[str]) -> CodedColumn:

@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 
 from loglinear import _core, threads
 from loglinear.errors import FormatError
-from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
-
-_MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
+from loglinear.formats.text import Source, decode, name_of, native_errors, read_bytes, split_lines, without_mark
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,14 +42,9 @@ def read_crfsuite(source: Source, *, n_threads: int | None = None) -> CrfsuiteDa
 
 def parse_crfsuite(data: bytes, source: str = "<bytes>", *, n_threads: int | None = None) -> CrfsuiteData:
     """Parse the bytes of a data file."""
-    text = np.frombuffer(data, dtype=np.uint8, offset=len(_MARK) if data.startswith(_MARK) else 0)
-    try:
-        ptr, indptr, indices, values, blob, offsets, labels, label_blob, label_offsets = _core.parse_crfsuite(
-            threads.pool(n_threads), text
-        )
-    except _core.ParseError as error:
-        message, line, _ = error.args
-        raise FormatError(message, source, line) from None
+    with native_errors(source):
+        found = _core.parse_crfsuite(threads.pool(n_threads), without_mark(data))
+    ptr, indptr, indices, values, blob, offsets, labels, label_blob, label_offsets = found
     if not labels.size:
         raise FormatError("there are no tokens; expected lines of label TAB attribute TAB attribute ...", source)
     names = _unpack(label_blob, label_offsets)

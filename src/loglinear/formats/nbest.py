@@ -22,30 +22,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from loglinear.errors import FormatError
-from loglinear.formats.candidate_list import BadList, Candidate, CandidateList, merge_duplicates, with_scores
-from loglinear.formats.nbest_text import (
-    is_kaldi,
-    is_srilm,
-    parse_kaldi,
-    parse_kaldi_costs,
-    parse_moses,
-    parse_srilm,
-    records,
-)
+from loglinear.formats import nbest_text
+from loglinear.formats.candidate_list import BadList, Candidate, CandidateList, merge_duplicates
+from loglinear.formats.nbest_text import records
 from loglinear.formats.text import Source, atomic_write, decode, name_of, read_bytes, split_lines
 from loglinear.registry import Registry
-
-__all__ = [
-    "NBEST_FORMATS",
-    "Candidate",
-    "CandidateList",
-    "NbestFormat",
-    "json_line",
-    "merge_duplicates",
-    "read_nbest",
-    "with_scores",
-    "write_nbest",
-]
 
 
 class NbestFormat(NamedTuple):
@@ -151,7 +132,7 @@ def _guess(lines: list[str], name: str) -> str:
 
 def _with_costs(lists: list[CandidateList], score: str, source: Source, encoding: str) -> list[CandidateList]:
     """Add a score; costs are keyed by list and by place, and the places of a list are those of its candidates."""
-    costs = parse_kaldi_costs(_lines(source, encoding), name_of(source))
+    costs = nbest_text.parse_kaldi_costs(_lines(source, encoding), name_of(source))
     result = []
     for one in lists:
         found = costs.get(one.id, {})
@@ -263,8 +244,8 @@ NBEST_FORMATS: Registry[NbestFormat] = Registry(
     "n-best format",
     {
         "jsonl": NbestFormat(parse_json_lists, lambda line: line.lstrip().startswith("{")),
-        "srilm": NbestFormat(parse_srilm, is_srilm),
-        "moses": NbestFormat(parse_moses, lambda line: "|||" in line),
-        "kaldi": NbestFormat(parse_kaldi, is_kaldi),
+        "srilm": NbestFormat(nbest_text.parse_srilm, nbest_text.is_srilm),
+        "moses": NbestFormat(nbest_text.parse_moses, lambda line: "|||" in line),
+        "kaldi": NbestFormat(nbest_text.parse_kaldi, nbest_text.is_kaldi),
     },
 )

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from loglinear import _core, threads
 from loglinear.errors import FormatError
-from loglinear.formats.text import Source, decode, map_bytes, name_of, read_line_blocks
+from loglinear.formats.text import MARK, Source, decode, map_bytes, name_of, read_line_blocks, without_mark
 
 Units: TypeAlias = Literal["words", "characters", "bytes"]
 Sentence: TypeAlias = str | Sequence[str]
@@ -28,7 +28,6 @@ TextSource: TypeAlias = Source | Iterable[Source] | Iterable[Sentence]
 
 SENTENCES = "<sentences>"  # the source of sentences in messages; the line is then the number of the sentence
 VISIBLE_BLANK = "\u2581"
-_MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 _BLANK = re.compile(r"[ \t\n\r\v\f]")
 _OTHER_BLANK = re.compile(r"[\t\n\r\v\f]")
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
@@ -186,7 +185,7 @@ def _file_bytes(file: Source, options: TextOptions) -> NDArray[np.uint8]:
     if not _is_utf8(options.encoding):
         text = decode(data.tobytes(), name_of(file), options.encoding)
         data = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)  # surrogates are refused later
-    return data[len(_MARK) :] if data[: len(_MARK)].tobytes() == _MARK else data
+    return without_mark(data)
 
 
 def _recoded(blocks: Iterator[bytes], name: str, options: TextOptions) -> Iterator[bytes]:
@@ -197,7 +196,7 @@ def _recoded(blocks: Iterator[bytes], name: str, options: TextOptions) -> Iterat
     if not _is_utf8(options.encoding):
         blocks = _decoded(blocks, name, options.encoding)
     for i, block in enumerate(blocks):
-        block = block.removeprefix(_MARK) if i == 0 else block
+        block = block.removeprefix(MARK) if i == 0 else block
         if block:
             yield block
 

@@ -13,11 +13,8 @@ from typing import Literal
 import numpy as np
 
 from loglinear import _core
-from loglinear.errors import FormatError
 from loglinear.formats.examples import ExampleFormat, Labels, Records
-from loglinear.formats.text import Source, name_of, plain_label, read_bytes
-
-_MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
+from loglinear.formats.text import Source, name_of, native_errors, plain_label, read_bytes, without_mark
 
 
 @dataclass(frozen=True)
@@ -50,17 +47,13 @@ def parse_svmlight(
     if n_features is not None and not 0 <= n_features < 2**63:
         raise ValueError(f"n_features must be between 0 and 2^63 - 1, not {n_features}")
     base = "detect" if zero_based == "auto" else "zero" if zero_based else "one"
-    text = np.frombuffer(data, dtype=np.uint8, offset=len(_MARK) if data.startswith(_MARK) else 0)
-    try:
-        indptr, indices, values, ids, blob, offsets, found = _core.parse_svmlight(
-            _core.ThreadPool(n_threads), text, base, -1 if n_features is None else n_features
-        )
-    except _core.ParseError as error:
-        message, line, _ = error.args
-        raise FormatError(message, source, line) from None
+    text, limit = without_mark(data), -1 if n_features is None else n_features
+    with native_errors(source):
+        found = _core.parse_svmlight(_core.ThreadPool(n_threads), text, base, limit)
+    indptr, indices, values, ids, blob, offsets, n = found
     raw = blob.tobytes()
     names = [raw[a:b].decode() for a, b in pairwise(offsets.tolist())]
-    return SvmlightData(indptr, indices, values, Labels(ids, names), found)
+    return SvmlightData(indptr, indices, values, Labels(ids, names), n)
 
 
 def _read(source: Source, *, encoding: str, labelled: bool, n_threads: int) -> Records:

@@ -20,10 +20,12 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from loglinear import _core
 from loglinear.errors import FormatError
 
 Source = str | os.PathLike[str]
 
+MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 _GZIP = b"\x1f\x8b"
 _XZ = b"\xfd7zXZ\x00"
 _BLANK_LINES = (b"\n\n", b"\n\r\n")
@@ -161,6 +163,22 @@ def decode(data: bytes, source: str, encoding: str = "utf-8") -> str:
         message = f"{what} at offset {error.start} is not valid {encoding}; name the right encoding with --encoding"
         raise FormatError(message, source, line) from error
     return text.removeprefix("\ufeff")
+
+
+def without_mark(data: bytes | NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return bytes as native parsers take them, without a byte order mark."""
+    text = np.frombuffer(data, dtype=np.uint8) if isinstance(data, bytes) else data
+    return text[len(MARK) :] if text[: len(MARK)].tobytes() == MARK else text
+
+
+@contextmanager
+def native_errors(source: str) -> Iterator[None]:
+    """Raise the error of a native parser as a FormatError with the name of the source."""
+    try:
+        yield
+    except _core.ParseError as error:
+        message, line, _ = error.args
+        raise FormatError(message, source, line) from None
 
 
 def split_lines(text: str) -> list[str]:

@@ -30,10 +30,6 @@ class ErrorRate:
     n_lists: int
     n_wrong: int  # lists with an error
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class ErrorComparison:
@@ -48,10 +44,6 @@ class ErrorComparison:
     p_matched_pairs: float
     n_better: int  # lists in which the second makes fewer errors
     n_worse: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

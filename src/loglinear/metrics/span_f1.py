@@ -98,33 +98,24 @@ def span_scores(
     right = truth.numbers == guess.numbers
     whole = _whole_sequences(right, truth.sequence_ptr)
     counts = _NO_SPANS if scheme is None else _count_spans(truth, guess, scheme)
-    none = scheme is None
+    none, correct, found, due = scheme is None, counts["n_correct"], counts["n_predicted"], counts["n_gold"]
     return SpanScores(
         scheme=scheme,
         n_sequences=truth.sequence_ptr.size - 1,
         n_tokens=right.size,
         accuracy=float(right.mean()),
         sequence_accuracy=float(whole.mean()),
-        precision=None if none else _quotient(counts.n_correct, counts.n_predicted),
-        recall=None if none else _quotient(counts.n_correct, counts.n_gold),
-        f1=None if none else _quotient(2 * counts.n_correct, counts.n_gold + counts.n_predicted),
-        **vars(counts),
+        precision=None if none else _quotient(correct, found),
+        recall=None if none else _quotient(correct, due),
+        f1=None if none else _quotient(2 * correct, due + found),
+        **counts,
         labels=_label_scores(truth, guess),
     )
 
 
-@dataclass(frozen=True)
-class _SpanCounts:
-    n_gold: int
-    n_predicted: int
-    n_correct: int
-    types: list[TypeScores]
-    confusion: dict[str, dict[str, int]]
-    missed: dict[str, int]
-    spurious: dict[str, int]
-
-
-_NO_SPANS = _SpanCounts(0, 0, 0, [], {}, {}, {})
+_NO_SPANS: dict[str, Any] = {
+    "n_gold": 0, "n_predicted": 0, "n_correct": 0, "types": [], "confusion": {}, "missed": {}, "spurious": {},
+}
 
 
 def _flatten_both(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> tuple[FlatLabels, FlatLabels]:
@@ -150,7 +141,8 @@ def _whole_sequences(right: NDArray[np.bool_], ptr: NDArray[np.int64]) -> NDArra
     return wrong[ptr[1:]] == wrong[ptr[:-1]]
 
 
-def _count_spans(truth: FlatLabels, guess: FlatLabels, scheme: str) -> _SpanCounts:
+def _count_spans(truth: FlatLabels, guess: FlatLabels, scheme: str) -> dict[str, Any]:
+    """Return the counts of spans, by the names that they have in SpanScores."""
     table = take_apart(truth.names, scheme)
     names, K = table.type_names, len(table.type_names)
     gold, found = flat_spans(truth, table), flat_spans(guess, table)
@@ -163,18 +155,18 @@ def _count_spans(truth: FlatLabels, guess: FlatLabels, scheme: str) -> _SpanCoun
         for name, g, p, c in zip(names, due.tolist(), guessed.tolist(), correct.tolist())
         if g + p
     ]
-    return _SpanCounts(
-        n_gold=gold.starts.size,
-        n_predicted=found.starts.size,
-        n_correct=int(correct.sum()),
-        types=rows,
-        confusion={
+    return {
+        "n_gold": gold.starts.size,
+        "n_predicted": found.starts.size,
+        "n_correct": int(correct.sum()),
+        "types": rows,
+        "confusion": {
             names[i]: {names[j]: int(pairs[i, j]) for j in np.flatnonzero(pairs[i]).tolist()}
             for i in np.flatnonzero(pairs.any(axis=1)).tolist()
         },
-        missed=_nonzero(names, due - pairs.sum(axis=1)),
-        spurious=_nonzero(names, guessed - pairs.sum(axis=0)),
-    )
+        "missed": _nonzero(names, due - pairs.sum(axis=1)),
+        "spurious": _nonzero(names, guessed - pairs.sum(axis=0)),
+    }
 
 
 def _twins(gold: FlatSpans, found: FlatSpans) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

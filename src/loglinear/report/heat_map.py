@@ -13,42 +13,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from loglinear.report.tables import Table
 
-START, STOP = "(start)", "(end)"
 
-
-def transition_table(
-    labels: Sequence[str], weights: ArrayLike, *, start: ArrayLike | None = None, stop: ArrayLike | None = None,
-    most: int | None = None, title: str = "",
-) -> Table:
+def transition_table(labels: Sequence[str], weights: ArrayLike, most: int | None = None) -> Table:
     """Return a heat map of ``weights`` [L, L] from label i (row) to label j (column); red attracts and blue repels.
 
-    ``start`` and ``stop`` [L] add a row and a column for the ends of sequences. A weight of -inf is a transition that
-    is not allowed, and its cell is empty. Where there are over ``most`` labels, those with the largest weights are
-    shown, in their order.
+    A weight of -inf is a transition that is not allowed, and its cell is empty. Where there are over ``most`` labels,
+    those with the largest weights are shown, in their order.
     """
-    grid = _finite(weights, (len(labels), len(labels)), "weights")
-    before = None if start is None else _finite(start, (len(labels),), "start")
-    after = None if stop is None else _finite(stop, (len(labels),), "stop")
+    grid, L = np.asarray(weights, dtype=np.float64), len(labels)
+    if grid.shape != (L, L):
+        raise ValueError(f"weights must be of shape {(L, L)} for {L} labels, not {grid.shape}")
+    if np.isnan(grid).any() or np.isposinf(grid).any():
+        raise ValueError("weights must be numbers, or -inf where a transition is not allowed")
+    grid = np.where(np.isfinite(grid), grid, np.nan)
     kept = _strongest(grid, most)
-    rows = columns = [labels[i] for i in kept]
-    table, corner = grid[np.ix_(kept, kept)], np.empty(0)
-    if before is not None:
-        table, rows, corner = np.vstack([before[kept], table]), [START, *rows], np.array([np.nan])
-    forbidden = np.isnan(table).any() or (after is not None and np.isnan(after[kept]).any())
-    if after is not None:
-        column = np.concatenate([corner, after[kept]])  # empty sequences have no weight
-        table, columns = np.hstack([table, column[:, None]]), [*columns, STOP]
-    return _shaded(rows, columns, table, title, _note(bool(forbidden), len(kept), len(labels)))
-
-
-def _finite(values: ArrayLike, expected: tuple[int, ...], name: str) -> NDArray[np.float64]:
-    """Return weights with NaN where a transition is not allowed."""
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape != expected:
-        raise ValueError(f"{name} must be of shape {expected} for {expected[0]} labels, not {array.shape}")
-    if np.isnan(array).any() or np.isposinf(array).any():
-        raise ValueError(f"{name} must be numbers, or -inf where a transition is not allowed")
-    return np.where(np.isfinite(array), array, np.nan)
+    table = grid[np.ix_(kept, kept)]
+    return _shaded([labels[i] for i in kept], table, _note(bool(np.isnan(table).any()), len(kept), L))
 
 
 def _strongest(grid: NDArray[np.float64], most: int | None) -> list[int]:
@@ -60,15 +40,15 @@ def _strongest(grid: NDArray[np.float64], most: int | None) -> list[int]:
     return sorted(order[: max(1, most)].tolist())
 
 
-def _shaded(rows: list[str], columns: list[str], table: NDArray[np.float64], title: str, note: str) -> Table:
+def _shaded(labels: list[str], table: NDArray[np.float64], note: str) -> Table:
     scale = float(np.max(np.abs(np.nan_to_num(table)), initial=0.0)) or 1.0
     cells: list[list[Any]] = []
     shades: list[list[float | None]] = []
-    for name, values in zip(rows, table.tolist()):
+    for name, values in zip(labels, table.tolist()):
         known = [None if value != value else value for value in values]  # NaN is not equal to itself
         cells.append([name, *(None if value is None else round(value, 2) + 0.0 for value in known)])  # no -0
         shades.append([None, *(None if value is None else value / scale for value in known)])
-    return Table(["from \\ to", *columns], cells, title=title, note=note, shades=shades)
+    return Table(["from \\ to", *labels], cells, note=note, shades=shades)
 
 
 def _note(some_forbidden: bool, n_shown: int, n_labels: int) -> str:
@@ -99,13 +79,13 @@ def strongest_attributes(
     return out
 
 
-def attribute_table(weights: Iterable[tuple[str, str, float]], k: int = 10, title: str = "") -> Table:
+def attribute_table(weights: Iterable[tuple[str, str, float]], k: int = 10) -> Table:
     """Return a table with one row per label: its strongest attributes, for and against, with their weights."""
     rows = [
         (label, _listed(speak_for), _listed(against))
         for label, (speak_for, against) in strongest_attributes(weights, k).items()
     ]
-    return Table(("label", "attributes that speak for it", "attributes that speak against it"), rows, title=title)
+    return Table(("label", "attributes that speak for it", "attributes that speak against it"), rows)
 
 
 def _listed(pairs: list[tuple[str, float]]) -> str:

@@ -97,8 +97,8 @@ def test_maxent_is_the_optimum_of_its_objective():
     gradient = np.zeros(X.n_weights)
     gradient[0] = residuals @ X.base[:, 0]
     for p in range(X.n_pairs):
-        part = slice(X.row_ptr[p], X.row_ptr[p + 1])
-        gradient[1 + X.feature[part]] += residuals[p] * X.value[part]
+        part = slice(X.rows.indptr[p], X.rows.indptr[p + 1])
+        gradient[1 + X.rows.indices[part]] += residuals[p] * X.rows.values[part]
     gradient[1:] += 0.3 * model.weights_[1:]
     assert np.abs(gradient).max() < 1e-5
     assert model.chosen_ == 1  # without dev, the end of the path

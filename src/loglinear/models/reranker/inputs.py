@@ -12,7 +12,8 @@ import numpy as np
 
 from loglinear.data.candidates import LANGUAGE_MODEL, RANK, CandidateLists, check_base_names
 from loglinear.errors import IncompatibleError
-from loglinear.formats.nbest import CandidateList, read_nbest
+from loglinear.formats.candidate_list import CandidateList
+from loglinear.formats.nbest import read_nbest
 
 if TYPE_CHECKING:
     from loglinear.models.language_model.predictor import LanguageModelPredictor
@@ -76,7 +77,7 @@ def base_names(
 def check_comparable(train: CandidateLists, dev: CandidateLists) -> None:
     """Raise IncompatibleError for held-out lists that tell nothing about the features."""
     train.check_same_space(dev, "the dev lists")
-    if train.n_features and dev.n_pairs and not dev.feature.size:
+    if train.n_features and dev.n_pairs and not dev.rows.indices.size:
         raise IncompatibleError(
             "the dev lists have none of the features of the training lists: their words are others. Give lists of the "
             "same kind, divided into words in the same way"
