@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
-from loglinear.arrays import FloatArray
+from loglinear.arrays import FloatArray, fingerprint
 from loglinear.data.edit_distance import ErrorUnits, edit_distances
 from loglinear.data.matrix import SparseRows
 from loglinear.errors import IncompatibleError
@@ -173,13 +173,10 @@ class CandidateLists:
 
     def fingerprint(self) -> str:
         """Return a short hash, equal for equal lists only."""
-        digest = hashlib.blake2b(f"{self.base_names}{self.space}".encode(), digest_size=8)
-        arrays = (self.list_ptr, self.base, self.rows.indptr, self.rows.indices, self.rows.values, self.errors,
-                  self.place, self.reference, self.reference_errors, self.length)  # fmt: skip
-        for array in arrays:
-            digest.update(f"{array.dtype.str}{array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-        return digest.hexdigest()
+        return fingerprint(
+            self.list_ptr, self.base, self.rows.indptr, self.rows.indices, self.rows.values, self.errors, self.place,
+            self.reference, self.reference_errors, self.length, start=f"{self.base_names}{self.space}",
+        )
 
 
 def encode_lists(

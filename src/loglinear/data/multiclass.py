@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
-from loglinear.arrays import FloatArray
+from loglinear.arrays import FloatArray, fingerprint
 from loglinear.data.matrix import Rows, SparseRows
 from loglinear.structure.tying import Tying
 from loglinear.threads import pool
@@ -50,14 +49,9 @@ class MulticlassData:
 
     def fingerprint(self) -> str:
         """Return a short hash of features, labels and sample weights, which identifies the examples."""
-        digest = hashlib.blake2b(digest_size=8)
         rows = self.rows
         matrix = (rows.indptr, rows.indices, rows.values) if isinstance(rows, SparseRows) else (rows.X,)
-        for array in (*matrix, self.labels, self.sample_weight):
-            if array is not None:
-                digest.update(f"{array.dtype.str}{array.shape}".encode())
-                digest.update(array.reshape(-1).view(np.uint8).data)
-        return digest.hexdigest()
+        return fingerprint(*matrix, self.labels, self.sample_weight)
 
     def take(self, rows: NDArray[np.intp]) -> MulticlassData:
         """Return the examples with these numbers."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
+from loglinear.arrays import fingerprint
 from loglinear.features.sequences import TokenRows, check_sequence_ptr, take_ranges
 
 
@@ -60,12 +60,7 @@ class SequenceData:
 
     def fingerprint(self) -> str:
         """Return a short hash of the content."""
-        digest = hashlib.blake2b(digest_size=8)
-        for array in (self.sequence_ptr, *self.rows, self.labels, self.allowed):
-            if array is not None:
-                digest.update(f"{array.dtype.str}{array.shape}".encode())
-                digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-        return digest.hexdigest()
+        return fingerprint(self.sequence_ptr, *self.rows, self.labels, self.allowed)
 
     def take(self, rows: NDArray[np.intp]) -> SequenceData:
         """Return the sequences with these numbers, in this order."""

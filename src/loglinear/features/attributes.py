@@ -267,7 +267,8 @@ class AttributeFeatures(TokenFeaturiser):
         if n_known + new.size >= 2**31:
             raise LoglinearError("more than 2147483647 attributes; use hash_bits")
         numbers[new] = np.arange(n_known, n_known + new.size, dtype=np.int32)
-        self._vocabulary = _joined(self._vocabulary, found, new)
+        added = found.take(new)
+        self._vocabulary = added if self._vocabulary is None else self._vocabulary.joined(added)
         return TokenRows(rows.indptr, numbers[rows.indices], rows.values).keep_known()
 
     def transform(self, sequences: Any, n_threads: int = 1) -> TokenRows:
@@ -323,11 +324,3 @@ def _first_places(indices: NDArray[np.int32], n: int) -> NDArray[np.int64]:
     first = np.full(n, indices.size, dtype=np.int64)
     first[indices[::-1]] = np.arange(indices.size - 1, -1, -1)
     return first
-
-
-def _joined(known: Vocabulary | None, found: Vocabulary, new: NDArray[np.int64]) -> Vocabulary:
-    added = found.take(new)
-    if known is None:
-        return added
-    blob = np.concatenate([known.blob, added.blob])
-    return Vocabulary(blob, np.concatenate([known.offsets, known.offsets[-1] + added.offsets[1:]]))

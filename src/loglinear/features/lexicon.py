@@ -196,11 +196,11 @@ def merge(first: Lexicon, second: Lexicon) -> Lexicon:
     known = first.surfaces.ids(list(second.surfaces)).astype(np.int64)
     fresh = np.flatnonzero(known < 0)
     known[fresh] = len(first.surfaces) + np.arange(fresh.size)
-    surfaces = _joined(first.surfaces, second.surfaces.take(fresh))
+    surfaces = first.surfaces.joined(second.surfaces.take(fresh))
     spelt = first.readings.ids(list(second.readings)).astype(np.int64)
     new = np.flatnonzero(spelt < 0)
     spelt[new] = len(first.readings) + np.arange(new.size)
-    readings = _joined(first.readings, second.readings.take(new))
+    readings = first.readings.joined(second.readings.take(new))
     of_first = np.repeat(np.arange(len(first.readings)), np.diff(first.reading_ptr))
     of_second = np.repeat(spelt, np.diff(second.reading_ptr))
     pairs = np.concatenate([of_first, of_second]) * len(surfaces)
@@ -208,11 +208,6 @@ def merge(first: Lexicon, second: Lexicon) -> Lexicon:
     distinct, place = np.unique(pairs, return_inverse=True)
     counts = np.bincount(place.ravel(), weights=np.concatenate([first.count, second.count])).astype(np.int64)
     return _lexicon(surfaces, readings, distinct % len(surfaces), distinct // len(surfaces), counts)
-
-
-def _joined(first: Vocabulary, second: Vocabulary) -> Vocabulary:
-    offsets = np.concatenate([first.offsets, first.offsets[-1] + second.offsets[1:]])
-    return Vocabulary(np.concatenate([first.blob, second.blob]), offsets)
 
 
 def _lexicon(

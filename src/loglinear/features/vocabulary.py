@@ -104,6 +104,11 @@ class Vocabulary:
         chosen = np.ascontiguousarray(indices, dtype=np.int64)
         return Vocabulary(*_core.gather_strings(self._blob, self._offsets, chosen))
 
+    def joined(self, more: Vocabulary) -> Vocabulary:
+        """The strings of both vocabularies, numbered one after another."""
+        offsets = np.concatenate([self._offsets, self._offsets[-1] + more._offsets[1:]])
+        return Vocabulary(np.concatenate([self._blob, more._blob]), offsets)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
             return NotImplemented

@@ -271,8 +271,7 @@ def check_ids(ids: Ids, vocabulary_sizes: Sequence[int]) -> None:
 
 
 def check_sequences(
-    ids: Ids, vocabulary_sizes: Sequence[int], sequence_ptr: NDArray[np.int64], labels: NDArray[np.int32],
-    n_labels: int,
+    ids: Ids, vocabulary_sizes: Sequence[int], sequence_ptr: NDArray[np.int64], labels: NDArray[np.int32], n_labels: int
 ) -> None:
     """Raise ValueError for arrays that do not belong together, and for unknown labels."""
     check_ids(ids, vocabulary_sizes)

@@ -36,6 +36,10 @@ class Archive:
     checksum: str = ""
     version: str = ""
 
+    def part(self, prefix: str) -> dict[str, np.ndarray]:
+        """Return the arrays whose names begin with a prefix, by the rest of their names."""
+        return {name.removeprefix(prefix): a for name, a in self.arrays.items() if name.startswith(prefix)}
+
 
 def _digest(document: str, arrays: dict[str, np.ndarray]) -> str:
     h = hashlib.blake2b(digest_size=16)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any, ClassVar, TypeVar
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from loglinear.models.predictor import Predictor
+from loglinear.optimise.training import Settings
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -26,6 +28,12 @@ class Estimator(Predictor, BaseEstimator):
     def check_fitted(self) -> None:
         """Raise sklearn's NotFittedError unless the model is trained."""
         check_is_fitted(self, self.fitted_attribute)
+
+
+def solver_settings(model: Any) -> Settings:
+    """Return the settings of the solver: the parameters of a model that have the same names."""
+    own = {field.name: getattr(model, field.name) for field in fields(Settings) if hasattr(model, field.name)}
+    return Settings(**{**own, "strength": float(model.strength), "solver_options": dict(model.solver_options or {})})
 
 
 def restore_on_failure(method: _Method) -> _Method:

@@ -25,7 +25,7 @@ from loglinear.models.classifier.online import OnlineLearner
 from loglinear.models.classifier.predictor import ClassifierPredictor
 from loglinear.models.classifier.training import LinearProblem
 from loglinear.models.classifier.tuning import cross_validate, tune_on
-from loglinear.models.estimator import Estimator, restore_on_failure
+from loglinear.models.estimator import Estimator, restore_on_failure, solver_settings
 from loglinear.optimise.checkpoint import open_checkpoint
 from loglinear.optimise.training import Settings, Solution
 from loglinear.status import Status
@@ -134,19 +134,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         strength: Any = self.strength
         if isinstance(strength, bool) or not np.isscalar(strength) or not strength >= 0:  # type: ignore[operator]
             raise ValueError(f"strength must be a number, not negative, but is {self.strength!r}")
-        return Settings(
-            penalty=self.penalty,
-            strength=float(strength),  # type: ignore[arg-type]
-            l1_ratio=self.l1_ratio,
-            nonnegative=self.nonnegative,
-            solver=self.solver,
-            solver_options=dict(self.solver_options or {}),
-            tolerance=self.tolerance,
-            max_iterations=self.max_iterations,
-            n_threads=self.n_threads,
-            random_state=self.random_state,
-            verbose=self.verbose,
-        )
+        return solver_settings(self)
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any = None) -> MulticlassData:
         """Encode examples and labels; sets ``classes_``."""

@@ -116,8 +116,7 @@ def _featuriser(archive: Archive, source: Any, n_features: int) -> Any:
     if entry is None:
         return None
     try:
-        arrays = {n.removeprefix("featuriser."): a for n, a in archive.arrays.items() if n.startswith("featuriser.")}
-        featuriser = FEATURISERS[entry["kind"]].from_arrays(dict(entry["settings"]), arrays)
+        featuriser = FEATURISERS[entry["kind"]].from_arrays(dict(entry["settings"]), archive.part("featuriser."))
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's features are damaged ({error})") from None
     if len(featuriser.vocabulary) != n_features:

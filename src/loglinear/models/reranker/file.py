@@ -70,8 +70,7 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
 
 def _features(settings: dict[str, Any], archive: Archive, source: Any) -> CandidateFeatures:
     try:
-        arrays = {n.removeprefix(_FEATURES): a for n, a in archive.arrays.items() if n.startswith(_FEATURES)}
-        features = CandidateFeatures.from_arrays(settings, arrays)
+        features = CandidateFeatures.from_arrays(settings, archive.part(_FEATURES))
         features.vocabulary.index()  # raises ValueError for names that are there twice,
         features.names()  # and this for names that are no text
     except (TypeError, ValueError) as error:

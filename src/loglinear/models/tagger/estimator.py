@@ -17,14 +17,14 @@ from loglinear.data.sequence import SequenceData
 from loglinear.errors import InterruptedWarning
 from loglinear.features import schemes
 from loglinear.features.sequences import FlatLabels
-from loglinear.models.estimator import Estimator, restore_on_failure
+from loglinear.models.estimator import Estimator, restore_on_failure, solver_settings
 from loglinear.models.tagger import file as tagger_file
 from loglinear.models.tagger.base import fit_base
 from loglinear.models.tagger.constraints import as_constraint, constraint_base
 from loglinear.models.tagger.inputs import TokenInputs, TokenReader
 from loglinear.models.tagger.labels import encode_labels
 from loglinear.models.tagger.predictor import TaggerPredictor
-from loglinear.models.tagger.training import TaggerProblem, features_of, solver_settings, tune, warn_of_labels
+from loglinear.models.tagger.training import TaggerProblem, features_of, tune, warn_of_labels
 from loglinear.optimise.checkpoint import open_checkpoint
 from loglinear.optimise.training import Solution
 from loglinear.status import Status

@@ -11,10 +11,9 @@ import numpy as np
 
 from loglinear.data.chain_features import ChainFeatures
 from loglinear.errors import ModelFileError
-from loglinear.features import schemes
+from loglinear.features import TOKEN_FEATURISERS, schemes
 from loglinear.features.attributes import AttributeFeatures
 from loglinear.features.templates import TemplateFeatures
-from loglinear.features.token_featuriser import TokenFeaturiser
 from loglinear.features.vocabulary import Vocabulary, pack_strings
 from loglinear.formats.crfsuite import read_crfsuite_dump
 from loglinear.hmm.model import HMM
@@ -25,7 +24,6 @@ from loglinear.models.tagger.constraints import as_constraint, constraint_base
 from loglinear.models.tagger.inputs import TokenReader
 
 KIND = "tagger"
-_FEATURISERS: dict[str, type[TokenFeaturiser]] = {f.kind: f for f in (TemplateFeatures, AttributeFeatures)}
 _LISTS = {
     "node_ptr": "<i8",
     "node_label": "<i4",
@@ -118,10 +116,9 @@ def _part(archive: Archive, source: Any, name: str) -> Any:
     entry = archive.settings.get(name)
     if entry is None:
         return None
-    prefix = name + "."
-    arrays = {key.removeprefix(prefix): array for key, array in archive.arrays.items() if key.startswith(prefix)}
+    arrays = archive.part(name + ".")
     try:
-        kind: Any = OovMap if name == "oov" else _FEATURISERS[entry["kind"]]
+        kind: Any = OovMap if name == "oov" else TOKEN_FEATURISERS[entry["kind"]]
         return kind.from_arrays(dict(entry["settings"]), arrays)
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's {name} is damaged ({error})") from None
@@ -130,9 +127,8 @@ def _part(archive: Archive, source: Any, name: str) -> Any:
 def _hmm(archive: Archive, source: Any, model: Any) -> HMM | None:
     if not model.has_base:
         return None
-    arrays = {key.removeprefix("hmm."): array for key, array in archive.arrays.items() if key.startswith("hmm.")}
     try:
-        hmm = HMM.from_arrays(arrays)
+        hmm = HMM.from_arrays(archive.part("hmm."))
         if hmm.n_labels != len(model.classes_):
             raise ValueError("labels differ in number")
         if model.reader_.oov is None or [e.shape[1] for e in hmm.emissions] != list(model.reader_.oov.sizes):

@@ -38,23 +38,6 @@ _STRENGTHS = np.geomspace(10.0, 0.01, 7)  # those that tune="dev" tries, strong 
 _PATIENCE = 4  # strengths without a better score after which tuning ends
 
 
-def solver_settings(settings: TaggerSettings) -> Settings:
-    """Return the settings that the solvers share with all models."""
-    return Settings(
-        penalty=settings.penalty,
-        strength=float(settings.strength),
-        l1_ratio=settings.l1_ratio,
-        solver=settings.solver,
-        solver_options=dict(settings.solver_options or {}),
-        tolerance=settings.tolerance,
-        decrease_tolerance=settings.decrease_tolerance,
-        max_iterations=settings.max_iterations,
-        n_threads=settings.n_threads,
-        random_state=settings.random_state,
-        verbose=settings.verbose,
-    )
-
-
 def features_of(settings: TaggerSettings, data: SequenceData, featuriser: TokenFeaturiser | None) -> ChainFeatures:
     """Return the features of the training data that get a weight."""
     return chain_features(
