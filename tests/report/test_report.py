@@ -69,7 +69,7 @@ class _Outside(HTMLParser):
 
 
 def test_a_page_stands_alone(tmp_path: Path) -> None:
-    plot = convergence("gap", {"lbfgs": ([0.1, 0.2], [3.0, 2.0])}, best=1.0, note="note")
+    plot = convergence("gap", {"lbfgs": ([0.1, 0.2], [3.0, 2.0])}, best=1.0)
     sections = [Section("A <title>", ["p & q"], quote="<pre>", tables=[TABLE], plots=[plot])]
     write_page(tmp_path / "p.html", "Page", sections)
     text = (tmp_path / "p.html").read_text()

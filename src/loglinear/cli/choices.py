@@ -2,57 +2,44 @@
 
 from __future__ import annotations
 
-from typing import NoReturn, TypeVar
+from collections.abc import Callable
+from typing import Any
 
 import typer
 
 from loglinear.cli import console
-
-_Value = TypeVar("_Value", str, str | None)
-
-
-def list_penalties(value: _Value) -> _Value:
-    """Describe the penalties if asked to."""
-    if value == "list":
-        from loglinear.penalties import PENALTIES
-
-        _list(PENALTIES.describe())
-    return value
+from loglinear.registry import imported
 
 
-def list_formats(value: _Value) -> _Value:
+def _list(place: str, *before: tuple[str, str]) -> Callable[[Any], Any]:
+    """Return a callback that describes the entries of a registry, ``"module:name"``, if asked to."""
+
+    def listed(value: Any) -> Any:
+        if value == "list":
+            console.print_facts([*before, *imported(place).describe()])
+            raise typer.Exit
+        return value
+
+    return listed
+
+
+_AUTO = ("auto", "The solver that suits the loss and the penalty; training says which and why.")
+list_penalties = _list("loglinear.penalties:PENALTIES")
+list_solvers = _list("loglinear.solvers:SOLVERS", _AUTO)
+list_methods = _list("loglinear.models.reranker.methods:METHODS")
+
+
+def list_formats(value: Any) -> Any:
     """Describe the formats of labelled examples if asked to."""
     if value == "list":
         from loglinear.formats import FORMATS
 
-        _list([(name, (FORMATS[name].read.__doc__ or "").split("\n")[0]) for name in FORMATS])
+        console.print_facts([(name, (FORMATS[name].read.__doc__ or "").split("\n")[0]) for name in FORMATS])
+        raise typer.Exit
     return value
 
 
-def list_solvers(value: _Value) -> _Value:
-    """Describe the solvers if asked to."""
-    if value == "list":
-        from loglinear.solvers import SOLVERS
-
-        _list(
-            [
-                ("auto", "The solver that suits the loss and the penalty; training says which and why."),
-                *SOLVERS.describe(),
-            ]
-        )
-    return value
-
-
-def list_methods(value: _Value) -> _Value:
-    """Describe the methods of rerankers if asked to."""
-    if value == "list":
-        from loglinear.models.reranker.methods import METHODS
-
-        _list(METHODS.describe())
-    return value
-
-
-def list_templates(value: _Value) -> _Value:
+def list_templates(value: Any) -> Any:
     """Show the built-in sets of templates if asked to."""
     if value == "list":
         from loglinear.features.template_sets import ABOUT, TEMPLATE_SETS
@@ -62,8 +49,3 @@ def list_templates(value: _Value) -> _Value:
             print("".join(f"    {line}\n" for line in text.strip().splitlines()))
         raise typer.Exit
     return value
-
-
-def _list(described: list[tuple[str, str]]) -> NoReturn:
-    console.print_facts(described)
-    raise typer.Exit

@@ -26,15 +26,8 @@ from loglinear.threads import pool
 
 NGRAMS = (1, 2)
 STRENGTH = {"l2": 0.3, "l1": 0.5, "elastic_net": 0.5}
-RUNS = [
-    ("l2", "auto"),
-    ("l2", "lbfgs"),
-    ("l2", "newton"),
-    ("l2", "clustered"),
-    ("l1", "auto"),
-    ("l1", "owlqn"),
-    ("elastic_net", "auto"),
-]
+SOLVERS = {"l2": ("auto", "lbfgs", "newton", "clustered"), "l1": ("auto", "owlqn"), "elastic_net": ("auto",)}
+RUNS = [(penalty, solver) for penalty, names in SOLVERS.items() for solver in names]
 
 
 def run(corpus: Corpus) -> list[Section]:
@@ -66,24 +59,14 @@ def compare(corpus: Corpus) -> tuple[Table, dict[tuple[str, str], MaxentClassifi
             model.fit(corpus.train_texts, corpus.train_labels)
         models[penalty, solver] = model
         name = solver if solver == model.solver_ else f"{solver} ({model.solver_})"
-        rows.append(
-            (
-                penalty,
-                name,
-                accuracy(corpus.test_labels, model.predict(corpus.test_texts)),
-                model.objective_,
-                model.fit_seconds_,
-                model.n_iter_,
-                int(np.count_nonzero(model.coef_)),
-                "yes" if model.converged_ else model.status_,
-            )
-        )
+        right = accuracy(corpus.test_labels, model.predict(corpus.test_texts))
+        kept, optimal = int(np.count_nonzero(model.coef_)), "yes" if model.converged_ else model.status_
+        rows.append((penalty, name, right, model.objective_, model.fit_seconds_, model.n_iter_, kept, optimal))
     n_weights = next(iter(models.values())).coef_.size
     columns = ("penalty", "solver", "test accuracy", "objective", "seconds", "steps", "non-zero weights", "optimal")
     strengths = ", ".join(f"{name} {value:g}" for name, value in STRENGTH.items())
-    return Table(
-        columns, rows, note=f"{n_weights:,} weights in all; strengths: {strengths}. Times include reading words."
-    ), models
+    note = f"{n_weights:,} weights in all; strengths: {strengths}. Times include reading words."
+    return Table(columns, rows, note=note), models
 
 
 def explained(corpus: Corpus, model: MaxentClassifier) -> Section:
@@ -130,18 +113,13 @@ def race(corpus: Corpus) -> Section:
         "By examples: the same ridge-penalised objective in the coordinates of its examples, which solver='auto' takes "
         "if there are far fewer examples than features."
     )
+    columns = ("solver", "seconds", "steps", "relative gap", "violation")
     runs = {name: (result.history.time, result.history.objective) for name, result in results.items()}
     title = f"l2 objective of {objective.n_weights:,} weights"
     return Section(
         "A race to the optimum",
         [f"All solvers minimise the same function of {objective.n_weights:,} weights (equal features merged)."],
-        tables=[
-            Table(
-                ("solver", "seconds", "steps", "relative gap", "violation"),
-                rows,
-                note=note if problem.by_examples else "",
-            )
-        ],
+        tables=[Table(columns, rows, note=note if problem.by_examples else "")],
         plots=[convergence(title, runs, best)],
     )
 

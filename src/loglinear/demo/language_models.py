@@ -68,22 +68,12 @@ def _fit(model: LanguageModel, prose: Prose) -> LanguageModel:
 
 
 def _row(name: str, model: LanguageModel, prose: Prose) -> tuple[int, str, float, int, int, float, float]:
-    return (
-        model.order_,
-        name,
-        model.perplexity(prose.test),
-        sum(model.counts_),
-        sum(model.n_ngrams_),
-        _file_size(model) / 1e6,
-        model.fit_seconds_,
-    )
-
-
-def _file_size(model: LanguageModel) -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.ll")
         model.save(path)
-        return path.stat().st_size
+        size = path.stat().st_size / 1e6
+    counts = (sum(model.counts_), sum(model.n_ngrams_))
+    return model.order_, name, model.perplexity(prose.test), *counts, size, model.fit_seconds_
 
 
 def by_order(table: Table) -> Plot:

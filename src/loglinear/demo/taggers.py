@@ -31,13 +31,7 @@ U20:%x[0,2]
 B
 """
 # Estimator and strength; M-estimation takes the mean over sequences where the others take the sum.
-RUNS: list[tuple[str, float]] = [
-    ("crf", 1.0),
-    ("memm", 1.0),
-    ("pseudolikelihood", 1.0),
-    ("m-estimation", 0.1),
-    ("hmm", 1.0),
-]
+RUNS = {"crf": 1.0, "memm": 1.0, "pseudolikelihood": 1.0, "m-estimation": 0.1, "hmm": 1.0}
 
 
 def run(corpus: Corpus) -> list[Section]:
@@ -68,7 +62,7 @@ def compare(train: TaggedLines, test: TaggedLines) -> tuple[Table, dict[str, Tag
     """Compare the estimators on the same lines."""
     models, rows = {}, []
     X, X_test = Columns.from_lists(train.sequences), Columns.from_lists(test.sequences)
-    for estimator, strength in RUNS:
+    for estimator, strength in RUNS.items():
         model = Tagger(estimator, TEMPLATES, strength=strength, random_state=0, verbose=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -77,17 +71,8 @@ def compare(train: TaggedLines, test: TaggedLines) -> tuple[Table, dict[str, Tag
         scores = span_scores(test.labels, model.predict(X_test))
         seconds = time.perf_counter() - start
         models[estimator] = model
-        rows.append(
-            (
-                estimator,
-                scores.accuracy,
-                name_f1(scores),
-                scores.sequence_accuracy,
-                model.fit_seconds_,
-                test.n_tokens / seconds,
-                int(np.count_nonzero(model.weights_)),
-            )
-        )
+        figures = (scores.accuracy, name_f1(scores), scores.sequence_accuracy, model.fit_seconds_)
+        rows.append((estimator, *figures, test.n_tokens / seconds, int(np.count_nonzero(model.weights_))))
     columns = ("estimator", "accuracy", "F1 of names", "whole lines right", "seconds", "tokens/second", "weights")
     note = "F1 of names: all labels but O together. Seconds to train; tokens labelled in a second, scoring included."
     return Table(columns, rows, note=note), models

@@ -104,16 +104,13 @@ def take_apart(labels: Sequence[str], scheme: str) -> LabelParts:
     for name, (letter, _) in zip(labels, split):
         if len(letter) != 1 or letter not in allowed:
             other = "; the scheme iobes has it" if letter in _PARTS else ""
-            raise ValueError(f"label {name!r} is not of the scheme {scheme} (O, {_prefixes(scheme)}){other}")
+            known = ", ".join(part if part == "O" else f"{part}-" for part in allowed)
+            raise ValueError(f"label {name!r} is not of the scheme {scheme} ({known}){other}")
     type_names = sorted({kind or "" for letter, kind in split if letter != "O"})
     number = {kind: i for i, kind in enumerate(type_names)}
     parts = np.array([_PARTS[letter] for letter, _ in split], dtype=np.uint8)
     types = np.array([-1 if letter == "O" else number[kind or ""] for letter, kind in split], dtype=np.int32)
     return LabelParts(parts, types, type_names)
-
-
-def _prefixes(scheme: str) -> str:
-    return ", ".join(f"{letter}-" for letter in _ALLOWED[scheme] if letter != "O")
 
 
 def flat_spans(corpus: FlatLabels, table: LabelParts) -> FlatSpans:
@@ -209,7 +206,8 @@ def convert(sequences: Iterable[Sequence[str]], source: str, target: str) -> lis
     single = found.starts[found.ends - found.starts == 1]
     parts[single] = _S if target != "iob1" else np.where(parts[single] == _B, _B, _I)
     letters = _WRITTEN[target]
-    names = ["O", *(_join(letters[part], kind) for kind in table.type_names for part in (_B, _I, _E, _S))]
+    endings = [f"-{kind}" if kind else "" for kind in table.type_names]
+    names = ["O", *(letters[part] + ending for ending in endings for part in (_B, _I, _E, _S))]
     numbers = np.where(types < 0, 0, 1 + 4 * types + parts - _B)
     flat = [names[number] for number in numbers.tolist()]
     bounds = corpus.sequence_ptr.tolist()
@@ -221,7 +219,3 @@ def _begins(found: FlatSpans, sequence_ptr: NDArray[np.int64]) -> NDArray[np.int
     touches = (found.starts[1:] == found.ends[:-1]) & (found.types[1:] == found.types[:-1])
     starts = found.starts[1:][touches]
     return starts[~np.isin(starts, sequence_ptr)]
-
-
-def _join(letter: str, kind: str) -> str:
-    return f"{letter}-{kind}" if kind else letter

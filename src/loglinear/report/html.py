@@ -56,12 +56,9 @@ def _section(section: Section) -> str:
     if section.quote:
         parts.append(f"<pre>{escape(section.quote)}</pre>")
     parts += [to_html(table) for table in section.tables]
-    drawings = [(plot, svg(plot)) for plot in section.plots]
-    for plot, drawing in drawings:
-        if drawing is not None:
-            note = f'<p class="note">{escape(plot.note)}</p>' if plot.note else ""
-            parts.append(f"<figure>{drawing}</figure>{note}")
-    if any(drawing is None for _, drawing in drawings):
+    drawings = [svg(plot) for plot in section.plots]
+    parts += [f"<figure>{drawing}</figure>" for drawing in drawings if drawing is not None]
+    if None in drawings:
         parts.append(f'<p class="note">{escape(MISSING)}</p>')
     return "\n".join([*parts, "</section>"])
 

@@ -17,7 +17,6 @@ class Curve:
     label: str
     x: Sequence[float]
     y: Sequence[float]
-    dashed: bool = False
 
 
 @dataclass(frozen=True)
@@ -30,18 +29,15 @@ class Plot:
     y_label: str = ""
     log_x: bool = False
     log_y: bool = False
-    note: str = ""
 
 
-def convergence(
-    title: str, runs: Mapping[str, tuple[Sequence[float], Sequence[float]]], best: float, note: str = ""
-) -> Plot:
+def convergence(title: str, runs: Mapping[str, tuple[Sequence[float], Sequence[float]]], best: float) -> Plot:
     """Plot the gap of the objective to ``best`` against time; ``runs``: solver -> (seconds, objective values)."""
     curves = []
     for label, (seconds, values) in runs.items():
         gaps = [(value - best) / abs(best or 1.0) for value in values]
         curves.append(Curve(label, list(seconds), gaps))
-    return Plot(title, curves, "seconds", "relative gap of the objective to the optimum", True, True, note)
+    return Plot(title, curves, "seconds", "relative gap of the objective to the optimum", True, True)
 
 
 def svg(plot: Plot) -> str | None:
@@ -60,7 +56,7 @@ def svg(plot: Plot) -> str | None:
             points = [(x, y) for x, y in zip(curve.x, curve.y) if _drawable(x, plot.log_x) and _drawable(y, plot.log_y)]
             if points:
                 x, y = zip(*points)
-                axes.plot(x, y, "--" if curve.dashed else "-", marker=".", markersize=3, label=curve.label)
+                axes.plot(x, y, "-", marker=".", markersize=3, label=curve.label)
         if plot.log_x and axes.lines:
             axes.set_xscale("log")
         if plot.log_y and axes.lines:
