@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +11,12 @@ from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.formats.nbest import Candidate, CandidateList
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "dog", "ran"]
+
+
+def with_score(lists, name, value):
+    """The lists with one more score, the same for all candidates."""
+    return [replace(one, candidates=[replace(c, scores={**c.scores, name: value}) for c in one.candidates])
+            for one in lists]
 
 
 def random_lists(n_lists=30, seed=0, n_words=8, scores=("score",), most=6):

@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from candidate_problems import with_score
 from children import python, stopped
 from commands import heavy_imports, invoke, refusal, run
 
 from loglinear import InputMethod, Reranker
-from loglinear.formats.candidate_list import with_scores
 
 TEXT = "里|さと へ|へ 行く|いく\n\n里|さと と|と 佐藤|さとう\n佐藤|さとう へ|へ\n屁|へ\n"
 
@@ -190,7 +190,7 @@ def test_adaptations_and_rerankers_that_do_not_fit_are_refused(domain: Path, tmp
     message = refusal(invoke(*wrong, tmp_path / "words.ll", stdin="x\n"))
     assert f"{tmp_path / 'words.ll'}: the reranker was trained to avoid errors of words" in message
     assert "ime adapt" in message
-    acoustic = with_scores(lists, "acoustic", range(sum(len(one.candidates) for one in lists)))
+    acoustic = with_score(lists, "acoustic", 1.0)
     Reranker("none", units="characters", base="acoustic").fit(acoustic).save(tmp_path / "acoustic.ll")
     assert "uses the base scores acoustic" in refusal(invoke(*wrong, tmp_path / "acoustic.ll", stdin="x\n"))
     assert not (domain / "r").exists()

@@ -7,12 +7,12 @@ import random
 
 import numpy as np
 import pytest
+from candidate_problems import with_score
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import loglinear
 from loglinear import IncompatibleError, InputMethod, LanguageModel, ModelFileError, Reranker
-from loglinear.formats.candidate_list import with_scores
 
 LOG10 = math.log(10)
 WORDS = {"A": ["a", "ab"], "B": ["a", "b"], "C": ["ab", "ba"], "D": ["b"], "E": ["bab", "a"], "F": ["aa"]}
@@ -336,7 +336,7 @@ def test_rerankers_that_do_not_fit_are_refused(adapted):
     lists = model.candidate_lists(domain)
     with pytest.raises(IncompatibleError, match=r"errors of words, but an input method counts characters; train one"):
         model.convert(["x"], reranker=Reranker("none").fit(lists))
-    other = with_scores(lists, "acoustic", np.zeros(sum(len(one.candidates) for one in lists)))
+    other = with_score(lists, "acoustic", 0.0)
     with pytest.raises(IncompatibleError, match="uses the base scores acoustic"):
         model.evaluate(domain, reranker=Reranker("none", units="characters", base="acoustic").fit(other))
     with pytest.raises(NotFittedError):
