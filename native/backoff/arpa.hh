@@ -17,14 +17,14 @@
 #include <string>
 #include <vector>
 
-#include "backoff/shape.hh"
+#include "backoff/model.hh"
 #include "util/interner.hh"
 #include "util/thread_pool.hh"
 
 namespace loglinear::backoff {
 
 struct OwnedBackoff {
-  OwnedShape shape;
+  trie::OwnedShape shape;
   std::vector<double> log_backoff, log_probability;
 
   operator BackoffArrays() const { return {shape, log_backoff, log_probability}; }

@@ -13,6 +13,8 @@
 
 namespace loglinear::backoff {
 
+using trie::kHighestOrder;
+using trie::kNowhere;
 using util::Interner;
 using util::PackedStrings;
 using util::ParseError;

@@ -6,12 +6,18 @@
 #include "backoff/arpa.hh"
 #include "backoff/lines.hh"
 #include "backoff/mix.hh"
+#include "trie/cuts.hh"
 #include "util/errors.hh"
 #include "util/lines.hh"
 #include "util/log10_text.hh"
 
 namespace loglinear::backoff {
 
+using trie::TrieView;
+using trie::for_contexts;
+using trie::kNowhere;
+using trie::nearest_contexts;
+using trie::unite;
 using util::HashSlots;
 using util::InvalidInput;
 using util::Range;
@@ -30,7 +36,7 @@ constexpr std::size_t kLinesInChunk = 1 << 14;
 
 using Rows = std::vector<std::uint32_t>;  // n-grams of one order, one after another
 
-bool present(const NgramShape& shape, const std::uint32_t* words, std::size_t n) {
+bool present(const TrieView& shape, const std::uint32_t* words, std::size_t n) {
   std::uint32_t at = 0;
   for (std::size_t i = n - 1; i-- > 0 && at != kNowhere;) at = shape.child(at, words[i]);
   return at != kNowhere && shape.entry(at, words[n - 1]) != kNowhere;
@@ -38,7 +44,7 @@ bool present(const NgramShape& shape, const std::uint32_t* words, std::size_t n)
 
 // N-grams of order k >= 2 that must have entries and have none: contexts [begin, end) of length k, as n-grams, and the
 // ends of their entries. Some are found more than once.
-Rows missing_from(const NgramShape& shape, std::span<const std::uint32_t> parents, std::size_t k, std::uint32_t begin,
+Rows missing_from(const TrieView& shape, std::span<const std::uint32_t> parents, std::size_t k, std::uint32_t begin,
                   std::uint32_t end) {
   Rows found, words(k + 1);
   for (std::uint32_t c = begin; c < end; ++c) {
@@ -56,7 +62,7 @@ Rows missing_from(const NgramShape& shape, std::span<const std::uint32_t> parent
 }
 
 // The beginnings and ends, of order n, of n-grams of order n + 1 that have no entries.
-Rows missing_below(const NgramShape& shape, const Rows& longer, std::size_t n, std::size_t begin, std::size_t end) {
+Rows missing_below(const TrieView& shape, const Rows& longer, std::size_t n, std::size_t begin, std::size_t end) {
   Rows found;
   for (std::size_t r = begin; r < end; ++r)
     for (const std::uint32_t* words : {longer.data() + r * (n + 1), longer.data() + r * (n + 1) + 1})
@@ -116,7 +122,7 @@ char* write_value(double value, int digits, char* out) {
 }  // namespace
 
 OwnedBackoff closed(ThreadPool& pool, const BackoffArrays& model) {
-  const NgramShape& shape = model.shape;
+  const TrieView& shape = model.shape;
   const std::vector<std::uint32_t> parents = shape.parents();
   std::vector<NgramLines> missing(shape.order);
   for (std::size_t k = shape.order - 1; k >= 2; --k) {  // the longest first: they make shorter ones missing
@@ -135,7 +141,7 @@ OwnedBackoff closed(ThreadPool& pool, const BackoffArrays& model) {
   }
   OwnedBackoff result;
   result.shape = unite(shape, place_lines(pool, shape.n_words, missing).shape);
-  const NgramShape larger = result.shape;
+  const TrieView larger = result.shape;
   result.log_probability.resize(larger.n_entries());
   log_probabilities_of(pool, model, larger, result.log_probability);
   const std::vector<std::uint32_t> nearest = nearest_contexts(pool, shape, larger);
@@ -161,7 +167,7 @@ ArpaText::ArpaText(ThreadPool& pool, const BackoffArrays& model, Strings words) 
 
 // Finds the context of each entry's words; false where an entry or a context has no line to stand on.
 bool ArpaText::link(ThreadPool& pool) {
-  const NgramShape& shape = model_.shape;
+  const TrieView& shape = model_.shape;
   parents_ = shape.parents();
   context_of_.assign(static_cast<std::size_t>(shape.entry_start[shape.order - 1]), kNowhere);
   if (shape.order == 1) return true;
@@ -202,7 +208,7 @@ std::vector<char> ArpaText::lines(ThreadPool& pool, std::size_t n, std::size_t b
                                   int digits) const {
   if (digits < 1 || digits > 17) throw InvalidInput("ARPA: digits must be between 1 and 17");
   if (begin > end || end > n_lines(n)) throw InvalidInput("ARPA: there are not that many lines");
-  const NgramShape& shape = model_.shape;
+  const TrieView& shape = model_.shape;
   const auto first = static_cast<std::size_t>(shape.entry_start[n - 1]);
   const auto contexts_begin = shape.context_entry.begin() + shape.context_start[n - 1];
   const auto contexts_end = shape.context_entry.begin() + shape.context_start[n];

@@ -6,10 +6,15 @@
 #include <limits>
 
 #include "backoff/arpa.hh"
+#include "trie/cuts.hh"
 #include "util/errors.hh"
 
 namespace loglinear::backoff {
 
+using trie::TrieView;
+using trie::for_contexts;
+using trie::kHighestOrder;
+using trie::kNowhere;
 using util::InvalidInput;
 using util::ThreadPool;
 using util::parallel_for;
@@ -34,7 +39,7 @@ struct Arcs {
 
 // Entries of one context after another: the next context of (h, w) is that of (parent of h, w) or, where that has as
 // many words as h, its child by the oldest word of h.
-std::size_t link_context(const NgramShape& shape, std::uint32_t h, std::size_t k, Arcs& arcs) {
+std::size_t link_context(const TrieView& shape, std::uint32_t h, std::size_t k, Arcs& arcs) {
   const std::uint32_t parent = arcs.parents[h];
   std::uint32_t from = shape.context_entry[parent];
   std::size_t n_whole = 0;
@@ -51,7 +56,7 @@ std::size_t link_context(const NgramShape& shape, std::uint32_t h, std::size_t k
   return n_whole;
 }
 
-Arcs link(ThreadPool& pool, const NgramShape& shape) {
+Arcs link(ThreadPool& pool, const TrieView& shape) {
   Arcs arcs{shape.parents(), std::vector<std::uint32_t>(shape.n_entries(), 0)};
   if (shape.order == 1) return arcs;
   for (std::uint32_t c = shape.context_child[0]; c < shape.context_child[1]; ++c)
@@ -71,7 +76,7 @@ Arcs link(ThreadPool& pool, const NgramShape& shape) {
 
 // The state that stands for each context: itself, or the nearest parent that matters.
 std::vector<std::uint32_t> number_states(const BackoffArrays& model, const Arcs& arcs, OwnedAutomaton& out) {
-  const NgramShape& shape = model.shape;
+  const TrieView& shape = model.shape;
   std::vector<std::uint32_t> state(shape.n_contexts());
   std::uint32_t n = 0;
   for (std::size_t k = 0; k < shape.order; ++k) {
@@ -88,7 +93,7 @@ std::vector<std::uint32_t> number_states(const BackoffArrays& model, const Arcs&
 }
 
 void lay_out(const BackoffArrays& model, const Arcs& arcs, std::span<const std::uint32_t> state, OwnedAutomaton& out) {
-  const NgramShape& shape = model.shape;
+  const TrieView& shape = model.shape;
   out.contexts.resize(static_cast<std::size_t>(out.context_start.back()));
   std::uint64_t first = 0;
   std::size_t n = 0;
@@ -107,7 +112,7 @@ void lay_out(const BackoffArrays& model, const Arcs& arcs, std::span<const std::
 
 void fill_context(const BackoffArrays& model, const Arcs& arcs, std::span<const std::uint32_t> state, std::uint32_t c,
                   OwnedAutomaton& out) {
-  const NgramShape& shape = model.shape;
+  const TrieView& shape = model.shape;
   const AutomatonContext& own = out.contexts[state[c]];
   AutomatonEntry* const slots = out.entries.data() + own.first;
   const std::uint32_t begin = shape.context_entry[c], end = shape.context_entry[c + 1];
@@ -127,7 +132,7 @@ void fill_context(const BackoffArrays& model, const Arcs& arcs, std::span<const 
 }
 
 OwnedAutomaton assemble(ThreadPool& pool, const BackoffArrays& model, const Arcs& arcs) {
-  const NgramShape& shape = model.shape;
+  const TrieView& shape = model.shape;
   OwnedAutomaton out;
   out.n_words = shape.n_words;
   const std::vector<std::uint32_t> state = number_states(model, arcs, out);

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "backoff/shape.hh"
+#include "backoff/model.hh"
 #include "util/thread_pool.hh"
 
 namespace loglinear::backoff {

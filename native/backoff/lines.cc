@@ -8,6 +8,9 @@
 
 namespace loglinear::backoff {
 
+using trie::OwnedShape;
+using trie::kHighestOrder;
+using trie::kNowhere;
 using util::InvalidInput;
 using util::Range;
 using util::ThreadPool;

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "backoff/shape.hh"
+#include "backoff/model.hh"
 
 namespace loglinear::backoff {
 
@@ -24,9 +24,9 @@ struct NgramLines {
 };
 
 struct PlacedLines {
-  OwnedShape shape;  // every unigram has an entry
+  trie::OwnedShape shape;  // every unigram has an entry
   struct Numbers {
-    std::vector<std::uint32_t> entry, context;  // [n_lines]; kNowhere for what a line is not
+    std::vector<std::uint32_t> entry, context;  // [n_lines]; trie::kNowhere for what a line is not
   };
   std::vector<Numbers> lines;  // [order]
   struct Line {

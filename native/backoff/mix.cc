@@ -4,14 +4,19 @@
 #include <cmath>
 #include <limits>
 
+#include "trie/cuts.hh"
 #include "util/errors.hh"
 
 namespace loglinear::backoff {
 
+using trie::TrieView;
+using trie::for_contexts;
+using trie::kNowhere;
+using trie::nearest_contexts;
 using util::InvalidInput;
 using util::ThreadPool;
 
-void log_probabilities_of(ThreadPool& pool, const BackoffArrays& model, const NgramShape& shape,
+void log_probabilities_of(ThreadPool& pool, const BackoffArrays& model, const TrieView& shape,
                           std::span<double> out) {
   if (model.shape.n_words != shape.n_words) throw InvalidInput("n-grams and model have vocabularies of different size");
   if (out.size() != shape.n_entries()) throw InvalidInput("out needs one number for each entry");
@@ -48,7 +53,7 @@ double log_p_below(const BackoffArrays& model, std::uint32_t parent, std::uint32
 }  // namespace
 
 void loglinear_weights(ThreadPool& pool, const BackoffArrays& model, std::span<double> out) {
-  const NgramShape& shape = model.shape;
+  const TrieView& shape = model.shape;
   if (out.size() != shape.n_entries()) throw InvalidInput("out needs one number for each entry");
   const std::vector<std::uint32_t> parents = shape.parents();
   std::copy_n(model.log_probability.begin(), shape.n_words, out.begin());
@@ -65,7 +70,7 @@ void loglinear_weights(ThreadPool& pool, const BackoffArrays& model, std::span<d
     });
 }
 
-void normalising_backoffs(ThreadPool& pool, const NgramShape& shape, std::span<const double> log_probability,
+void normalising_backoffs(ThreadPool& pool, const TrieView& shape, std::span<const double> log_probability,
                           std::span<double> log_backoff) {
   if (log_backoff.size() != shape.n_contexts() || log_probability.size() != shape.n_entries())
     throw InvalidInput("back-off weights or probabilities do not fit the contexts and entries");

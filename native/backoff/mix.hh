@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <span>
 
-#include "backoff/shape.hh"
+#include "backoff/model.hh"
 
 namespace loglinear::backoff {
 
 // out[e] = log p(w | h) under `model` for every entry (h, w) of a checked `shape` over the same words.
-void log_probabilities_of(util::ThreadPool& pool, const BackoffArrays& model, const NgramShape& shape,
+void log_probabilities_of(util::ThreadPool& pool, const BackoffArrays& model, const trie::TrieView& shape,
                           std::span<double> out);
 
 // out[e] = log p(w | h) - log p(w | h without its oldest word) - log backoff(h): the weights of the maximum-entropy
@@ -21,7 +21,7 @@ void loglinear_weights(util::ThreadPool& pool, const BackoffArrays& model, std::
 // Back-off weights with which every context sums to one, given the probabilities of its entries:
 //     backoff(h) = (1 - sum p(w | h)) / (1 - sum p(w | h without its oldest word)),   sums over the entries of h.
 // Contexts that list every word, or leave nothing to back off to, have 1.
-void normalising_backoffs(util::ThreadPool& pool, const NgramShape& shape, std::span<const double> log_probability,
+void normalising_backoffs(util::ThreadPool& pool, const trie::TrieView& shape, std::span<const double> log_probability,
                           std::span<double> log_backoff);
 
 }  // namespace loglinear::backoff

@@ -17,44 +17,29 @@
 #include <span>
 #include <vector>
 
-#include "util/thread_pool.hh"
+#include "backoff/model.hh"
 
 namespace loglinear::backoff {
 
-struct PrunableView {
-  std::size_t order = 0, n_words = 0;
-  std::span<const std::int64_t> context_start;    // [order + 1]
-  std::span<const std::int64_t> entry_start;      // [order + 1]
-  std::span<const std::uint32_t> context_word;    // [n_contexts]
-  std::span<const std::uint32_t> context_child;   // [n_contexts + 1]
-  std::span<const std::uint32_t> context_entry;   // [n_contexts + 1]
-  std::span<const double> log_backoff;            // [n_contexts]
-  std::span<const std::uint32_t> entry_word;      // [n_entries]
-  std::span<const double> log_probability;        // [n_entries]
-
-  std::size_t n_contexts() const { return context_word.size(); }
-  std::size_t n_entries() const { return entry_word.size(); }
-};
-
 // Throws InvalidInput unless every range lies where the layout says, words ascend and all V unigrams are there.
-void check_prunable(util::ThreadPool& pool, const PrunableView& model);
+void check_prunable(util::ThreadPool& pool, const BackoffArrays& model);
 
 // The following rely on a checked model; all lengths of arguments are theirs to check.
 
 // unseen [n_contexts] of a model whose back-off weights are right.
-void unseen_mass(util::ThreadPool& pool, const PrunableView& model, std::span<double> unseen);
+void unseen_mass(util::ThreadPool& pool, const BackoffArrays& model, std::span<double> unseen);
 
 // unseen[h] += what the entries that are not kept have.
-void add_cut_mass(util::ThreadPool& pool, const PrunableView& model, std::span<const std::uint8_t> keep,
+void add_cut_mass(util::ThreadPool& pool, const BackoffArrays& model, std::span<const std::uint8_t> keep,
                   std::span<double> unseen);
 
 // log_backoff [n_contexts] with which the model sums to one; model.log_backoff is not read.
-void backoff_of_unseen(util::ThreadPool& pool, const PrunableView& model, std::span<const double> unseen,
+void backoff_of_unseen(util::ThreadPool& pool, const BackoffArrays& model, std::span<const double> unseen,
                        std::span<double> log_backoff);
 
 // keep[e] = 0 for entries of order 2 and more whose loss raises the perplexity by less than `threshold`, relatively.
 // An entry stays that is the beginning or the end of a longer one that stays, so both closures are kept.
-void entropy_cut(util::ThreadPool& pool, const PrunableView& model, std::span<const double> unseen, double threshold,
+void entropy_cut(util::ThreadPool& pool, const BackoffArrays& model, std::span<const double> unseen, double threshold,
                  std::span<std::uint8_t> keep);
 
 // The arrays of a model without some entries, and without the contexts that then have neither entries nor longer
@@ -66,7 +51,7 @@ struct SelectedModel {
 };
 
 // Fills contexts[c] = 1 where context c stays.
-SelectedModel select_entries(const PrunableView& model, std::span<const std::uint8_t> keep,
+SelectedModel select_entries(const BackoffArrays& model, std::span<const std::uint8_t> keep,
                              std::span<std::uint8_t> contexts);
 
 }  // namespace loglinear::backoff

@@ -9,6 +9,7 @@
 
 namespace loglinear::backoff {
 
+using trie::kHighestOrder;
 using util::InvalidInput;
 using util::ThreadPool;
 using util::cut_lines;

@@ -9,6 +9,7 @@
 
 namespace loglinear::backoff {
 
+using trie::kHighestOrder;
 using util::InvalidInput;
 using util::Random;
 using util::ThreadPool;

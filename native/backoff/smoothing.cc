@@ -8,6 +8,7 @@
 
 #include "simd/loops.hh"
 #include "trie/cuts.hh"
+#include "util/cancellation.hh"
 #include "util/errors.hh"
 #include "util/views.hh"
 
@@ -15,7 +16,7 @@ namespace loglinear::backoff {
 
 using trie::TrieView;
 using trie::for_contexts;
-using trie::kNoWord;
+using trie::kNowhere;
 using trie::with_parents;
 using util::InvalidInput;
 using util::ThreadPool;
@@ -24,27 +25,6 @@ using util::parallel_for;
 using util::require;
 
 namespace {
-
-// Below this, one minus a sum has lost too many digits; the sum is then taken over the other words.
-constexpr double kCancelled = 1e-3;
-
-void check_starts(std::span<const std::int64_t> start, std::size_t order, std::size_t total, std::size_t first) {
-  require(start.size() == order + 1, "n-gram trie: context_start and entry_start need order + 1 numbers");
-  require(start.front() == 0 && start.back() == static_cast<std::int64_t>(total) &&
-              start[1] == static_cast<std::int64_t>(first) && std::is_sorted(start.begin(), start.end()),
-          "n-gram trie: the numbers at which lengths start do not ascend from the empty context to the last one");
-}
-
-// Pointers of contexts [n + 1] must ascend from `first` to `last`, and meet `start` where a length begins.
-void check_pointers(std::span<const std::uint32_t> pointer, const TrieView& trie,
-                    std::span<const std::int64_t> level_start, std::size_t shift, std::size_t last) {
-  require(pointer.size() == trie.n_contexts() + 1 && pointer.back() == last &&
-              std::is_sorted(pointer.begin(), pointer.end()),
-          "n-gram trie: the children or entries of contexts do not ascend to the end of their array");
-  for (std::size_t k = 0; k + shift < trie.order + 1; ++k)
-    require(pointer[trie.context_start[k]] == level_start[k + shift],
-            "n-gram trie: the children or entries of contexts do not begin where their length begins");
-}
 
 class Sweep {
  public:
@@ -134,7 +114,7 @@ class Sweep {
     const double total = full ? kept : m.total;
     unseen_[c] = full ? 0.0 : total > 0.0 ? m.unseen / total : 1.0;
     double below = 1.0 - seen_below;
-    if (!full && below < kCancelled) below = unseen_below(n, parent, c);
+    if (!full && below < util::kCancelledRest) below = unseen_below(n, parent, c);
     backoff_[c] = full ? 1.0 : unseen_[c] / below;
     for (std::size_t e = begin; e < end; ++e) {
       const double k = keep(orders_[n - 1], e);
@@ -173,13 +153,7 @@ class Sweep {
 }  // namespace
 
 void check_for_smoothing(ThreadPool& pool, const TrieView& trie) {
-  require(trie.order >= 1 && trie.n_words >= 1 && trie.n_words < kNoWord,
-          "n-gram trie: the order and the number of words must be positive");
-  require(trie.n_contexts() < kNoWord && trie.n_entries() < kNoWord, "n-gram trie: 4294967295 or more n-grams");
-  check_starts(trie.context_start, trie.order, trie.n_contexts(), 1);
-  check_starts(trie.entry_start, trie.order, trie.n_entries(), trie.n_words);
-  check_pointers(trie.context_child, trie, trie.context_start, 1, trie.n_contexts());
-  check_pointers(trie.context_entry, trie, trie.entry_start, 0, trie.n_entries());
+  trie.check_layout("n-gram trie");
   require(trie.context_count.size() == trie.n_contexts(), "n-gram trie: one count per context is needed");
   require(trie.entry_parent.size() == trie.n_entries() && trie.entry_count.size() == trie.n_entries(),
           "n-gram trie: one parent and one count per entry are needed");

@@ -5,14 +5,13 @@
 
 namespace loglinear::baselines {
 
-using ngram::check_trie;
 using trie::TrieView;
-using trie::kNoWord;
+using trie::kNowhere;
 using util::require;
 
 NgramHistories::NgramHistories(const TrieView& view) : trie(view) {
-  check_trie(trie);
-  parent.assign(trie.n_contexts(), kNoWord);
+  trie.check_closed();
+  parent.assign(trie.n_contexts(), kNowhere);
   own.assign(trie.context_count.begin(), trie.context_count.end());
   for (std::uint32_t c = 0; c < trie.n_contexts(); ++c)
     for (std::uint32_t d = trie.context_child[c]; d < trie.context_child[c + 1]; ++d) {

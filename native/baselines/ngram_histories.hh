@@ -27,7 +27,7 @@ class NgramHistories {
   explicit NgramHistories(const trie::TrieView& trie);  // throws InvalidInput where the arrays are no closed trie
 
   trie::TrieView trie;
-  std::vector<std::uint32_t> parent;     // [n_contexts]; kNoWord for the empty context
+  std::vector<std::uint32_t> parent;     // [n_contexts]; kNowhere for the empty context
   std::vector<std::uint32_t> own;        // [n_contexts] tokens whose longest context this is
   std::vector<std::uint32_t> histories;  // contexts with own tokens, ascending
 

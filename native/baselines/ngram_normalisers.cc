@@ -5,12 +5,13 @@
 #include <limits>
 
 #include "simd/loops.hh"
+#include "util/cancellation.hh"
 #include "util/views.hh"
 
 namespace loglinear::baselines {
 
 using trie::TrieView;
-using trie::kNoWord;
+using trie::kNowhere;
 using util::ThreadPool;
 using util::kVectorChunk;
 using util::parallel_for;
@@ -20,7 +21,7 @@ using util::require;
 namespace {
 
 constexpr std::size_t kNaivePieces = 64;  // each has expectations of all unigrams of its own
-constexpr double kCancelled = 1e-5, kTiny = 1e-280, kHuge = 1e280;
+constexpr double kTiny = 1e-280, kHuge = 1e280;  // sums beyond may have left the range of double
 constexpr double kLargest = 300.0;  // products of exp(weight) stay in range where no sum of weights is beyond it
 
 // Walks the contexts below c that are wanted, parents before children; enter and leave nest, visit comes between.
@@ -116,7 +117,7 @@ std::uint64_t naive(ThreadPool& pool, const NgramHistories& h, std::span<const d
   for (std::uint32_t c : contexts) {
     require(c < t.n_contexts(), "n-gram trie: no such context");
     flags[c] |= kSelected;
-    for (std::uint32_t p = c; p != kNoWord && !(flags[p] & kOnPath); p = h.parent[p]) flags[p] |= kOnPath;
+    for (std::uint32_t p = c; p != kNowhere && !(flags[p] & kOnPath); p = h.parent[p]) flags[p] |= kOnPath;
   }
   const auto cuts = h.cut(h.histories.size() / kNaivePieces + 1, false, [](std::uint32_t) { return 1; });
   const std::size_t n_pieces = cuts.cuts.size();  // the last one is the empty context
@@ -222,7 +223,7 @@ struct CachingWalker {
     const double z =
         unigram_sum + (alpha.empty() ? sum_of_differences(now.data(), alone.data(), size) : sum_of_products());
     terms += size;
-    if (!(z >= kCancelled * unigram_sum && z >= kTiny && z <= kHuge)) {
+    if (!(z >= util::kCancelledCaching * unigram_sum && z >= kTiny && z <= kHuge)) {
       unsafe.push_back(c);
       return;
     }

@@ -16,7 +16,7 @@ using namespace util;
 namespace {
 
 void bind_mix(nb::module_& m) {
-  nb::class_<BoundShape>(m, "NgramShape", "contexts and entries of a trie or a back-off model, checked")
+  nb::class_<BoundShape>(m, "TrieView", "contexts and entries of a trie or a back-off model, checked")
       .def(nb::init<ThreadPool&, std::size_t, In<std::int64_t>, In<std::int64_t>, In<std::uint32_t>,
                     In<std::uint32_t>, In<std::uint32_t>, In<std::uint32_t>>(),
            nb::arg("pool"), nb::arg("n_words"), nb::arg("context_start").noconvert(),
@@ -134,17 +134,8 @@ struct SmoothingTrie {
         context_entry(std::move(context_entry_)), context_count(std::move(context_count_)),
         entry_word(std::move(entry_word_)), entry_parent(std::move(entry_parent_)),
         entry_count(std::move(entry_count_)),
-        trie{order,
-             n_words,
-             view(context_start),
-             view(entry_start),
-             view(context_word),
-             view(context_child),
-             view(context_entry),
-             view(context_count),
-             view(entry_word),
-             view(entry_parent),
-             view(entry_count)} {
+        trie{order, n_words, view(context_start), view(entry_start), view(context_word), view(context_child),
+             view(context_entry), view(context_count), view(entry_word), view(entry_parent), view(entry_count)} {
     nb::gil_scoped_release release;
     check_for_smoothing(pool, trie);
   }
@@ -156,7 +147,7 @@ struct PrunableModel {
   In<double> log_backoff;
   In<std::uint32_t> entry_word;
   In<double> log_probability;
-  PrunableView model;
+  BackoffArrays model;
 
   PrunableModel(ThreadPool& pool, std::size_t order, std::size_t n_words, In<std::int64_t> context_start_,
                 In<std::int64_t> entry_start_, In<std::uint32_t> context_word_, In<std::uint32_t> context_child_,
@@ -166,16 +157,9 @@ struct PrunableModel {
         context_word(std::move(context_word_)), context_child(std::move(context_child_)),
         context_entry(std::move(context_entry_)), log_backoff(std::move(log_backoff_)),
         entry_word(std::move(entry_word_)), log_probability(std::move(log_probability_)),
-        model{order,
-              n_words,
-              view(context_start),
-              view(entry_start),
-              view(context_word),
-              view(context_child),
-              view(context_entry),
-              view(log_backoff),
-              view(entry_word),
-              view(log_probability)} {
+        model{{order, n_words, view(context_start), view(entry_start), view(context_word), view(context_child),
+               view(context_entry), {}, view(entry_word), {}, {}},
+              view(log_backoff), view(log_probability)} {
     nb::gil_scoped_release release;
     check_prunable(pool, model);
   }

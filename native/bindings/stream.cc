@@ -8,11 +8,11 @@ using namespace util;
 
 namespace {
 
-OnlinePenalty penalty_named(const std::string& name) {
-  if (name == "tree-linf") return OnlinePenalty::kTreeLinf;
-  if (name == "tree-l2") return OnlinePenalty::kTreeL2;
-  if (name == "l1") return OnlinePenalty::kL1;
-  if (name == "none") return OnlinePenalty::kNone;
+tree::SmallForestPenalty penalty_named(const std::string& name) {
+  if (name == "tree-linf") return tree::SmallForestPenalty::kTreeLinf;
+  if (name == "tree-l2") return tree::SmallForestPenalty::kTreeL2;
+  if (name == "l1") return tree::SmallForestPenalty::kL1;
+  if (name == "none") return tree::SmallForestPenalty::kNone;
   throw nb::value_error("the penalty must be 'tree-linf', 'tree-l2', 'l1' or 'none'");
 }
 

@@ -1,6 +1,6 @@
 // Shapes and back-off models with the arrays they view, checked once and kept alive together.
 #pragma once
-#include "backoff/shape.hh"
+#include "backoff/model.hh"
 #include "bindings/arrays.hh"
 #include "trie/build.hh"
 
@@ -9,7 +9,7 @@ namespace loglinear::bindings {
 struct BoundShape {
   In<std::int64_t> context_start, entry_start;
   In<std::uint32_t> context_word, context_child, context_entry, entry_word;
-  backoff::NgramShape shape;
+  trie::TrieView shape;
 
   BoundShape(util::ThreadPool& pool, std::size_t n_words, In<std::int64_t> context_starts,
              In<std::int64_t> entry_starts, In<std::uint32_t> context_words, In<std::uint32_t> children,
@@ -20,16 +20,10 @@ struct BoundShape {
         context_child(std::move(children)),
         context_entry(std::move(entries)),
         entry_word(std::move(entry_words)),
-        shape{context_start.size() == 0 ? 0 : context_start.size() - 1,
-              n_words,
-              view(context_start),
-              view(entry_start),
-              view(context_word),
-              view(context_child),
-              view(context_entry),
-              view(entry_word)} {
+        shape{context_start.size() == 0 ? 0 : context_start.size() - 1, n_words, view(context_start), view(entry_start),
+              view(context_word), view(context_child), view(context_entry), {}, view(entry_word), {}, {}} {
     nb::gil_scoped_release release;
-    shape.check(pool);
+    shape.check_backoff(pool);
   }
 };
 
@@ -46,7 +40,7 @@ struct BoundBackoff {
   }
 };
 
-inline nb::tuple shape_arrays(backoff::OwnedShape&& shape) {
+inline nb::tuple shape_arrays(trie::OwnedShape&& shape) {
   return nb::make_tuple(to_numpy(std::move(shape.context_start)), to_numpy(std::move(shape.entry_start)),
                         to_numpy(std::move(shape.context_word)), to_numpy(std::move(shape.context_child)),
                         to_numpy(std::move(shape.context_entry)), to_numpy(std::move(shape.entry_word)));

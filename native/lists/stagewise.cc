@@ -49,12 +49,22 @@ void Stagewise::hold_out(const ListArrays& lists) {
 // ---- keys -----------------------------------------------------------------------------------------------------------
 
 double Stagewise::forward_key(std::size_t feature) const {
+  return moves_by_fixed_steps() ? fixed_change(feature) : best_change(feature);
+}
+
+Stagewise::Sides Stagewise::sides(std::size_t feature) const {
+  Sides change{0.0, 0.0};
+  for (const auto& c : sums_.cells(feature)) change.up += c.sum * c.up, change.down += c.sum * c.down;
+  return change;
+}
+
+double Stagewise::fixed_change(std::size_t feature) const {
+  const Sides change = sides(feature);
+  return std::min(change.up, change.down);
+}
+
+double Stagewise::best_change(std::size_t feature) const {
   const auto cells = sums_.cells(feature);
-  if (rule_.method == StagewiseMethod::blasso || rule_.method == StagewiseMethod::f_boosting) {
-    double up = 0.0, down = 0.0;
-    for (const auto& c : cells) up += c.sum * c.up, down += c.sum * c.down;
-    return std::min(up, down);
-  }
   if (cells.size() == 2 && cells[0].value == -1.0 && cells[1].value == 1.0) {
     const double least = std::min(cells[0].sum, cells[1].sum), most = std::max(cells[0].sum, cells[1].sum);
     if (least > 0.0 && least * kFarthestRatio >= most) {  // the optimum is within reach: -(sqrt C+ - sqrt C-)^2
@@ -65,14 +75,14 @@ double Stagewise::forward_key(std::size_t feature) const {
   return sums_.change(feature, sums_.optimum(feature));
 }
 
-double Stagewise::back_step(std::size_t feature) const {
+double Stagewise::backward_change(std::size_t feature) const {
   return std::copysign(std::min(sums_.step(feature), std::fabs(weights_[feature])), -weights_[feature]);
 }
 
 double Stagewise::backward_key(std::size_t feature) const {
   if (weights_[feature] == 0.0) return MinimumTree::kNone;
-  const double step = back_step(feature);
-  return sums_.change(feature, step) / std::fabs(step);
+  const double change = backward_change(feature);
+  return sums_.change(feature, change) / std::fabs(change);
 }
 
 void Stagewise::rebuild(ThreadPool& pool) {
@@ -152,41 +162,60 @@ void Stagewise::replay(ThreadPool& pool, std::span<const std::int32_t> features,
   }
 }
 
-double Stagewise::forward_change(std::size_t feature) const {
-  if (rule_.method == StagewiseMethod::boosting)
-    return rule_.shrinkage * sums_.optimum(feature, rule_.smoothing * sums_.loss());
-  if (rule_.method == StagewiseMethod::fslr) {
-    const double optimum = sums_.optimum(feature);
-    return std::copysign(std::min(sums_.step(feature), std::fabs(optimum)), optimum);
-  }
-  double up = 0.0, down = 0.0;
-  for (const auto& c : sums_.cells(feature)) up += c.sum * c.up, down += c.sum * c.down;
-  const double side = up <= down ? sums_.step(feature) : -sums_.step(feature);
+double Stagewise::smoothed_update(std::size_t feature) const {
+  return sums_.optimum(feature, rule_.smoothing * sums_.loss());
+}
+
+double Stagewise::boosting_step(std::size_t feature) const { return rule_.shrinkage * smoothed_update(feature); }
+
+double Stagewise::fslr_step(std::size_t feature) const {
+  const double optimum = sums_.optimum(feature);
+  return std::copysign(std::min(sums_.step(feature), std::fabs(optimum)), optimum);
+}
+
+double Stagewise::f_boosting_step(std::size_t feature) const {
+  const Sides change = sides(feature);
+  const double side = change.up <= change.down ? sums_.step(feature) : -sums_.step(feature);
   const bool passed = sums_.slope(feature, side) * side > 0.0;  // the loss rises again before the end of the step
   return passed ? sums_.optimum(feature) : side;
 }
 
-// False where no step helps.
-bool Stagewise::best_step(Step& step) const {
-  const double noise = kNoise * sums_.loss();
-  if (has_back() && !std::isnan(alpha_)) {
-    const double rise = backward_.minimum();
-    if (rise != MinimumTree::kNone) {
-      const std::size_t k = backward_.first();
-      const double change = back_step(k);
-      if ((alpha_ - rise) * std::fabs(change) > std::max(rule_.threshold, noise)) {
-        step = {k, change, -rise * std::fabs(change), true};
-        return true;
-      }
-    }
+double Stagewise::forward_change(std::size_t feature) const {
+  switch (rule_.method) {
+    case StagewiseMethod::boosting: return boosting_step(feature);
+    case StagewiseMethod::fslr: return fslr_step(feature);
+    case StagewiseMethod::f_boosting:
+    case StagewiseMethod::blasso: break;
   }
-  if (n_features() == 0 || !(forward_.minimum() < -noise)) return false;
+  return f_boosting_step(feature);
+}
+
+std::optional<Stagewise::Step> Stagewise::forward_step() const {
+  if (n_features() == 0 || !(forward_.minimum() < -kNoise * sums_.loss())) return std::nullopt;
   const std::size_t k = forward_.first();
   const double change = forward_change(k);
   const double gain = -sums_.change(k, change);
-  if (!(gain > 0.0)) return false;
-  step = {k, change, gain, false};
-  return true;
+  if (!(gain > 0.0)) return std::nullopt;
+  return Step{k, change, gain, false};
+}
+
+std::optional<Stagewise::Step> Stagewise::backward_step() const {
+  const double rise = backward_.minimum();
+  if (std::isnan(alpha_) || rise == MinimumTree::kNone) return std::nullopt;
+  const std::size_t k = backward_.first();
+  const double change = backward_change(k);
+  if (!((alpha_ - rise) * std::fabs(change) > std::max(rule_.threshold, kNoise * sums_.loss()))) return std::nullopt;
+  return Step{k, change, -rise * std::fabs(change), true};
+}
+
+std::optional<Stagewise::Step> Stagewise::blasso_step() {
+  if (const auto back = backward_step()) return back;
+  const auto forward = forward_step();
+  if (forward) {
+    const double rate = forward->gain / std::fabs(forward->change);
+    if (!(alpha_ <= rate)) alpha_ = rate;  // also before the first step, where alpha is NaN
+  }
+  return forward;
 }
 
 std::pair<std::size_t, StagewiseEnd> Stagewise::run(ThreadPool& pool, std::int64_t patience,
@@ -198,19 +227,15 @@ std::pair<std::size_t, StagewiseEnd> Stagewise::run(ThreadPool& pool, std::int64
           "the arrays of a record differ in length");
   for (std::size_t t = 0; t < n; ++t) {
     if (patience > 0 && held_out_ && n_steps_ - fewest_at_ >= patience) return {t, StagewiseEnd::patience};
-    Step step{};
-    if (!best_step(step)) return {t, StagewiseEnd::no_descent};
-    if (has_back() && !step.backward) {
-      const double rate = step.gain / std::fabs(step.change);
-      if (!(alpha_ <= rate)) alpha_ = rate;  // also where there is none yet
-    }
-    take(pool, step.feature, step.change);
-    record.feature[t] = static_cast<std::int32_t>(step.feature);
-    record.change[t] = step.change;
+    const auto step = has_back() ? blasso_step() : forward_step();
+    if (!step) return {t, StagewiseEnd::no_descent};
+    take(pool, step->feature, step->change);
+    record.feature[t] = static_cast<std::int32_t>(step->feature);
+    record.change[t] = step->change;
     record.loss[t] = sums_.loss();
     record.l1[t] = l1_;
     record.alpha[t] = alpha_;
-    record.backward[t] = step.backward;
+    record.backward[t] = step->backward;
     record.n_nonzeros[t] = n_nonzeros_;
     if (!held_out_) continue;
     record.held_out[t] = held_out_->errors();

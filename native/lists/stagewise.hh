@@ -10,10 +10,10 @@
 //                back towards zero: k = argmin over w_k != 0 of the rise of the loss per unit of |w_k|, by
 //                min(step, |w_k|)
 //
-// Where the optimum of a forward step is nearer than step, the step ends there; no step changes a weight or
-// a margin by more than 10. alpha is the gain per unit of the first
-// step, and falls to that of a forward step wherever it is less (figure 2). The smoothed optimum of boosting is eq. 16,
-// 1/2 log((C+ + smoothing Z) / (C- + smoothing Z)), where all differences are +-1, and extends it to any others.
+// Where the optimum of a forward step is nearer than step, the step ends there; no step changes a weight or a margin by
+// more than 10. alpha is the gain per unit of the first step, and falls to that of a forward step wherever it is less
+// (figure 2). The smoothed optimum of boosting is eq. 16, 1/2 log((C+ + smoothing Z) / (C- + smoothing Z)), where all
+// differences are +-1, and extends it to any others.
 //
 // The best step is found without looking at all features: keys of features are recomputed where a step changed their
 // sums (lists/margin_sums.hh), and a tree keeps the least (minimum_tree.hh). Forward keys are f_k at the candidate
@@ -22,7 +22,9 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "lists/held_out.hh"
@@ -93,14 +95,35 @@ class Stagewise {
     bool backward;
   };
 
+  struct Sides {
+    double up, down;  // changes of the loss by +step and by -step
+  };
+
   bool has_back() const { return rule_.method == StagewiseMethod::blasso; }
+  bool moves_by_fixed_steps() const { return has_back() || rule_.method == StagewiseMethod::f_boosting; }
+
+  // Keys: how the methods choose a feature.
+  Sides sides(std::size_t feature) const;
+  double fixed_change(std::size_t feature) const;  // min f_k(+-step), equation 12
+  double best_change(std::size_t feature) const;   // min_delta f_k(delta), equation 7
   double forward_key(std::size_t feature) const;
   double backward_key(std::size_t feature) const;
-  double back_step(std::size_t feature) const;
+
+  // Steps: by how much the methods move the weight of the chosen feature.
+  double smoothed_update(std::size_t feature) const;  // equation 16
+  double boosting_step(std::size_t feature) const;    // the smoothed update, shrunken
+  double fslr_step(std::size_t feature) const;        // equation 11
+  double f_boosting_step(std::size_t feature) const;  // equation 13; the forward steps of blasso too
+  double forward_change(std::size_t feature) const;   // that of the method
+  double backward_change(std::size_t feature) const;  // towards zero
+
+  // The next step; none where no step helps. blasso_step also lowers alpha.
+  std::optional<Step> forward_step() const;
+  std::optional<Step> backward_step() const;
+  std::optional<Step> blasso_step();
+
   void rebuild(util::ThreadPool& pool);
   void take(util::ThreadPool& pool, std::size_t feature, double change);
-  bool best_step(Step& step) const;
-  double forward_change(std::size_t feature) const;
 
   StagewiseRule rule_;
   MarginSums sums_;

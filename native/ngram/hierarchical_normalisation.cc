@@ -6,13 +6,14 @@
 #include <string>
 
 #include "simd/loops.hh"
+#include "util/cancellation.hh"
 #include "util/errors.hh"
 
 namespace loglinear::ngram {
 
 using trie::TrieView;
 using trie::kMaxLevels;
-using trie::kNoWord;
+using trie::kNowhere;
 using util::InvalidInput;
 using util::ThreadPool;
 
@@ -20,8 +21,6 @@ namespace {
 
 constexpr std::size_t kChunks = 16;             // of the whole trie: enough for as many threads
 constexpr std::size_t kWhole = 1 << 16;         // entries below which one chunk is enough
-constexpr double kCancelled = 1e-2;             // a ratio below this has lost digits
-constexpr double kAmplified = 1e4;              // tokens times Z(parent) / Z(h) per token above which sums lose digits
 constexpr double kExtreme = 300.0;              // sum of max |theta| on a path above which squares may leave the range
 
 enum class Mode { kGradient, kTangent, kSquares, kProbabilities };
@@ -163,7 +162,7 @@ class Sweep {
         if constexpr (mode == Mode::kTangent) slope += mass * (rise * g.p2[above(e)] + x[e - e0] * a_.v[e]);
       }
       double r = 1.0 + sum;
-      if (r < kCancelled) [[unlikely]] {
+      if (r < util::kCancelledRatio) [[unlikely]] {
         r = missing(k, c);
         for (e = start; e < stop; ++e) r += q[above(e)] * x[e - e0];
       }
@@ -223,7 +222,7 @@ class Sweep {
         scaled2 = (b2 + f.m2[at]) * inverse * inverse;
         count2 = count;
       }
-      const bool amplified = scaled > kAmplified * count || (mode == Mode::kSquares && scaled2 > kAmplified * count);
+      const bool amplified = scaled > util::kAmplified * count || (mode == Mode::kSquares && scaled2 > util::kAmplified * count);
       if (!amplified) {
         g.b[above] += scaled - count;
         if constexpr (kSecond) g.b2[above] += scaled2 - count2;
@@ -306,43 +305,8 @@ void require_sizes(const TrieView& trie, std::initializer_list<std::size_t> size
 
 }  // namespace
 
-void check_trie(const TrieView& t) {
-  require(t.order >= 1 && t.order <= kMaxLevels, "the order must be 1 to 4096");
-  const std::size_t C = t.n_contexts(), E = t.n_entries();
-  require(C >= 1 && C < kNoWord && E < kNoWord, "too many contexts or n-grams");
-  require(t.context_start.size() == t.order + 1 && t.entry_start.size() == t.order + 1, "one start per order");
-  require(t.context_child.size() == C + 1 && t.context_entry.size() == C + 1 && t.context_count.size() == C &&
-              t.entry_parent.size() == E && t.entry_count.size() == E,
-          "arrays differ in length");
-  require(t.n_words >= 1 && E >= t.n_words, "every word needs a unigram");
-  const auto at = [](std::int64_t x) { return static_cast<std::size_t>(x); };
-  require(t.context_start[0] == 0 && t.context_start[1] == 1 && at(t.context_start.back()) == C, "context_start");
-  require(t.entry_start[0] == 0 && at(t.entry_start[1]) == t.n_words && at(t.entry_start.back()) == E, "entry_start");
-  for (std::size_t k = 0; k < t.order; ++k) {
-    const std::size_t begin = at(t.context_start[k]), end = at(t.context_start[k + 1]);
-    require(begin <= end && end <= C && t.entry_start[k] <= t.entry_start[k + 1], "starts decrease");
-    const std::size_t below = k + 1 < t.order ? end : C, below_end = k + 1 < t.order ? at(t.context_start[k + 2]) : C;
-    require(begin == end || (t.context_entry[begin] == at(t.entry_start[k]) &&
-                             t.context_entry[end] == at(t.entry_start[k + 1]) && t.context_child[begin] == below &&
-                             t.context_child[end] == below_end),
-            "levels do not join");
-    for (std::size_t c = begin; c < end; ++c)
-      require(t.context_entry[c] <= t.context_entry[c + 1] && t.context_child[c] <= t.context_child[c + 1],
-              "offsets decrease");
-    for (std::size_t p = k ? at(t.context_start[k - 1]) : 0; k && p < begin; ++p)
-      for (std::size_t c = t.context_child[p]; c < t.context_child[p + 1]; ++c)
-        for (std::size_t e = t.context_entry[c]; e < t.context_entry[c + 1]; ++e) {
-          const std::uint32_t up = t.entry_parent[e];
-          require(up >= t.context_entry[p] && up < t.context_entry[p + 1] && t.entry_word[up] == t.entry_word[e],
-                  "an entry's parent is not in the parent context");
-          require(e == t.context_entry[c] || t.entry_word[e] > t.entry_word[e - 1], "words do not ascend");
-        }
-  }
-  for (std::size_t w = 0; w < t.n_words; ++w) require(t.entry_word[w] == w, "unigram w is not word w");
-}
-
 NgramMaxent::NgramMaxent(const TrieView& trie, std::size_t unit) : trie_(trie), unit_(std::max<std::size_t>(unit, 1)) {
-  check_trie(trie_);
+  trie_.check_closed();
   if (trie_.order > 1) plan(1, trie_.context_child[0], trie_.context_child[1]);
   std::vector<std::uint32_t> tops;
   std::vector<std::size_t> sizes;

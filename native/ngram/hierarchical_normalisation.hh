@@ -34,9 +34,6 @@
 
 namespace loglinear::ngram {
 
-// Throws InvalidInput unless every array has its length and every number points where the layout says.
-void check_trie(const trie::TrieView& trie);
-
 class NgramMaxent {
  public:
   // `unit`: entries and contexts swept together. The trie's arrays must outlive this object and are checked.

@@ -6,7 +6,7 @@
 
 namespace loglinear::stream {
 
-using trie::kNoWord;
+using trie::kNowhere;
 using util::InvalidInput;
 
 namespace {
@@ -17,7 +17,7 @@ std::uint32_t find(const std::vector<std::uint32_t>& words, std::uint32_t begin,
                    std::uint32_t word) {
   const auto first = words.begin() + begin, last = words.begin() + end;
   const auto it = std::lower_bound(first, last, word);
-  return it != last && *it == word ? static_cast<std::uint32_t>(it - words.begin()) : kNoWord;
+  return it != last && *it == word ? static_cast<std::uint32_t>(it - words.begin()) : kNowhere;
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ void OnlineBlock::walk(std::span<const std::uint32_t> text, std::uint32_t at, st
                        std::vector<std::uint32_t>& path) const {
   path.clear();
   if (n_contexts() == 0 || limit == 0) return;
-  for (std::uint32_t c = 0, d = 1; c != kNoWord;) {
+  for (std::uint32_t c = 0, d = 1; c != kNowhere;) {
     const std::uint32_t length = context_length[c];
     if (length > limit) return;
     while (d < length && text[context_end[c] - 1 - d] == text[at - 1 - d]) ++d;
@@ -52,23 +52,23 @@ OnlineGrowth::OnlineGrowth(OnlineBlock& block, std::span<const std::uint32_t> te
 }
 
 void OnlineGrowth::reset() {
-  root_ = block_.n_contexts() ? 0 : kNoWord;
+  root_ = block_.n_contexts() ? 0 : kNowhere;
   old_contexts_ = static_cast<std::uint32_t>(block_.n_contexts());
   old_entries_ = static_cast<std::uint32_t>(block_.n_entries());
   children_.clear();
   entries_.clear();
-  first_new_.assign(old_contexts_, kNoWord);
+  first_new_.assign(old_contexts_, kNowhere);
   next_new_.clear();
 }
 
 void OnlineGrowth::insert(std::uint32_t at, std::uint32_t word, std::uint32_t limit) {
   auto& b = block_;
-  if (root_ == kNoWord) {
-    grow(kNoWord, kNoWord, at, limit, word);
+  if (root_ == kNowhere) {
+    grow(kNowhere, kNowhere, at, limit, word);
     root_ = 0;
     return;
   }
-  std::uint32_t c = root_, above = kNoWord, d = 0;
+  std::uint32_t c = root_, above = kNowhere, d = 0;
   while (true) {
     const std::uint32_t stop = std::min(b.context_length[c], limit);
     for (++d; d < stop && text_[b.context_end[c] - 1 - d] == text_[at - 1 - d];) ++d;
@@ -77,7 +77,7 @@ void OnlineGrowth::insert(std::uint32_t at, std::uint32_t word, std::uint32_t li
     above = count_entry(c, word, above);
     if (d == limit) return;
     const std::uint32_t next = child(c, text_[at - 1 - d]);
-    if (next == kNoWord) return grow(c, above, at, limit, word);
+    if (next == kNowhere) return grow(c, above, at, limit, word);
     c = next;
   }
 }
@@ -85,12 +85,12 @@ void OnlineGrowth::insert(std::uint32_t at, std::uint32_t word, std::uint32_t li
 // The class at first sight: all longer contexts of this history, in one node or one node each.
 void OnlineGrowth::grow(std::uint32_t parent, std::uint32_t parent_entry, std::uint32_t at, std::uint32_t limit,
                         std::uint32_t word) {
-  std::uint32_t length = parent == kNoWord ? 0 : block_.context_length[parent];
+  std::uint32_t length = parent == kNowhere ? 0 : block_.context_length[parent];
   while (length < limit) {
     const std::uint32_t above = length;
     length = collapse_ ? limit : length + 1;
     const std::uint32_t c = new_context(parent, length, at, 1);
-    if (parent != kNoWord) children_[key(parent, text_[at - 1 - above])] = c;
+    if (parent != kNowhere) children_[key(parent, text_[at - 1 - above])] = c;
     parent_entry = new_entry(c, word, parent_entry);
     block_.entry_count[parent_entry] = 1;
     parent = c;
@@ -101,7 +101,7 @@ std::uint32_t OnlineGrowth::split(std::uint32_t c, std::uint32_t length) {
   auto& b = block_;
   const std::uint32_t parent = b.context_parent[c];
   const std::uint32_t upper = new_context(parent, length, b.context_end[c], b.context_count[c]);
-  if (parent == kNoWord) root_ = upper;
+  if (parent == kNowhere) root_ = upper;
   else children_[key(parent, word_of(c))] = upper;
   b.context_parent[c] = upper;
   children_[key(upper, word_of(c))] = c;
@@ -114,7 +114,7 @@ std::uint32_t OnlineGrowth::split(std::uint32_t c, std::uint32_t length) {
   };
   if (c < old_contexts_)
     for (std::uint32_t e = b.context_entry[c]; e < b.context_entry[c + 1]; ++e) copy(e);
-  for (std::uint32_t e = first_new_[c]; e != kNoWord; e = next_new_[e - old_entries_]) copy(e);
+  for (std::uint32_t e = first_new_[c]; e != kNowhere; e = next_new_[e - old_entries_]) copy(e);
   return upper;
 }
 
@@ -124,24 +124,24 @@ std::uint32_t OnlineGrowth::word_of(std::uint32_t c) const {
 
 std::uint32_t OnlineGrowth::child(std::uint32_t c, std::uint32_t word) const {
   if (const auto it = children_.find(key(c, word)); it != children_.end()) return it->second;  // split ones too
-  return c < old_contexts_ ? block_.find_child(c, word) : kNoWord;
+  return c < old_contexts_ ? block_.find_child(c, word) : kNowhere;
 }
 
 std::uint32_t OnlineGrowth::new_context(std::uint32_t parent, std::uint32_t length, std::uint32_t end,
                                         std::uint32_t count) {
   auto& b = block_;
-  if (b.n_contexts() >= kNoWord - 1) throw InvalidInput("online n-grams: more than 4294967293 contexts after a word");
+  if (b.n_contexts() >= kNowhere - 1) throw InvalidInput("online n-grams: more than 4294967293 contexts after a word");
   b.context_parent.push_back(parent);
   b.context_length.push_back(length);
   b.context_end.push_back(end);
   b.context_count.push_back(count);
-  first_new_.push_back(kNoWord);
+  first_new_.push_back(kNowhere);
   return static_cast<std::uint32_t>(b.n_contexts() - 1);
 }
 
 std::uint32_t OnlineGrowth::new_entry(std::uint32_t c, std::uint32_t word, std::uint32_t parent) {
   auto& b = block_;
-  if (b.n_entries() >= kNoWord - 1) throw InvalidInput("online n-grams: more than 4294967293 n-grams after a word");
+  if (b.n_entries() >= kNowhere - 1) throw InvalidInput("online n-grams: more than 4294967293 n-grams after a word");
   const auto e = static_cast<std::uint32_t>(b.n_entries());
   b.entry_word.push_back(word);
   b.entry_parent.push_back(parent);
@@ -155,8 +155,8 @@ std::uint32_t OnlineGrowth::new_entry(std::uint32_t c, std::uint32_t word, std::
 }
 
 std::uint32_t OnlineGrowth::count_entry(std::uint32_t c, std::uint32_t word, std::uint32_t parent) {
-  std::uint32_t e = c < old_contexts_ ? block_.find_entry(c, word) : kNoWord;
-  if (e == kNoWord) {
+  std::uint32_t e = c < old_contexts_ ? block_.find_entry(c, word) : kNowhere;
+  if (e == kNowhere) {
     const auto it = entries_.find(key(c, word));
     e = it == entries_.end() ? new_entry(c, word, parent) : it->second;
   }
@@ -189,7 +189,7 @@ std::vector<std::uint32_t> OnlineGrowth::order_contexts(OnlineBlock& to) const {
   const auto before = [&](std::uint32_t x, std::uint32_t y) { return words[x] < words[y]; };
   order.reserve(C);
   order.push_back(root_);
-  to.context_parent.assign(C, kNoWord);
+  to.context_parent.assign(C, kNowhere);
   to.context_child.assign(C + 1, static_cast<std::uint32_t>(C));
   for (std::uint32_t i = 0; i < order.size(); ++i) {
     const auto first = children.begin() + start[order[i]], last = children.begin() + start[order[i] + 1];
@@ -222,8 +222,8 @@ void OnlineGrowth::move_entries(const std::vector<std::uint32_t>& order, OnlineB
     to.context_entry.push_back(static_cast<std::uint32_t>(first));
     if (c < old_contexts_)
       for (std::uint32_t e = b.context_entry[c]; e < b.context_entry[c + 1]; ++e) from.push_back(e);
-    if (first_new_[c] == kNoWord) continue;
-    for (std::uint32_t e = first_new_[c]; e != kNoWord; e = next_new_[e - old_entries_]) from.push_back(e);
+    if (first_new_[c] == kNowhere) continue;
+    for (std::uint32_t e = first_new_[c]; e != kNowhere; e = next_new_[e - old_entries_]) from.push_back(e);
     std::sort(from.begin() + static_cast<std::ptrdiff_t>(first), from.end(), before);
   }
   to.context_entry.push_back(static_cast<std::uint32_t>(E));
@@ -232,7 +232,7 @@ void OnlineGrowth::move_entries(const std::vector<std::uint32_t>& order, OnlineB
   for (std::size_t i = 0; i < E; ++i) {
     const std::uint32_t e = from[i], parent = b.entry_parent[e];
     to.entry_word[i] = b.entry_word[e];
-    to.entry_parent[i] = parent == kNoWord ? kNoWord : place[parent];
+    to.entry_parent[i] = parent == kNowhere ? kNowhere : place[parent];
     to.entry_count[i] = b.entry_count[e];
     to.w[i] = b.w[e];
     to.z[i] = b.z[e];

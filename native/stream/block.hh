@@ -23,18 +23,18 @@ struct OnlineBlock {
   std::vector<std::uint32_t> context_word;         // [C] the word after the parent's, of the same occurrence
   std::vector<std::uint32_t> context_child{0};     // [C + 1]
   std::vector<std::uint32_t> context_entry{0};     // [C + 1]
-  std::vector<std::uint32_t> entry_word, entry_parent, entry_count;  // [E]; parent kNoWord: a unigram
+  std::vector<std::uint32_t> entry_word, entry_parent, entry_count;  // [E]; parent kNowhere: a unigram
   std::vector<double> w, z;                        // [E] weights; the second sequence of the method
   std::uint64_t step = 0;                          // steps taken
 
   std::size_t n_contexts() const { return context_length.size(); }
   std::size_t n_entries() const { return entry_word.size(); }
   std::uint32_t length_above(std::uint32_t c) const {
-    return context_parent[c] == trie::kNoWord ? 0 : context_length[context_parent[c]];
+    return context_parent[c] == trie::kNowhere ? 0 : context_length[context_parent[c]];
   }
   std::uint32_t multiplicity(std::uint32_t c) const { return context_length[c] - length_above(c); }
 
-  // kNoWord where there is none.
+  // kNowhere where there is none.
   std::uint32_t find_child(std::uint32_t c, std::uint32_t word) const;
   std::uint32_t find_entry(std::uint32_t c, std::uint32_t word) const;
 
@@ -67,7 +67,7 @@ class OnlineGrowth {
   OnlineBlock& block_;
   std::span<const std::uint32_t> text_;
   bool collapse_;
-  std::uint32_t root_ = trie::kNoWord;
+  std::uint32_t root_ = trie::kNowhere;
   std::uint32_t old_contexts_ = 0, old_entries_ = 0;  // in the layout; what is new comes after them
   std::unordered_map<std::uint64_t, std::uint32_t> children_, entries_;  // new ones by (context, word)
   std::vector<std::uint32_t> first_new_, next_new_;  // lists of new entries: [contexts] and [new entries]

@@ -6,7 +6,7 @@
 
 namespace loglinear::stream {
 
-using trie::kNoWord;
+using trie::kNowhere;
 using util::InvalidInput;
 using util::ThreadPool;
 
@@ -44,11 +44,11 @@ OnlineLayout OnlineTree::layout() const {
     start[b] = flat;
     if (blocks_[b].n_contexts()) level.push_back({b, 0, 0});
   }
-  if (flat >= kNoWord || n_contexts() >= kNoWord || n_tokens_ >= kNoWord)
+  if (flat >= kNowhere || n_contexts() >= kNowhere || n_tokens_ >= kNowhere)
     throw InvalidInput("online n-grams: more than 4294967294 n-grams or tokens");
   to.context_start = {0, 1};
   to.entry_start = {0, V};
-  to.context_word = {kNoWord};
+  to.context_word = {kNowhere};
   to.context_child = {1};
   to.context_entry = {0};
   to.context_count = {static_cast<std::uint32_t>(n_tokens_)};
@@ -56,7 +56,7 @@ OnlineLayout OnlineTree::layout() const {
   to.context_end = {0};
   for (std::uint32_t w = 0; w < V; ++w) {
     to.entry_word.push_back(w);
-    to.entry_parent.push_back(kNoWord);
+    to.entry_parent.push_back(kNowhere);
     to.entry_count.push_back(unigram_count_[w]);
     to.source.push_back(w);
   }
@@ -74,7 +74,7 @@ OnlineLayout OnlineTree::layout() const {
       to.context_entry.push_back(static_cast<std::uint32_t>(here));
       to.context_child.push_back(static_cast<std::uint32_t>(below + next.size()));
       for (std::uint32_t e = b.context_entry[c]; e < b.context_entry[c + 1]; ++e) {
-        const std::size_t up = parent == kNoWord ? b.entry_word[e]
+        const std::size_t up = parent == kNowhere ? b.entry_word[e]
                                                  : place.above + (b.entry_parent[e] - b.context_entry[parent]);
         to.entry_word.push_back(b.entry_word[e]);
         to.entry_parent.push_back(static_cast<std::uint32_t>(up));

@@ -6,17 +6,17 @@
 #include <string>
 
 #include "simd/loops.hh"
+#include "util/cancellation.hh"
 #include "util/errors.hh"
 
 namespace loglinear::stream {
 
-using trie::kNoWord;
+using trie::kNowhere;
 using util::InvalidInput;
 using util::ThreadPool;
 
 namespace {
 
-constexpr double kCancelled = 1e-2;  // a ratio of normalisers below this has lost digits
 constexpr std::size_t kUntidy = 1024;  // new entries at which a block is put in order while many are taken in
 
 bool all_zero(std::span<const double> x) {
@@ -38,7 +38,7 @@ struct OnlineTree::Scratch {
   std::vector<double> own, through, r, b;             // [contexts]
   std::vector<double> p, d, gradient;                 // [entries]
   std::vector<double> x, mass, threshold;             // [entries]
-  SmallForestProx prox;
+  tree::SmallForestProx prox;
 
   void fit(const OnlineBlock& block) {
     const std::size_t C = block.n_contexts(), E = block.n_entries();
@@ -51,7 +51,7 @@ struct OnlineTree::Scratch {
 
 OnlineTree::OnlineTree(const OnlineTreeSettings& settings) : settings_(settings) {
   const auto& s = settings_;
-  if (s.n_words < 1 || s.n_words >= kNoWord - 1) throw InvalidInput("online n-grams: there must be a word to predict");
+  if (s.n_words < 1 || s.n_words >= kNowhere - 1) throw InvalidInput("online n-grams: there must be a word to predict");
   const auto sane = [](double v) { return std::isfinite(v) && v >= 0.0; };
   if (s.strengths.empty() || !std::all_of(s.strengths.begin(), s.strengths.end(), sane) || s.ridges.empty() ||
       !std::all_of(s.ridges.begin(), s.ridges.end(), sane) || !sane(s.unigram_ridge) || !sane(s.gain) ||
@@ -59,7 +59,7 @@ OnlineTree::OnlineTree(const OnlineTreeSettings& settings) : settings_(settings)
     throw InvalidInput("online n-grams: strengths, gain and mu must be finite numbers from 0");
   if (!(std::isfinite(s.depth_growth) && s.depth_growth > 0.0 && std::isfinite(s.ridge_growth) && s.ridge_growth > 0.0))
     throw InvalidInput("online n-grams: depth_growth must be a positive number");
-  if (s.penalty == OnlinePenalty::kTreeL2 && s.collapse)
+  if (s.penalty == tree::SmallForestPenalty::kTreeL2 && s.collapse)
     throw InvalidInput("online n-grams: the tree-l2 norm parts n-grams that always occur together; do not collapse");
   blocks_.resize(std::size_t{s.n_words} + 1);
   unigram_w_.assign(s.n_words, 0.0);
@@ -98,7 +98,7 @@ void OnlineTree::check(std::span<const std::uint32_t> words, std::span<const std
     if (w >= settings_.n_words || w == 0)
       throw InvalidInput("online n-grams: word " + std::to_string(w) + " is not one of the 1 to " +
                          std::to_string(settings_.n_words - 1) + " that sentences are made of");
-  if (text_.size() + words.size() + ptr.size() >= kNoWord - 1)
+  if (text_.size() + words.size() + ptr.size() >= kNowhere - 1)
     throw InvalidInput("online n-grams: more text than 4294967293 tokens");
 }
 
@@ -211,13 +211,13 @@ namespace {
 double missing_mass(const OnlineBlock& b, std::uint32_t c, std::span<const double> unigrams, std::span<const double> p,
                     std::span<const double> r) {
   std::vector<std::uint32_t> chain;
-  for (std::uint32_t a = c; a != kNoWord; a = b.context_parent[a]) chain.push_back(a);
+  for (std::uint32_t a = c; a != kNowhere; a = b.context_parent[a]) chain.push_back(a);
   double mass = 0.0;
   for (std::size_t i = chain.size(); i-- > 0;) {
     const std::uint32_t here = chain[i], above = b.context_parent[here];
     std::uint32_t e = b.context_entry[here];
     const std::uint32_t end = b.context_entry[here + 1];
-    if (above == kNoWord) {
+    if (above == kNowhere) {
       for (std::uint32_t w = 0; w < unigrams.size(); ++w)
         if (e < end && b.entry_word[e] == w) ++e;
         else mass += unigrams[w];
@@ -246,7 +246,7 @@ double OnlineTree::block_gradient(const OnlineBlock& b, std::span<const double> 
       if (s.through[c] == 0.0) s.touched.push_back(c);
       s.through[c] += 1.0;
       const std::uint32_t e = b.find_entry(c, t.word);
-      if (e == kNoWord) throw InvalidInput("online n-grams: a sentence that was never taken in");
+      if (e == kNowhere) throw InvalidInput("online n-grams: a sentence that was never taken in");
       s.gradient[e] -= 1.0;
       loss -= b.multiplicity(c) * at[e];
     }
@@ -259,11 +259,11 @@ double OnlineTree::block_gradient(const OnlineBlock& b, std::span<const double> 
     for (std::uint32_t e = e0; e < e1; ++e) s.p[e] = m * at[e];
     loops.exp(s.p.data() + e0, s.p.data() + e0, e1 - e0);
     const auto mass = [&](std::uint32_t e) {
-      return b.entry_parent[e] == kNoWord ? unigrams[b.entry_word[e]] : s.p[b.entry_parent[e]];
+      return b.entry_parent[e] == kNowhere ? unigrams[b.entry_word[e]] : s.p[b.entry_parent[e]];
     };
     double r = 1.0;
     for (std::uint32_t e = e0; e < e1; ++e) r += mass(e) * (s.p[e] - 1.0);
-    if (r < kCancelled) [[unlikely]] {
+    if (r < util::kCancelledRatio) [[unlikely]] {
       r = missing_mass(b, c, unigrams, s.p, s.r);
       for (std::uint32_t e = e0; e < e1; ++e) r += mass(e) * s.p[e];
     }
@@ -280,11 +280,11 @@ double OnlineTree::block_gradient(const OnlineBlock& b, std::span<const double> 
   for (std::size_t i = s.touched.size(); i-- > 0;) {
     const std::uint32_t c = s.touched[i], above = b.context_parent[c];
     const double scaled = s.b[c] / s.r[c];
-    (above == kNoWord ? piece.scaled : s.b[above]) += scaled;
+    (above == kNowhere ? piece.scaled : s.b[above]) += scaled;
     for (std::uint32_t e = b.context_entry[c]; e < b.context_entry[c + 1]; ++e) {
       const double expected = s.p[e] * s.b[c] + s.d[e];
       s.gradient[e] += expected;
-      if (above == kNoWord) piece.unigram_change[e] = expected - unigrams[b.entry_word[e]] * scaled;
+      if (above == kNowhere) piece.unigram_change[e] = expected - unigrams[b.entry_word[e]] * scaled;
       else s.d[b.entry_parent[e]] += expected - s.p[b.entry_parent[e]] * scaled;
     }
     s.own[c] = s.through[c] = 0.0;

@@ -36,7 +36,7 @@
 #include <vector>
 
 #include "stream/block.hh"
-#include "stream/prox.hh"
+#include "tree/small_forest.hh"
 #include "util/reused.hh"
 #include "util/thread_pool.hh"
 
@@ -49,7 +49,7 @@ struct OnlineSchedule {
 struct OnlineTreeSettings {
   std::uint32_t n_words = 0;
   std::uint32_t order = 0;  // 0: unbounded
-  OnlinePenalty penalty = OnlinePenalty::kTreeLinf;
+  tree::SmallForestPenalty penalty = tree::SmallForestPenalty::kTreeLinf;
   bool collapse = true, nonnegative = true, eager = false;
   std::vector<double> strengths{1.0};  // of the penalty by depth, which is order - 2; the last holds for the rest
   std::vector<double> ridges{0.0};     // likewise: sum m ridge / 2 x^2

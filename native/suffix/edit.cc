@@ -4,18 +4,18 @@
 #include <string>
 #include <utility>
 
-#include "backoff/shape.hh"
+#include "backoff/model.hh"
 #include "util/errors.hh"
 #include "util/views.hh"
 
 namespace loglinear::suffix {
 
-using backoff::kHighestOrder;
+using trie::kHighestOrder;
 using trie::TrieArrays;
 using trie::TrieView;
 using trie::kMaxLevels;
 using trie::kMaxNumber;
-using trie::kNoWord;
+using trie::kNowhere;
 using util::InvalidInput;
 using util::Pages;
 using util::require;
@@ -66,9 +66,9 @@ class Expander {
     const std::size_t order = check_size();
     TrieArrays& trie = out_.trie;
     trie.context_start = {0, 1};
-    trie.context_word.push_back(kNoWord);
+    trie.context_word.push_back(kNowhere);
     level_.push_back({0, 0});
-    kept_.entries(0, [&](std::uint32_t e) { add(e, kNoWord); });
+    kept_.entries(0, [&](std::uint32_t e) { add(e, kNowhere); });
     trie.context_entry.push_back(0);
     trie.context_count.push_back(t_.context_count[0]);
     trie.entry_start = {0, static_cast<std::int64_t>(t_.n_words)};
@@ -196,16 +196,16 @@ class Packer {
   }
 
   std::uint32_t only_child(std::uint32_t c) const {
-    std::uint32_t child = kNoWord, n = 0;
+    std::uint32_t child = kNowhere, n = 0;
     kept_.children(c, [&](std::uint32_t d) { child = d, ++n; });
-    return n == 1 ? child : kNoWord;
+    return n == 1 ? child : kNowhere;
   }
 
   // The last class of the path on which the entries of c keep their weights.
   std::uint32_t follow(std::uint32_t c) const {
     for (;;) {
       const std::uint32_t d = only_child(c);
-      if (d == kNoWord || kept_.n(d) != kept_.n(c)) return c;
+      if (d == kNowhere || kept_.n(d) != kept_.n(c)) return c;
       bool equal = true;
       kept_.entries(d, [&](std::uint32_t e) { equal = equal && x_[e] == x_[t_.entry_parent[e]]; });
       if (!equal) return c;
@@ -278,7 +278,7 @@ PackedTree pack(const SuffixTreeView& tree, std::span<const double> x) { return 
 
 SuffixTreeArrays unpack(const PackedTree& p, std::size_t n_words) {
   const std::size_t n = p.n_children.size(), n_entries = p.weights.size();
-  demand(n >= 1 && n < kNoWord && n_words >= 1 && n_words < kNoWord && n_entries < kNoWord && p.edges.size() < kNoWord,
+  demand(n >= 1 && n < kNowhere && n_words >= 1 && n_words < kNowhere && n_entries < kNowhere && p.edges.size() < kNowhere,
          "it has no contexts, no words, or too many");
   demand(p.n_entries.size() == n && p.edge_length.size() == n, "arrays differ in length");
   demand(p.n_entries[0] == n_words && p.edge_length[0] == 0, "the empty context does not have all words");
@@ -295,10 +295,10 @@ SuffixTreeArrays unpack(const PackedTree& p, std::size_t n_words) {
   trie.entry_word.resize(n_entries);
   for (std::size_t w = 0; w < n_words; ++w) trie.entry_word[w] = static_cast<std::uint32_t>(w);
   std::copy(p.entry_word.begin(), p.entry_word.end(), trie.entry_word.begin() + static_cast<std::ptrdiff_t>(n_words));
-  trie.context_word.assign(n, kNoWord);
+  trie.context_word.assign(n, kNowhere);
   trie.context_count.assign(n, 0);
   trie.entry_count.assign(n_entries, 0);
-  trie.entry_parent.assign(n_entries, kNoWord);
+  trie.entry_parent.assign(n_entries, kNowhere);
   tree.context_length.assign(n, 0);
   tree.context_end.assign(n, 0);
   tree.text.assign(p.edges.begin(), p.edges.end());
@@ -309,7 +309,7 @@ SuffixTreeArrays unpack(const PackedTree& p, std::size_t n_words) {
       check_edge(std::span(p.edges).subspan(edge[d], p.edge_length[d]), n_words, p.n_children[d] == 0);
       demand(p.n_entries[d] > 0, "a class has no entries");
       const std::uint64_t length = std::uint64_t{tree.context_length[c]} + p.edge_length[d];
-      demand(edge[d] + length < kNoWord, "a class is too long");
+      demand(edge[d] + length < kNowhere, "a class is too long");
       tree.context_length[d] = static_cast<std::uint32_t>(length);
       tree.context_end[d] = static_cast<std::uint32_t>(edge[d] + length);
       trie.context_word[d] = p.edges[edge[d]];

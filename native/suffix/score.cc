@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "util/cancellation.hh"
 #include "util/errors.hh"
 #include "util/views.hh"
 
@@ -13,13 +14,12 @@ namespace loglinear::suffix {
 
 using trie::SentencesView;
 using trie::TrieView;
-using trie::kNoWord;
+using trie::kNowhere;
 using util::ThreadPool;
 using util::require;
 
 namespace {
 
-constexpr double kCancelled = 1e-2;   // a ratio below this has lost digits
 constexpr double kOverflown = 1e290;  // one above this may have
 constexpr double kNothing = -std::numeric_limits<double>::infinity();
 constexpr std::size_t kTokensInChunk = 1 << 12;
@@ -60,7 +60,7 @@ struct Score {
 class Scorer {
  public:
   Scorer(const SuffixTreeView& tree, const SuffixWeights& weights)
-      : tree_(tree), t_(tree.trie), a_(weights), by_word_(tree.trie.n_words + 1, kNoWord) {
+      : tree_(tree), t_(tree.trie), a_(weights), by_word_(tree.trie.n_words + 1, kNowhere) {
     for (std::uint32_t d = t_.context_child[0]; d < t_.context_child[1]; ++d) by_word_[t_.context_word[d]] = d;
   }
 
@@ -71,10 +71,10 @@ class Scorer {
     path.assign(1, 0);
     for (std::size_t length = 0; length < history.length();) {
       const std::uint32_t c = child(path.back(), history.word(length + 1));
-      if (c == kNoWord) break;
+      if (c == kNowhere) break;
       const std::size_t m = tree_.context_length[c] - length, matched = match(c, length, history);
-      const std::uint32_t e = listed ? entry(c, word) : kNoWord;
-      listed = e != kNoWord;
+      const std::uint32_t e = listed ? entry(c, word) : kNowhere;
+      listed = e != kNowhere;
       if (listed) result.length = static_cast<std::uint32_t>(length + matched + 1);
       if (matched < m) {
         if (listed) result.log_probability += static_cast<double>(matched) * a_.x[e];
@@ -100,7 +100,7 @@ class Scorer {
                             std::uint32_t word) {
     const auto* const last = words.data() + end;
     const auto* const at = std::lower_bound(words.data() + begin, last, word);
-    return at != last && *at == word ? static_cast<std::uint32_t>(at - words.data()) : kNoWord;
+    return at != last && *at == word ? static_cast<std::uint32_t>(at - words.data()) : kNowhere;
   }
 
   // How many contexts of class c the history ends in, given that it ends in the shortest, of length + 1 words.
@@ -116,7 +116,7 @@ class Scorer {
     double ratio = 1.0;
     for (std::uint32_t e = t_.context_entry[c]; e < t_.context_entry[c + 1]; ++e)
       if (a_.x[e] != 0.0) ratio += std::exp(a_.log_p[t_.entry_parent[e]]) * std::expm1(j * a_.x[e]);
-    if (ratio >= kCancelled && ratio < kOverflown) return std::log(ratio);
+    if (ratio >= util::kCancelledRatio && ratio < kOverflown) return std::log(ratio);
     LogSum sum;
     sum.add(log_lacking(c, path));
     for (std::uint32_t e = t_.context_entry[c]; e < t_.context_entry[c + 1]; ++e)

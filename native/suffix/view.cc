@@ -8,7 +8,6 @@
 
 namespace loglinear::suffix {
 
-using ngram::check_trie;
 using util::InvalidInput;
 
 namespace {
@@ -20,7 +19,7 @@ void demand(bool condition, const char* what) {
 }  // namespace
 
 void SuffixTreeView::check() const {
-  check_trie(trie);
+  trie.check_closed();
   const std::size_t n = trie.n_contexts();
   demand(context_length.size() == n && context_end.size() == n, "one length and one end per class are needed");
   demand(context_length[0] == 0, "the empty context has a length");

@@ -26,7 +26,7 @@ ArpaModel read(const std::string& text, int n_threads = 1, std::size_t chunk_siz
   ThreadPool pool(n_threads);
   ArpaModel result = parse_arpa(pool, text, chunk_size);
   const BackoffArrays model = result.model;
-  model.shape.check(pool);
+  model.shape.check_backoff(pool);
   model.check_values(pool);
   return result;
 }

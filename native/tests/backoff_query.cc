@@ -10,6 +10,7 @@
 namespace loglinear::tests::backoff_query {
 
 using namespace loglinear::backoff;
+using namespace loglinear::trie;
 using namespace loglinear::util;
 
 namespace {

@@ -19,10 +19,10 @@ namespace {
 // The bigrams of "a b", "a a" and "b": </s> = 0, a = 1, b = 2, <s> = 3.
 struct Bigrams {
   std::vector<std::int64_t> context_start{0, 1, 4}, entry_start{0, 3, 9};
-  std::vector<std::uint32_t> context_word{kNoWord, 1, 2, 3}, context_child{1, 4, 4, 4, 4};
+  std::vector<std::uint32_t> context_word{kNowhere, 1, 2, 3}, context_child{1, 4, 4, 4, 4};
   std::vector<std::uint32_t> context_entry{0, 3, 6, 7, 9}, context_count{8, 3, 2, 3};
   std::vector<std::uint32_t> entry_word{0, 1, 2, 0, 1, 2, 0, 1, 2};
-  std::vector<std::uint32_t> entry_parent{kNoWord, kNoWord, kNoWord, 0, 1, 2, 0, 1, 2};
+  std::vector<std::uint32_t> entry_parent{kNowhere, kNowhere, kNowhere, 0, 1, 2, 0, 1, 2};
   std::vector<std::uint32_t> entry_count{3, 3, 2, 1, 1, 1, 2, 2, 1};
   TrieView view() const {
     return {2,           3,          context_start, entry_start,  context_word, context_child, context_entry,
@@ -32,9 +32,8 @@ struct Bigrams {
 
 struct Model {
   std::vector<double> p = std::vector<double>(9), backoff = std::vector<double>(4);
-  PrunableView view(const Bigrams& b) const {
-    return {2, 3, b.context_start, b.entry_start, b.context_word, b.context_child, b.context_entry, backoff,
-            b.entry_word, p};
+  BackoffArrays view(const Bigrams& b) const {
+    return {b.view(), backoff, p};
   }
 };
 
@@ -48,12 +47,12 @@ Model smoothed(const Bigrams& b, bool interpolate, int n_threads = 2) {
   return m;
 }
 
-double sum(const PrunableView& m, std::size_t c) {
+double sum(const BackoffArrays& m, std::size_t c) {
   double total = 0.0;
-  for (std::uint32_t w = 0; w < m.n_words; ++w) {
+  for (std::uint32_t w = 0; w < m.shape.n_words; ++w) {
     double p = std::exp(m.log_backoff[c] + m.log_probability[w]);
-    for (std::size_t e = m.context_entry[c]; e < m.context_entry[c + 1]; ++e)
-      if (m.entry_word[e] == w) p = std::exp(m.log_probability[e]);
+    for (std::size_t e = m.shape.context_entry[c]; e < m.shape.context_entry[c + 1]; ++e)
+      if (m.shape.entry_word[e] == w) p = std::exp(m.log_probability[e]);
     total += p;
   }
   return total;
@@ -99,8 +98,9 @@ TEST(pruned_bigrams_sum_to_one) {
   add_cut_mass(pool, m.view(b), keep, unseen);
   SelectedModel s = select_entries(m.view(b), keep, contexts);
   CHECK((contexts == std::vector<std::uint8_t>{1, 0, 1, 1}));
-  const PrunableView small{2, 3, s.context_start, s.entry_start, s.context_word, s.context_child, s.context_entry,
-                           s.log_backoff, s.entry_word, s.log_probability};
+  const BackoffArrays small{{2, 3, s.context_start, s.entry_start, s.context_word, s.context_child, s.context_entry, {},
+                             s.entry_word, {}, {}},
+                            s.log_backoff, s.log_probability};
   check_prunable(pool, small);
   backoff_of_unseen(pool, small, std::vector<double>{unseen[0], unseen[2], unseen[3]}, s.log_backoff);
   for (std::size_t c = 0; c < 3; ++c) CHECK(std::abs(sum(small, c) - 1.0) < 1e-14);

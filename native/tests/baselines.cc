@@ -21,10 +21,10 @@ namespace {
 // Trigrams of "1 2 </s>", twice, and "2 </s>": three words, <s> is 3.
 struct Corpus {
   std::vector<std::int64_t> context_start{0, 1, 4, 7}, entry_start{0, 3, 7, 10};
-  std::vector<std::uint32_t> context_word{kNoWord, 1, 2, 3, 3, 1, 3}, context_child{1, 4, 5, 7, 7, 7, 7, 7},
+  std::vector<std::uint32_t> context_word{kNowhere, 1, 2, 3, 3, 1, 3}, context_child{1, 4, 5, 7, 7, 7, 7, 7},
       context_entry{0, 3, 4, 5, 7, 8, 9, 10}, context_count{8, 2, 3, 3, 2, 2, 1};
   std::vector<std::uint32_t> entry_word{0, 1, 2, 2, 0, 1, 2, 2, 0, 0},
-      entry_parent{kNoWord, kNoWord, kNoWord, 2, 0, 1, 2, 3, 4, 4}, entry_count{3, 2, 3, 2, 3, 2, 1, 2, 2, 1};
+      entry_parent{kNowhere, kNowhere, kNowhere, 2, 0, 1, 2, 3, 4, 4}, entry_count{3, 2, 3, 2, 3, 2, 1, 2, 2, 1};
   std::vector<double> weights{0.1, -0.4, 0.3, 1.0, -0.7, 0.2, 0.5, -1.1, 0.9, 0.6};
 
   TrieView view() const {

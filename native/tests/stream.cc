@@ -30,12 +30,12 @@ Text random_text(std::uint64_t seed, std::size_t n_sentences, std::uint32_t n_wo
   return text;
 }
 
-OnlineTreeSettings settings_of(OnlinePenalty penalty, bool eager) {
+OnlineTreeSettings settings_of(tree::SmallForestPenalty penalty, bool eager) {
   OnlineTreeSettings s;
   s.n_words = 12;
   s.order = 0;
   s.penalty = penalty;
-  s.collapse = penalty != OnlinePenalty::kTreeL2;
+  s.collapse = penalty != tree::SmallForestPenalty::kTreeL2;
   s.strengths = {0.2};
   s.depth_growth = 1.1;
   s.ridges = {0.05};
@@ -43,7 +43,7 @@ OnlineTreeSettings settings_of(OnlinePenalty penalty, bool eager) {
   return s;
 }
 
-std::vector<double> learnt(OnlinePenalty penalty, bool eager, int n_threads) {
+std::vector<double> learnt(tree::SmallForestPenalty penalty, bool eager, int n_threads) {
   ThreadPool pool(n_threads);
   OnlineTree tree(settings_of(penalty, eager));
   for (std::uint64_t batch = 0; batch < 25; ++batch) {
@@ -60,7 +60,7 @@ std::vector<double> learnt(OnlinePenalty penalty, bool eager, int n_threads) {
 }  // namespace
 
 TEST(online_trees_that_lag_behind_and_threads_give_the_same_bits) {
-  for (const auto penalty : {OnlinePenalty::kTreeLinf, OnlinePenalty::kTreeL2, OnlinePenalty::kL1}) {
+  for (const auto penalty : {tree::SmallForestPenalty::kTreeLinf, tree::SmallForestPenalty::kTreeL2, tree::SmallForestPenalty::kL1}) {
     const auto w = learnt(penalty, false, 1);
     CHECK(w == learnt(penalty, true, 1));
     CHECK(w == learnt(penalty, false, 4));
@@ -69,7 +69,7 @@ TEST(online_trees_that_lag_behind_and_threads_give_the_same_bits) {
 
 TEST(online_tree_keeps_every_token) {
   ThreadPool pool(2);
-  OnlineTree tree(settings_of(OnlinePenalty::kTreeLinf, false));
+  OnlineTree tree(settings_of(tree::SmallForestPenalty::kTreeLinf, false));
   const Text text = random_text(5, 3000, 12);
   tree.extend(pool, text.words, text.ptr);
   const OnlineLayout layout = tree.layout();
@@ -82,7 +82,7 @@ TEST(online_tree_keeps_every_token) {
 
 TEST(online_tree_refuses_bad_text) {
   ThreadPool pool(1);
-  OnlineTree tree(settings_of(OnlinePenalty::kL1, false));
+  OnlineTree tree(settings_of(tree::SmallForestPenalty::kL1, false));
   const std::vector<std::uint32_t> words{1, 12};
   const std::vector<std::int64_t> ptr{0, 2}, crossed{0, 3, 2}, open{0, 1};
   CHECK_THROWS(tree.extend(pool, words, ptr), InvalidInput);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "check.hh"
+#include "texts.hh"
 #include "ngram/hierarchical_normalisation.hh"
 #include "suffix/edit.hh"
 #include "suffix/score.hh"
@@ -19,33 +20,10 @@ using namespace loglinear::util;
 
 namespace {
 
-struct Text {
-  std::size_t n_words;
-  std::vector<std::uint32_t> words;
-  std::vector<std::int64_t> sentence_ptr{0};
-  operator SentencesView() const { return {n_words, words, sentence_ptr}; }
-};
-
-Text random_text(std::mt19937& random, std::size_t n_words, std::size_t n_sentences) {
-  Text text{n_words, {}, {0}};
-  for (std::size_t s = 0; s < n_sentences; ++s) {
-    for (std::size_t n = random() % 20; n; --n)
-      text.words.push_back(static_cast<std::uint32_t>(std::min(random() % n_words, random() % n_words)));
-    text.sentence_ptr.push_back(static_cast<std::int64_t>(text.words.size()));
-  }
-  return text;
-}
+using loglinear::tests::view_of;
 
 SuffixTreeView view_of(const SuffixTreeArrays& a, std::size_t n_words, std::size_t order) {
-  const TrieArrays& t = a.trie;
-  return {{t.entry_start.size() - 1, n_words, t.context_start, t.entry_start, t.context_word, t.context_child,
-           t.context_entry, t.context_count, t.entry_word, t.entry_parent, t.entry_count},
-          a.context_length, a.context_end, a.text, order};
-}
-
-TrieView view_of(const TrieArrays& t, std::size_t n_words) {
-  return {t.entry_start.size() - 1, n_words,         t.context_start, t.entry_start, t.context_word, t.context_child,
-          t.context_entry,          t.context_count, t.entry_word,    t.entry_parent, t.entry_count};
+  return {loglinear::tests::view_of(a.trie, n_words), a.context_length, a.context_end, a.text, order};
 }
 
 // n-grams that the entries of a tree stand for.
@@ -82,7 +60,7 @@ std::vector<double> random_weights(std::mt19937& random, std::size_t n) {
 }
 
 void check_one(ThreadPool& pool, std::mt19937& random, std::size_t n_words, std::size_t order) {
-  const Text text = random_text(random, n_words, 30), other = random_text(random, n_words, 20);
+  const Text text = random_text(random, n_words, 30, 20), other = random_text(random, n_words, 20, 20);
   const std::size_t longest = longest_ngram(text);
   if (order == 0 || order > longest) order = longest;
   const SuffixTreeArrays arrays = build_suffix_tree(pool, text, order);
@@ -99,13 +77,13 @@ void check_one(ThreadPool& pool, std::mt19937& random, std::size_t n_words, std:
   CHECK(std::abs(score(pool, loaded, packed.weights, other) - expected) < 1e-9 * std::abs(expected));
 
   const ExpandedTree expanded = expand(tree, x);
-  check_trie(view_of(expanded.trie, n_words));
+  view_of(expanded.trie, n_words).check_closed();
   CHECK(expanded.weights.size() == expanded.trie.entry_word.size());
 }
 
 // A packed tree with numbers changed is refused, or is a tree.
 void check_noise(ThreadPool& pool, std::mt19937& random) {
-  const Text text = random_text(random, 5, 12);
+  const Text text = random_text(random, 5, 12, 20);
   const std::size_t order = longest_ngram(text);
   const SuffixTreeArrays arrays = build_suffix_tree(pool, text, order);
   const SuffixTreeView tree = view_of(arrays, 5, order);
@@ -139,7 +117,7 @@ TEST(suffix_trees_of_random_text) {
     for (const std::size_t order : {std::size_t{1}, std::size_t{2}, std::size_t{5}, std::size_t{0}})
       for (int i = 0; i < 4; ++i) check_one(pool, random, n_words, order);
   for (int i = 0; i < 5; ++i) check_noise(pool, random);
-  const Text text = random_text(random, 5, 12);
+  const Text text = random_text(random, 5, 12, 20);
   CHECK_THROWS(build_suffix_tree(pool, text, longest_ngram(text) + 1), InvalidInput);
   CHECK_THROWS(build_suffix_tree(pool, text, 0), InvalidInput);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "check.hh"
+#include "texts.hh"
 #include "trie/build.hh"
 #include "trie/edit.hh"
 #include "trie/runs.hh"
@@ -21,23 +22,6 @@ using namespace loglinear::util;
 namespace {
 
 using Ngram = std::vector<std::uint32_t>;  // history, most recent word first
-
-struct Text {
-  std::size_t n_words;
-  std::vector<std::uint32_t> words;
-  std::vector<std::int64_t> sentence_ptr{0};
-  operator SentencesView() const { return {n_words, words, sentence_ptr}; }
-};
-
-Text random_text(std::mt19937& random, std::size_t n_words, std::size_t n_sentences) {
-  Text text{n_words, {}, {0}};
-  for (std::size_t s = 0; s < n_sentences; ++s) {
-    for (std::size_t n = random() % 12; n; --n)
-      text.words.push_back(static_cast<std::uint32_t>(std::min(random() % n_words, random() % n_words)));
-    text.sentence_ptr.push_back(static_cast<std::int64_t>(text.words.size()));
-  }
-  return text;
-}
 
 // Counts of (length of the history, history, word), in the order of the entries.
 std::map<std::tuple<std::size_t, Ngram, std::uint32_t>, std::uint32_t> count(const Text& text, std::size_t order) {
@@ -53,11 +37,6 @@ std::map<std::tuple<std::size_t, Ngram, std::uint32_t>, std::uint32_t> count(con
     }
   }
   return counts;
-}
-
-TrieView view_of(const TrieArrays& t, std::size_t n_words) {
-  return {t.entry_start.size() - 1, n_words,         t.context_start, t.entry_start, t.context_word, t.context_child,
-          t.context_entry,          t.context_count, t.entry_word,    t.entry_parent, t.entry_count};
 }
 
 void check_against_counts(const TrieArrays& trie, const Text& text, std::size_t order) {
@@ -128,7 +107,7 @@ TEST(trie_equals_counts) {
   ThreadPool pool(2), one(1);
   for (const std::size_t n_words : {1, 2, 7, 90, 70'000})
     for (const std::size_t order : {1, 2, 3, 5, 9}) {
-      const Text text = random_text(random, n_words, random() % 60);
+      const Text text = random_text(random, n_words, random() % 60, 12);
       const TrieArrays trie = build_trie(pool, text, order);
       check_against_counts(trie, text, order);
       CHECK(same(trie, build_trie(one, text, order)));
@@ -141,17 +120,17 @@ TEST(trie_in_files_is_the_same) {
   for (const std::size_t n_words : {1, 3, 500})
     for (const std::size_t order : {1, 2, 4})
       for (const std::size_t piece : {1, 10, 1'000'000}) {
-        const Text text = random_text(random, n_words, random() % 30);
+        const Text text = random_text(random, n_words, random() % 30, 12);
         CHECK(same(build_in_files(pool, text, order, piece, 1), build_trie(pool, text, order)));
       }
-  const Text text = random_text(random, 50, 12'000);  // columns longer than their buffers
+  const Text text = random_text(random, 50, 12'000, 12);  // columns longer than their buffers
   CHECK(same(build_in_files(pool, text, 4, 20'000, 1 << 16), build_trie(pool, text, 4)));
 }
 
 TEST(trie_cut_and_extended) {
   std::mt19937 random(3);
   ThreadPool pool(2);
-  const Text text = random_text(random, 20, 200), other = random_text(random, 20, 50);
+  const Text text = random_text(random, 20, 200, 12), other = random_text(random, 20, 50, 12);
   const TrieArrays trie = build_trie(pool, text, 4), small = build_trie(pool, other, 3);
   const std::uint64_t limits[] = {1, 1, 2, 3}, falling[] = {1, 3, 2, 2}, nothing[] = {0, 0, 0, 0};
   const TrieArrays rare = cut_trie(view_of(trie, 20), limits);

@@ -115,8 +115,8 @@ void check_cut_offs(const TrieView& trie, std::span<const std::uint64_t> min_cou
 TrieArrays cut_trie(const TrieView& trie, std::span<const std::uint64_t> min_counts) {
   check_cut_offs(trie, min_counts);
   check_counted(trie);
-  std::vector<std::uint32_t> place(trie.n_entries());    // of each entry in the result; kNoWord where dropped
-  std::vector<std::uint32_t> context(trie.n_contexts());  // of each context in the result; kNoWord where dropped
+  std::vector<std::uint32_t> place(trie.n_entries());    // of each entry in the result; kNowhere where dropped
+  std::vector<std::uint32_t> context(trie.n_contexts());  // of each context in the result; kNowhere where dropped
   std::vector<std::uint32_t> n_children;
   TrieArrays out;
   out.context_start = out.entry_start = {0};
@@ -126,14 +126,14 @@ TrieArrays cut_trie(const TrieView& trie, std::span<const std::uint64_t> min_cou
     for (auto c = static_cast<std::size_t>(trie.context_start[k]); c < end; ++c) {
       const std::size_t first = out.entry_word.size();
       for (std::size_t e = trie.context_entry[c]; e < trie.context_entry[c + 1]; ++e) {
-        place[e] = kNoWord;
+        place[e] = kNowhere;
         if (k > 0 && trie.entry_count[e] < min_counts[k]) continue;
-        const std::uint32_t parent = k == 0 ? kNoWord : place[trie.entry_parent[e]];
-        require_trie(k == 0 || parent != kNoWord, "an n-gram is counted more often than its shorter n-gram");
+        const std::uint32_t parent = k == 0 ? kNowhere : place[trie.entry_parent[e]];
+        require_trie(k == 0 || parent != kNowhere, "an n-gram is counted more often than its shorter n-gram");
         place[e] = static_cast<std::uint32_t>(out.entry_word.size());
         add_entry(out, trie.entry_word[e], parent, trie.entry_count[e]);
       }
-      context[c] = kNoWord;
+      context[c] = kNowhere;
       if (k > 0 && out.entry_word.size() == first) continue;  // then none below has entries: their parents are here
       if (k > 0) {
         while (trie.context_child[above + 1] <= c) ++above;
@@ -154,14 +154,14 @@ namespace {
 // A context of the union: where it is in either, and which context of the level before it extends.
 struct Joint {
   std::uint32_t word, above;
-  std::uint32_t trie, model;  // kNoWord where it is not there
+  std::uint32_t trie, model;  // kNowhere where it is not there
 };
 
 struct Span {
   std::size_t begin, end;
 };
 Span part(std::span<const std::uint32_t> pointer, std::uint32_t context) {
-  if (context == kNoWord) return {0, 0};
+  if (context == kNowhere) return {0, 0};
   return {pointer[context], pointer[context + std::size_t{1}]};
 }
 
@@ -170,12 +170,12 @@ std::vector<Joint> joint_children(const TrieView& trie, const TrieView& model, s
   for (std::size_t i = 0; i < level.size(); ++i) {
     Span a = part(trie.context_child, level[i].trie), b = part(model.context_child, level[i].model);
     while (a.begin < a.end || b.begin < b.end) {
-      const std::uint32_t left = a.begin < a.end ? trie.context_word[a.begin] : kNoWord;
-      const std::uint32_t right = b.begin < b.end ? model.context_word[b.begin] : kNoWord;
+      const std::uint32_t left = a.begin < a.end ? trie.context_word[a.begin] : kNowhere;
+      const std::uint32_t right = b.begin < b.end ? model.context_word[b.begin] : kNowhere;
       const std::uint32_t word = std::min(left, right);
       next.push_back({word, static_cast<std::uint32_t>(i),
-                      left == word ? static_cast<std::uint32_t>(a.begin++) : kNoWord,
-                      right == word ? static_cast<std::uint32_t>(b.begin++) : kNoWord});
+                      left == word ? static_cast<std::uint32_t>(a.begin++) : kNowhere,
+                      right == word ? static_cast<std::uint32_t>(b.begin++) : kNowhere});
     }
   }
   return next;
@@ -226,7 +226,7 @@ void write_entries(TrieArrays& out, const TrieView& trie, const Joint& context, 
   for (std::size_t e = entries.first[i]; e < entries.first[i + 1]; ++e) {
     const bool seen = counted.begin < counted.end && trie.entry_word[counted.begin] == entries.words[e];
     const std::uint32_t count = seen ? trie.entry_count[counted.begin++] : 0;
-    const std::uint32_t parent = unigrams ? kNoWord : static_cast<std::uint32_t>(entries.parent[e] + parent_base);
+    const std::uint32_t parent = unigrams ? kNowhere : static_cast<std::uint32_t>(entries.parent[e] + parent_base);
     add_entry(out, entries.words[e], parent, count);
   }
 }
@@ -240,7 +240,7 @@ TrieArrays extend_trie(const TrieView& trie, const TrieView& model) {
     throw InvalidInput("the trie has " + std::to_string(trie.n_words) + " words and the model " +
                        std::to_string(model.n_words) + ": they need the same vocabulary");
   const std::size_t order = std::max(trie.order, model.order);
-  std::vector<std::vector<Joint>> contexts{{{kNoWord, 0, 0, 0}}};
+  std::vector<std::vector<Joint>> contexts{{{kNowhere, 0, 0, 0}}};
   for (std::size_t k = 1; k < order; ++k) contexts.push_back(joint_children(trie, model, contexts.back()));
   std::vector<JointEntries> entries(order + 1);
   contexts.emplace_back();  // below the longest is nothing
@@ -251,14 +251,14 @@ TrieArrays extend_trie(const TrieView& trie, const TrieView& model) {
   std::vector<std::uint32_t> n_children, above, number;  // numbers of the contexts of the level before, of this one
   for (std::size_t k = 0; k < order; ++k) {
     const auto parent_base = static_cast<std::size_t>(k == 0 ? 0 : out.entry_start[k - 1]);
-    number.assign(contexts[k].size(), kNoWord);
+    number.assign(contexts[k].size(), kNowhere);
     for (std::size_t i = 0; i < contexts[k].size(); ++i) {
       if (k > 0 && entries[k].first[i] == entries[k].first[i + 1]) continue;
       const Joint& context = contexts[k][i];
       if (k > 0) ++n_children[above[context.above]];
       number[i] = static_cast<std::uint32_t>(n_children.size());
       n_children.push_back(0);
-      add_context(out, context.word, context.trie == kNoWord ? 0 : trie.context_count[context.trie],
+      add_context(out, context.word, context.trie == kNowhere ? 0 : trie.context_count[context.trie],
                   out.entry_word.size());
       write_entries(out, trie, context, entries[k], i, k == 0, parent_base);
     }

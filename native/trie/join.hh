@@ -127,10 +127,10 @@ class Joiner {
 inline void write_root(TrieArrays& trie, std::span<const std::uint32_t> word_counts, std::size_t n_tokens) {
   for (std::size_t w = 0; w < word_counts.size(); ++w) {
     trie.entry_word[w] = static_cast<std::uint32_t>(w);
-    trie.entry_parent[w] = kNoWord;
+    trie.entry_parent[w] = kNowhere;
     trie.entry_count[w] = word_counts[w];
   }
-  trie.context_word[0] = kNoWord;
+  trie.context_word[0] = kNowhere;
   trie.context_count[0] = static_cast<std::uint32_t>(n_tokens);
   trie.context_entry[0] = 0;
   trie.context_child[0] = 1;

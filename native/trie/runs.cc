@@ -229,7 +229,7 @@ void TrieRuns::merge(std::span<Level> levels, std::size_t buffer_bytes) {
   std::vector<RunReader> readers;
   for (const Run& run : runs_)
     if (run.size > 0) readers.emplace_back(file_, run.first, run.size, record, std::max<std::size_t>(per_run, 8));
-  std::vector<std::uint32_t> slots, before(order_ - 1, kNoWord);
+  std::vector<std::uint32_t> slots, before(order_ - 1, kNowhere);
   TrieWriter<DiskColumn> writer(levels, n_words_, slots);
   merge_runs(readers, order_, [&](const std::uint32_t* words, std::uint32_t count) {
     const auto differ = std::mismatch(before.begin(), before.end(), words);
@@ -242,7 +242,7 @@ void TrieRuns::merge(std::span<Level> levels, std::size_t buffer_bytes) {
 
 void TrieRuns::join_entries(std::span<Level> levels, const Starts& all) const {
   const Shift zero = [](std::size_t) { return std::size_t{0}; };
-  std::vector<std::uint32_t> root(n_words_, kNoWord);
+  std::vector<std::uint32_t> root(n_words_, kNowhere);
   {
     ArrayWriter parents(folder_, "entry_parent");
     for (const std::uint32_t none : root) parents.add(none);
@@ -263,7 +263,7 @@ void TrieRuns::join_contexts(std::span<Level> levels, const Starts& all) const {
   const Shift entry = [&](std::size_t k) { return static_cast<std::size_t>(all.entry_start[k]); };
   const Shift child = [&](std::size_t k) { return static_cast<std::size_t>(all.context_start[k + 1]); };
   const auto n_tokens = static_cast<std::uint32_t>(n_tokens_);
-  const std::uint32_t none = kNoWord, first_entry = 0, first_child = 1;
+  const std::uint32_t none = kNowhere, first_entry = 0, first_child = 1;
   join(folder_, "context_word", {&none, 1}, levels, &Level::context_word, zero);
   join(folder_, "context_count", {&n_tokens, 1}, levels, &Level::context_count, zero);
   join(folder_, "context_entry", {&first_entry, 1}, levels, &Level::context_entry, entry,

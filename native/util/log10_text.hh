@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "util/decimal.hh"
+
 namespace loglinear::util {
 
 struct Wide {  // hi + lo, |lo| at most half a unit in the last place of hi
@@ -16,9 +18,6 @@ struct Wide {  // hi + lo, |lo| at most half a unit in the last place of hi
 
 namespace log10_detail {
 
-inline constexpr double kTens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};  // exact
-inline constexpr int kMostTens = 22;
 inline constexpr Wide kLn10{2.302585092994046, -2.1707562233822494e-16};
 inline constexpr Wide kLog10E{0.4342944819032518, 1.098319650216765e-17};
 
@@ -108,41 +107,10 @@ inline char* write_log10(double x, int digits, char* out) {
 // beyond the range of a double is infinite or zero.
 inline const char* read_log10(const char* begin, const char* end, double& out) {
   using namespace log10_detail;
-  const char* p = begin;
-  const bool negative = p < end && *p == '-';
-  if (p < end && (*p == '-' || *p == '+')) ++p;
-  std::uint64_t significand = 0;
-  std::int64_t exponent = 0;
-  int n_significant = 0;
-  bool any = false, after_point = false;
-  for (; p < end; ++p) {
-    if (*p == '.' && !after_point) {
-      after_point = true;
-      continue;
-    }
-    if (*p < '0' || *p > '9') break;
-    any = true;
-    if (n_significant < 19) {
-      significand = significand * 10 + static_cast<std::uint64_t>(*p - '0');
-      n_significant += significand > 0;
-      exponent -= after_point;
-    } else {
-      exponent += !after_point;
-    }
-  }
-  if (!any) return nullptr;
-  if (p < end && (*p == 'e' || *p == 'E')) {
-    const char* q = p + 1;
-    const bool down = q < end && *q == '-';
-    if (q < end && (*q == '-' || *q == '+')) ++q;
-    if (q < end && *q >= '0' && *q <= '9') {
-      std::int64_t written = 0;
-      for (; q < end && *q >= '0' && *q <= '9'; ++q)
-        if (written < 1'000'000'000) written = written * 10 + (*q - '0');
-      exponent += down ? -written : written;
-      p = q;
-    }
-  }
+  Decimal number;
+  const char* const p = read_decimal(begin, end, number);
+  if (p == nullptr) return nullptr;
+  const auto [significand, exponent, n_significant, exact, negative, text] = number;
   double value = 0.0;
   if (significand == 0 || exponent + n_significant < -320) {
     value = 0.0;

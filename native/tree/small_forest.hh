@@ -1,4 +1,7 @@
-// The proximal step of a small forest, on one thread: what one block of online n-grams needs at a time.
+// The proximal step of a small forest that changes from step to step, on one thread: one block of n-grams of a stream.
+//
+// TreeLinf and TreeL2 (tree/linf.hh, tree/l2.hh) map forests of millions of nodes that stay: they cut them into units
+// once, and take steps and ridges instead of masses. Here no time is spent on preparation.
 //
 //   x <- argmin_y  sum_i mass_i / 2 (y_i - x_i)^2 + penalty(y)          (y >= 0 where asked)
 //
@@ -20,14 +23,14 @@
 
 #include "tree/pairing_heap.hh"
 
-namespace loglinear::stream {
+namespace loglinear::tree {
 
-enum class OnlinePenalty { kTreeLinf, kTreeL2, kL1, kNone };
+enum class SmallForestPenalty { kTreeLinf, kTreeL2, kL1, kNone };
 
 class SmallForestProx {
  public:
-  // parent[i] < i, or kNoWord at a root; all spans have the length of x; masses above 0, thresholds at or above 0.
-  void operator()(OnlinePenalty penalty, bool nonnegative, std::span<const std::uint32_t> parent,
+  // parent[i] < i, or PairingHeap::kNone at a root; all spans have the length of x; masses above 0, thresholds at or above 0.
+  void operator()(SmallForestPenalty penalty, bool nonnegative, std::span<const std::uint32_t> parent,
                   std::span<const double> mass, std::span<const double> threshold, std::span<double> x);
 
  private:
@@ -36,9 +39,9 @@ class SmallForestProx {
   void l2(std::span<const std::uint32_t> parent, std::span<const double> mass, std::span<const double> threshold,
           std::span<double> x);
 
-  std::vector<tree::PairingHeap::Block> blocks_;    // [n]
+  std::vector<PairingHeap::Block> blocks_;    // [n]
   std::vector<std::uint32_t> heaps_;          // [n] of each subtree
   std::vector<double> total_, cap_;           // [n]
 };
 
-}  // namespace loglinear::stream
+}  // namespace loglinear::tree

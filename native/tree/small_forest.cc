@@ -1,31 +1,28 @@
-#include "stream/prox.hh"
+#include "tree/small_forest.hh"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "trie/view.hh"
 
-namespace loglinear::stream {
+namespace loglinear::tree {
 
-using tree::PairingHeap;
-using trie::kNoWord;
 
-void SmallForestProx::operator()(OnlinePenalty penalty, bool nonnegative, std::span<const std::uint32_t> parent,
+void SmallForestProx::operator()(SmallForestPenalty penalty, bool nonnegative, std::span<const std::uint32_t> parent,
                                  std::span<const double> mass, std::span<const double> threshold,
                                  std::span<double> x) {
   if (nonnegative)  // the projection first: exact for all of these penalties
     for (double& v : x) v = v > 0.0 ? v : 0.0;
   switch (penalty) {
-    case OnlinePenalty::kTreeLinf: return linf(parent, mass, threshold, x);
-    case OnlinePenalty::kTreeL2: return l2(parent, mass, threshold, x);
-    case OnlinePenalty::kL1:
+    case SmallForestPenalty::kTreeLinf: return linf(parent, mass, threshold, x);
+    case SmallForestPenalty::kTreeL2: return l2(parent, mass, threshold, x);
+    case SmallForestPenalty::kL1:
       for (std::size_t i = 0; i < x.size(); ++i) {
         const double left = std::abs(x[i]) - threshold[i] / mass[i];
         x[i] = left > 0.0 ? std::copysign(left, x[i]) : 0.0;
       }
       return;
-    case OnlinePenalty::kNone: return;
+    case SmallForestPenalty::kNone: return;
   }
 }
 
@@ -63,13 +60,13 @@ void SmallForestProx::linf(std::span<const std::uint32_t> parent, std::span<cons
       heap = blocks.meld(heap, blocks.make(last, cap_[i], weight));
       total -= K;
     }
-    if (parent[i] != kNoWord) {
+    if (parent[i] != PairingHeap::kNone) {
       heaps_[parent[i]] = blocks.meld(heaps_[parent[i]], heap);
       total_[parent[i]] += total;
     }
   }
   for (std::size_t i = 0; i < n; ++i) {
-    if (parent[i] != kNoWord) cap_[i] = std::min(cap_[i], cap_[parent[i]]);
+    if (parent[i] != PairingHeap::kNone) cap_[i] = std::min(cap_[i], cap_[parent[i]]);
     if (std::abs(x[i]) > cap_[i]) x[i] = std::copysign(cap_[i], x[i]);
     if (x[i] == 0.0) x[i] = 0.0;  // no -0
   }
@@ -84,12 +81,12 @@ void SmallForestProx::l2(std::span<const std::uint32_t> parent, std::span<const 
     const double norm = std::sqrt(total_[i] + mass[i] * x[i] * x[i]);
     const double left = norm - threshold[i] / std::sqrt(mass[i]);
     cap_[i] = left > 0.0 ? left / norm : 0.0;
-    if (left > 0.0 && parent[i] != kNoWord) total_[parent[i]] += left * left;
+    if (left > 0.0 && parent[i] != PairingHeap::kNone) total_[parent[i]] += left * left;
   }
   for (std::size_t i = 0; i < n; ++i) {
-    if (parent[i] != kNoWord) cap_[i] *= cap_[parent[i]];
+    if (parent[i] != PairingHeap::kNone) cap_[i] *= cap_[parent[i]];
     x[i] = cap_[i] == 0.0 ? 0.0 : x[i] * cap_[i];
   }
 }
 
-}  // namespace loglinear::stream
+}  // namespace loglinear::tree
