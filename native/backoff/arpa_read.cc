@@ -34,7 +34,7 @@ using util::read_log10;
 namespace {
 
 constexpr double kLn10 = 2.302585092994046;
-constexpr double kTolerated = 1e-4 * kLn10;  // above a probability of one, by the rounding of those who wrote it
+constexpr double kTolerated = 1e-4 * kLn10;  // writers round: log10 p may exceed 0 by four decimals
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 

@@ -1,16 +1,17 @@
-// A back-off model as an automaton: states are contexts, each word of a text is one arc or a few steps back and an arc.
+// A back-off model as an automaton: states are contexts; a word of a text is an arc, after as many back-off arcs as it
+// takes to find one.
 //
 //     log p(w | c) = log_probability(e), and the next state is next(e)      where c has an entry e for w
 //     log p(w | c) = log_backoff(c) + log p(w | parent(c))                  otherwise
 //
 // parent(c) is the longest context that c ends in, next(e) the longest one that the words of e end in. The empty
-// context, number 0, has an entry for every word. Natural logarithms in single precision, 16 bytes per context and 12
-// per slot of an entry, in two arrays that can be mapped from a file (states as in Heafield, "KenLM: Faster and Smaller
-// Language Model Queries", 2011, section 4.1: a context that has neither entries nor a back-off is none).
+// context, number 0, has an entry for every word. Values are natural logarithms in single precision: 16 bytes per
+// context and 12 per slot of an entry, in two arrays that can be mapped from a file. As in Heafield, "KenLM: Faster and
+// Smaller Language Model Queries", 2011, section 4.1, a context without entries and without a back-off is no state.
 //
-// The entries of the empty context stand at their words' numbers; those of a context with at most kListed slots in
-// ascending order of their words; those of a larger one in a hash table with linear probing, a third of it blank, where
-// an entry found is the entry meant: words are compared, not hashes of n-grams.
+// The entries of the empty context are indexed by word. Those of a context with at most kListed slots are sorted by
+// word; those of a larger one are a hash table with linear probing, a third of it blank. Words are compared, not hashes
+// of n-grams, so an entry that is found is always the right one.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -4,10 +4,10 @@
 //   a(hw) = tokens of hw                               at the highest order, and where h begins with <s>
 //   a(hw) = number of different words v seen in v hw   otherwise
 //
-// In the trie of a suffix tree, levels take the place of orders and a context without children has nothing before it
-// but one history: its tokens are counted at any level.
+// In the trie of a suffix tree, levels take the place of orders, and a context without children has a single history:
+// its tokens are counted at any level.
 //
-// After the discounts are chosen from how many n-grams of each order have a = 1, 2, 3, 4, `smooth` does the rest.
+// Discounts are estimated from the numbers of n-grams with a = 1, 2, 3, 4; smoothing.hh computes the probabilities.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// From n-grams in any order to the layout of src/loglinear/data/ngram.py.
+// Sorts n-grams that come in any order into the layout of src/loglinear/data/ngram.py.
 //
 // Contexts are numbered level by level: the key of a context is (number of the context without its oldest word, oldest
 // word), 64 bits that sort as the layout does; an entry's key is (number of its context, word). Levels need only be

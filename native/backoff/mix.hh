@@ -1,7 +1,7 @@
-// Probabilities of one back-off model at the n-grams of another, and what mixtures and corrections are made of.
+// Probabilities of one back-off model at the n-grams of another: what mixtures and corrections are computed from.
 //
-// Everything walks two shapes in lock step, level by level: a probability that a context does not list is its back-off
-// plus the probability one level down, which is there already.
+// The functions walk two tries in lock step, level by level. A probability that a context does not list is its back-off
+// plus the probability of the parent context, which the level before has computed.
 #pragma once
 #include <cstdint>
 #include <span>

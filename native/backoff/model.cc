@@ -17,7 +17,8 @@ using util::require;
 
 void BackoffArrays::check_values(ThreadPool& pool) const {
   require(log_backoff.size() == shape.n_contexts(), "n-gram arrays: there must be one log_backoff for each context");
-  require(log_probability.size() == shape.n_entries(), "n-gram arrays: there must be one log_probability for each entry");
+  require(log_probability.size() == shape.n_entries(),
+          "n-gram arrays: there must be one log_probability for each entry");
   const auto usable = [](double x) { return x < std::numeric_limits<double>::infinity(); };
   for (const auto values : {log_backoff, log_probability})
     parallel_for(pool, values.size(), kVectorChunk, [&](std::size_t begin, std::size_t end) {

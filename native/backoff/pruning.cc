@@ -29,10 +29,13 @@ constexpr double kTiny = std::numeric_limits<double>::min();
 struct Entries {
   std::size_t begin, end;
 };
-Entries entries(const BackoffArrays& m, std::size_t c) { return {m.shape.context_entry[c], m.shape.context_entry[c + 1]}; }
+Entries entries(const BackoffArrays& m, std::size_t c) {
+  return {m.shape.context_entry[c], m.shape.context_entry[c + 1]};
+}
 
 std::size_t length_of(const BackoffArrays& m, std::size_t c) {
-  const auto after = std::upper_bound(m.shape.context_start.begin(), m.shape.context_start.end(), static_cast<std::int64_t>(c));
+  const auto after =
+      std::upper_bound(m.shape.context_start.begin(), m.shape.context_start.end(), static_cast<std::int64_t>(c));
   return static_cast<std::size_t>(after - m.shape.context_start.begin()) - 1;
 }
 
@@ -100,7 +103,10 @@ void check_per_context(const BackoffArrays& m, std::size_t n) {
 class Histories {
  public:
   Histories(ThreadPool& pool, const BackoffArrays& m)
-      : entry(m.shape.n_contexts(), kNowhere), log_p(m.shape.n_contexts(), 0.0), m_(m), before_(m.shape.n_contexts(), 0),
+      : entry(m.shape.n_contexts(), kNowhere),
+        log_p(m.shape.n_contexts(), 0.0),
+        m_(m),
+        before_(m.shape.n_contexts(), 0),
         newest_(m.shape.n_contexts(), kNowhere) {
     for (std::size_t k = 1; k < m.shape.order; ++k)
       for_contexts(pool, m.shape, k, [&](std::size_t begin, std::size_t end) {
@@ -163,7 +169,8 @@ void check_prunable(ThreadPool& pool, const BackoffArrays& m) {
     for_contexts(pool, m.shape, k, [&](std::size_t begin, std::size_t end) {
       for (std::size_t c = begin; c < end; ++c)
         for (std::size_t e = m.shape.context_entry[c]; e < m.shape.context_entry[c + 1]; ++e)
-          if (m.shape.entry_word[e] >= m.shape.n_words || (e > m.shape.context_entry[c] && m.shape.entry_word[e] <= m.shape.entry_word[e - 1]))
+          if (m.shape.entry_word[e] >= m.shape.n_words ||
+              (e > m.shape.context_entry[c] && m.shape.entry_word[e] <= m.shape.entry_word[e - 1]))
             throw InvalidInput("back-off model: the words of context " + std::to_string(c) + " do not ascend below " +
                                std::to_string(m.shape.n_words));
     });
@@ -220,7 +227,8 @@ void entropy_cut(ThreadPool& pool, const BackoffArrays& m, std::span<const doubl
     for_contexts(pool, m.shape, k, [&](std::size_t begin, std::size_t end) {
       with_parents(m.shape, k, begin, end, [&](std::size_t parent, std::size_t c) {
         cut_context(m, unseen, histories.log_p[c], threshold, parent, c, keep);
-        const auto own = keep.subspan(m.shape.context_entry[c], m.shape.context_entry[c + 1] - m.shape.context_entry[c]);
+        const auto own =
+            keep.subspan(m.shape.context_entry[c], m.shape.context_entry[c + 1] - m.shape.context_entry[c]);
         if (histories.entry[c] != kNowhere && std::any_of(own.begin(), own.end(), [](auto flag) { return flag; }))
           keep[histories.entry[c]] = 1;  // each context is another n-gram: no two threads write one flag
       });
@@ -265,7 +273,8 @@ SelectedModel select_entries(const BackoffArrays& m, std::span<const std::uint8_
       out.context_word.push_back(m.shape.context_word[c]);
       out.log_backoff.push_back(m.log_backoff[c]);
       out.context_child.push_back(children);
-      for (std::size_t child = m.shape.context_child[c]; child < m.shape.context_child[c + 1]; ++child) children += contexts[child];
+      for (std::size_t child = m.shape.context_child[c]; child < m.shape.context_child[c + 1]; ++child)
+        children += contexts[child];
       out.context_entry.push_back(static_cast<std::uint32_t>(out.entry_word.size()));
       for (std::size_t e = m.shape.context_entry[c]; e < m.shape.context_entry[c + 1]; ++e) {
         if (!keep[e]) continue;

@@ -1,11 +1,12 @@
-// Leaving entries out of a back-off model (src/loglinear/base_models/backoff.py) so that it still sums to one.
+// Pruning of back-off models (src/loglinear/base_models/backoff.py): entries are removed and back-off weights
+// recomputed, so that every distribution still sums to one.
 //
 //   unseen(h) = sum of p(w | h)  over the words w without an entry after h
 //   below(h)  = sum of p(w | h') over the same words,        h' = h without its oldest word
 //   backoff(h) = unseen(h) / below(h)
 //
 // Both sums are taken from positive terms wherever one minus the rest would cancel: the words of h' that h lacks, and
-// unseen(h'). An entry that goes adds its probability to unseen(h); then backoff follows from the shortest context on.
+// unseen(h'). A removed entry adds its probability to unseen(h); back-off weights then follow, shortest contexts first.
 //
 // Relative entropy (Stolcke, "Entropy-based Pruning of Backoff Language Models", 1998, equations 2 to 5): leaving out
 // (h, w) alone costs

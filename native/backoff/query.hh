@@ -1,8 +1,8 @@
-// Sentences, next words and samples by a back-off automaton. All logarithms are natural.
+// Scores of sentences, most likely next words and samples under a back-off automaton. All logarithms are natural.
 //
 // A step of the automaton waits for memory two or three times: for a context, for its entries, and again where it backs
-// off. Scoring many sentences takes a step in each of kLanes of them in turn, so that the waits overlap. A sentence is
-// summed by itself, word after word: results do not depend on the number of threads or on the neighbours.
+// off. Scoring takes a step in each of kLanes sentences in turn, so that the waits overlap. The sum of a sentence has
+// its own order, word after word, so results do not depend on the number of threads or on other sentences.
 #pragma once
 #include <cstdint>
 #include <span>

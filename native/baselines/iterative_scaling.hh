@@ -1,4 +1,4 @@
-// The step of iterative scaling under a ridge, one equation per weight:
+// Baseline: the step of generalised and improved iterative scaling under a ridge, one equation per weight:
 //
 //   sum_m E_m exp(m delta)  =  count - b (w + delta),
 //

@@ -1,5 +1,5 @@
-// The histories of an n-gram trie: the contexts in which tokens are predicted, and how much each way to their
-// normalisers costs.
+// Baseline: the histories of an n-gram trie, the contexts in which tokens are predicted, and the number of terms that
+// each method of computing their normalisers sums.
 //
 // A history is a context that is the longest of the trie for some token: with no count cut off, order - 1 words, or
 // fewer after <s>. The terms summed for all normalisers (Wu's dissertation, chapter 3, tables 3.6 and 3.7):

@@ -1,5 +1,5 @@
-// Two older ways to the normalisers and expectations of a maximum-entropy n-gram model, to compare the sweeps of
-// ngram_maxent with.
+// Baseline: two older methods for the normalisers and expectations of a maximum-entropy n-gram model, to compare the
+// sweeps of ngram/hierarchical_normalisation.hh with.
 //
 //   naive             Z(x) = sum_{w in V} S(x, w)
 //   unigram caching   Z(x) = sum_{w in V} S(w) + sum_{w in Y_x} (S(x, w) - S(w))
@@ -25,7 +25,7 @@ std::uint64_t naive_normalisers(util::ThreadPool& pool, const NgramHistories& h,
 
 // log_z[x] for all histories by unigram caching; `expectations` [n_entries] is overwritten, unless it is empty.
 // Where the sum loses five digits to cancellation the history is done naively. Returns the number of terms.
-// Terms are products of exp(weight) along the chain of entries, made anew for each history as equation 3.8 has them;
+// Terms are products of exp(weight) along the chain of entries, recomputed for each history as in equation 3.8;
 // with `shared`, those of histories that end in the same word are made once, and only the sums are taken anew: already
 // a step towards hierarchical training, and what is done where products would leave the range of double. Work is cut
 // into pieces of about `work` terms.

@@ -1,4 +1,4 @@
-// Expectations of an n-gram model by the number of entries that are active, which improved iterative scaling needs.
+// Baseline: expectations of an n-gram model by the number of active entries, which improved iterative scaling needs.
 //
 // In an event (history x, word w) the active entries are those of w in x and its suffixes: as many as the order of the
 // longest. With P, r and B as in ngram/hierarchical_normalisation.hh,

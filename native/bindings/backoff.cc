@@ -16,7 +16,7 @@ using namespace util;
 namespace {
 
 void bind_mix(nb::module_& m) {
-  nb::class_<BoundShape>(m, "TrieView", "contexts and entries of a trie or a back-off model, checked")
+  nb::class_<BoundShape>(m, "NgramShape", "contexts and entries of a trie or a back-off model, checked")
       .def(nb::init<ThreadPool&, std::size_t, In<std::int64_t>, In<std::int64_t>, In<std::uint32_t>,
                     In<std::uint32_t>, In<std::uint32_t>, In<std::uint32_t>>(),
            nb::arg("pool"), nb::arg("n_words"), nb::arg("context_start").noconvert(),

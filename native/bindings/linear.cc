@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "bindings/arrays.hh"
 #include "linear/log_loss.hh"
 #include "linear/margins.hh"

@@ -1,3 +1,5 @@
+#include <exception>
+
 #include "bindings/arrays.hh"
 #include "util/errors.hh"
 

@@ -38,7 +38,7 @@ nb::object rows_to_numpy(std::vector<T>&& values) {
       reinterpret_cast<std::uint32_t*>(owner->data()), {owner->size(), kColumns}, free));
 }
 
-nb::tuple build_automaton(ThreadPool& pool, const BoundBackoff& model) {
+nb::tuple automaton_arrays(ThreadPool& pool, const BoundBackoff& model) {
   OwnedAutomaton automaton;
   {
     nb::gil_scoped_release release;
@@ -134,7 +134,7 @@ void bind_state(nb::module_& m) {
 
 void bind_query(nb::module_& m) {
   bind_state(m);
-  m.def("build_automaton", &build_automaton, nb::arg("pool"), nb::arg("model"),
+  m.def("build_automaton", &automaton_arrays, nb::arg("pool"), nb::arg("model"),
         "(state after <s>, context_start, contexts [n, 4], entries [m, 3]) of a back-off model");
 
   nb::class_<BoundQueries>(m, "BackoffQueries", "An automaton and its words, in arrays which it keeps alive.")
@@ -143,48 +143,62 @@ void bind_query(nb::module_& m) {
            nb::arg("pool"), nb::arg("begin"), nb::arg("context_start").noconvert(), nb::arg("contexts").noconvert(),
            nb::arg("entries").noconvert(), nb::arg("blob").noconvert(), nb::arg("offsets").noconvert(),
            nb::arg("is_open"))
-      .def("score", &score_sentence, nb::arg("sentence").none(), nb::arg("bos"), nb::arg("eos"), "log10 of the probability")
+      .def("score", &score_sentence, nb::arg("sentence").none(), nb::arg("bos"), nb::arg("eos"),
+           "log10 of the probability")
       .def("full_scores", &full_scores, nb::arg("sentence").none(), nb::arg("bos"), nb::arg("eos"),
            "[(log10 of the probability, length of the n-gram found, unknown)] of each token")
       .def("score_batch", &score_batch, nb::arg("pool"), nb::arg("sentences").none(), nb::arg("bos"), nb::arg("eos"),
            "(log_probability, unknown_log_probability, n_words, n_unknown, hits)")
-      .def("score_lines", [](const BoundQueries& q, ThreadPool& pool, In<std::uint8_t> text) {
-        SentenceScores scores;
-        {
-          nb::gil_scoped_release release;
-          scores = score_lines(pool, q.model, as_characters(text));
-        }
-        return to_tuple(std::move(scores));
-      }, nb::arg("pool"), nb::arg("text").noconvert(), "as score_batch, for every line")
-      .def("score_sentences", [](const BoundQueries& q, ThreadPool& pool, In<std::uint32_t> words,
-                                 In<std::int64_t> sentence_ptr, std::optional<Out<double>> tokens,
-                                 std::optional<Out<std::uint8_t>> lengths) {
-        SentenceScores scores;
-        {
-          nb::gil_scoped_release release;
-          scores = score_sentences(pool, q.model.automaton, q.model.unknown, view(words), view(sentence_ptr),
-                                   tokens ? view(*tokens) : std::span<double>{},
-                                   lengths ? view(*lengths) : std::span<std::uint8_t>{});
-        }
-        return to_tuple(std::move(scores));
-      }, nb::arg("pool"), nb::arg("words").noconvert(), nb::arg("sentence_ptr").noconvert(),
-           nb::arg("tokens").noconvert().none() = nb::none(), nb::arg("lengths").noconvert().none() = nb::none(),
-           "as score_batch; tokens and lengths of n-grams found: [n_words + n_sentences]")
-      .def("begin", [](const BoundQueries& q, QueryState& state) { state.context = q.model.automaton.begin; },
-           nb::arg("state"))
-      .def("empty", [](const BoundQueries&, QueryState& state) { state.context = 0; }, nb::arg("state"))
+      .def(
+          "score_lines",
+          [](const BoundQueries& q, ThreadPool& pool, In<std::uint8_t> text) {
+            SentenceScores scores;
+            {
+              nb::gil_scoped_release release;
+              scores = score_lines(pool, q.model, as_characters(text));
+            }
+            return to_tuple(std::move(scores));
+          },
+          nb::arg("pool"), nb::arg("text").noconvert(), "as score_batch, for every line")
+      .def(
+          "score_sentences",
+          [](const BoundQueries& q, ThreadPool& pool, In<std::uint32_t> words, In<std::int64_t> sentence_ptr,
+             std::optional<Out<double>> tokens, std::optional<Out<std::uint8_t>> lengths) {
+            SentenceScores scores;
+            {
+              nb::gil_scoped_release release;
+              scores = score_sentences(pool, q.model.automaton, q.model.unknown, view(words), view(sentence_ptr),
+                                       tokens ? view(*tokens) : std::span<double>{},
+                                       lengths ? view(*lengths) : std::span<std::uint8_t>{});
+            }
+            return to_tuple(std::move(scores));
+          },
+          nb::arg("pool"), nb::arg("words").noconvert(), nb::arg("sentence_ptr").noconvert(),
+          nb::arg("tokens").noconvert().none() = nb::none(), nb::arg("lengths").noconvert().none() = nb::none(),
+          "as score_batch; tokens and lengths of n-grams found: [n_words + n_sentences]")
+      .def(
+          "begin", [](const BoundQueries& q, QueryState& state) { state.context = q.model.automaton.begin; },
+          nb::arg("state"))
+      .def(
+          "empty", [](const BoundQueries&, QueryState& state) { state.context = 0; }, nb::arg("state"))
       .def("step", &step, nb::arg("in_state"), nb::arg("word").none(), nb::arg("out_state"),
            "(log10 of the probability, length of the n-gram found, unknown)")
-      .def("walk", [](const BoundQueries& q, QueryState& state, nb::handle text) {
-        nb::object owner;
-        std::uint32_t context = q.checked(state);
-        score_tokens(q.model, text_of(text, owner), context, false);
-        state.context = context;
-      }, nb::arg("state"), nb::arg("text").none(), "move the state over the words of a text")
-      .def("next_distribution", [](const BoundQueries& q, const QueryState& state, Out<double> out) {
-        nb::gil_scoped_release release;
-        next_distribution(q.model.automaton, state.context, view(out));
-      }, nb::arg("state"), nb::arg("out").noconvert(), "out[w] = probability of word w: [n_words]")
+      .def(
+          "walk",
+          [](const BoundQueries& q, QueryState& state, nb::handle text) {
+            nb::object owner;
+            std::uint32_t context = q.checked(state);
+            score_tokens(q.model, text_of(text, owner), context, false);
+            state.context = context;
+          },
+          nb::arg("state"), nb::arg("text").none(), "move the state over the words of a text")
+      .def(
+          "next_distribution",
+          [](const BoundQueries& q, const QueryState& state, Out<double> out) {
+            nb::gil_scoped_release release;
+            next_distribution(q.model.automaton, state.context, view(out));
+          },
+          nb::arg("state"), nb::arg("out").noconvert(), "out[w] = probability of word w: [n_words]")
       .def("sample", &sample, nb::arg("pool"), nb::arg("state"), nb::arg("n"), nb::arg("max_length"),
            nb::arg("temperature"), nb::arg("unknown"), nb::arg("seed"), "(words, sentence_ptr)");
   m.def("most_probable", [](In<double> probabilities, std::size_t k) {

@@ -1,10 +1,9 @@
 // Prediction with label chains: best and k best labellings, marginals, scores, samples.
 //
 // `local` is null, or a model that normalises every label given those before (a MEMM). It may be `model` itself; or,
-// where `model` and `node_base` forbid something, the same model without that, so that probabilities are those of the
-// MEMM given that nothing forbidden happens, not those of another MEMM that puts all its trust in what is left.
-// `node_base` [n_tokens][L] may be empty. All functions run on any number of Python threads at once: the models are
-// only read.
+// where `model` and `node_base` forbid labels, the same model without these constraints: probabilities are then those
+// of the MEMM conditioned on the constraints, instead of those of a MEMM that renormalises what is left at every token.
+// `node_base` [n_tokens][L] may be empty. All functions only read the models and may run on several Python threads.
 #pragma once
 #include <cstdint>
 #include <span>

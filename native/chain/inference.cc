@@ -13,7 +13,7 @@ using util::AlignedDoubles;
 
 namespace {
 
-constexpr double kSafeRange = 600.0;
+constexpr double kSafeRange = 600.0;  // of scores in nats: exp(-600) is far above the least double, about exp(-708)
 
 // Running log-sum-exp.
 struct LogSum {

@@ -2,8 +2,8 @@
 //
 // Forward-backward runs on potentials, each token's scaled so that its forward values sum to one (Rabiner 1989, V.A).
 // A forward value is never smaller than exp(-(range of the token's scores + range of the transition scores)) times the
-// largest of its token, so where the sum of both ranges stays below 600 nothing that matters can underflow. A sequence
-// for which it does not is done again in logarithms: slower, exact at any score.
+// largest of its token, so where the sum of both ranges is below 600 no forward value underflows. Sequences with a
+// larger sum are computed again in logarithms, which is slower and correct for any scores.
 #pragma once
 #include <vector>
 

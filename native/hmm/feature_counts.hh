@@ -1,4 +1,4 @@
-// Which features the labelled sequences have, and how often: f(x_i, y_i) as the rows of a sparse matrix.
+// Feature counts of labelled sequences: f(x_i, y_i) as the rows of a sparse matrix.
 //
 // Features are numbered as data/chain_features.py says: node, pair, transition, trigram, each list sorted, so that a
 // feature is found by binary search. Features that are not listed are left out.

@@ -1,4 +1,4 @@
-// Expected feature counts of given observations under the labellings that an HMM thinks likely:
+// Expected feature counts of given observations under the posterior labellings of an HMM:
 //
 //   out[j] = sum_i sum_y q0(y | x_i) f_j(x_i, y)
 //

@@ -6,6 +6,7 @@
 // y' = n_labels at the start of a sequence: the second-order HMM over labels is first-order over pairs. States that no
 // sequence passes through are left out by whoever makes the arrays, so the chain may be much smaller than L (L + 1).
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>

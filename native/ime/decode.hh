@@ -1,9 +1,9 @@
 // From readings to words: exact k-best conversion with a lexicon and a back-off language model.
 //
-// A* over the lattice (ime/lattice.hh), whose best scores to the end are the estimates: no hypothesis is looked at that
-// does not begin one of the k best strings. A hypothesis is a string of words and a place in the sorted list of what
-// can come next in its state: the words with an entry, and as one arc all others, which are in the list of the empty
-// context. Lists are sorted as far as they are read.
+// A* search over the lattice (ime/lattice.hh). Its best scores to the end are the estimates, and they are exact: only
+// hypotheses that begin one of the k best strings are expanded. A hypothesis is a string of words and a place in the
+// sorted list of what can come next in its state: the words with an entry, and as one arc all others, which are in the
+// list of the empty context. Lists are sorted lazily, as far as they are read.
 //
 //     score(words) = sum of log p(word | words before) + log p(reading | word), the end of the sentence included
 //

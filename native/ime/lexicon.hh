@@ -4,6 +4,7 @@
 // word that can be written for it, weighted by log p(reading | word). A trie over the characters of all readings finds
 // every reading that begins at a place of a text.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>

@@ -4,8 +4,7 @@
 //   the column sqrt(m) x and weight u give the same scores and the same ridge penalty, so a solver walks the same path
 //   in fewer dimensions;
 // * clustered Newton (Mathur and Chakrabarti) ties weights of similar value: sort them, cut into contiguous blocks of
-// least squared
-//   error.
+//   least squared error.
 #pragma once
 #include <cstdint>
 #include <span>

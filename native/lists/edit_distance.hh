@@ -1,7 +1,8 @@
 // Levenshtein distances of candidates to the transcript of their list, in words or in characters.
 //
-// Candidates of one list differ in a few places, so what a candidate and the transcript begin and end with in common is
-// cut off first; the middle is done 64 places at a time (Myers 1999, in the form of Hyyro 2003).
+// Candidates of one list differ in a few places, so common prefixes and suffixes of candidate and transcript are
+// removed first; the rest takes the bit-parallel algorithm, 64 places at a time (Myers 1999, in the form of Hyyro
+// 2003).
 #pragma once
 #include <cstdint>
 #include <span>

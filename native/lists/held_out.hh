@@ -1,4 +1,4 @@
-// Errors of what a model chooses from held-out lists, kept current while single weights move.
+// The errors that a model makes on held-out lists, updated while single weights move.
 #pragma once
 #include <cstdint>
 #include <span>

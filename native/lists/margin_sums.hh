@@ -1,4 +1,4 @@
-// What the exponential loss of n-best lists does along each single weight, kept current step by step.
+// The exponential loss of n-best lists as a function of each single weight, updated step by step.
 //
 // With q_p = c_p exp(-m_p) for the margins m of pairs and pair weights c, moving weight k by delta changes the loss by
 //
@@ -9,7 +9,7 @@
 // Suzuki and Yu 2006, eq. 16). A step on one weight changes q in the pairs of its column only, and each of those the
 // sums of the features in its row only.
 //
-// Sums that are added to and taken from drift by rounding, so callers make them anew from the weights now and then.
+// Updated sums drift by rounding, so callers recompute them from the weights from time to time.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -44,7 +44,7 @@ class MarginSums {
     return {cells_.data() + cell_ptr_[feature], cells_.data() + cell_ptr_[feature + 1]};
   }
 
-  // Brings the cells of a feature near that will be asked for soon.
+  // Prefetches the cells of a feature.
   void prefetch(std::size_t feature) const { util::prefetch(cells_.data() + cell_ptr_[feature]); }
 
   // Everything from these weights of features.

@@ -15,10 +15,11 @@ using util::require;
 namespace {
 
 constexpr std::size_t kFeatures = 1 << 10;  // features in a chunk of work
-constexpr std::size_t kAhead = 12;          // features whose sums are brought near before they are needed
+constexpr std::size_t kAhead = 12;          // features whose sums are prefetched
 constexpr double kNoise = 1e-12;            // of the loss: smaller gains are rounding
 
-// Rounding errors of sums are those of the loss when they were made: where it has fallen far, they are made anew.
+// Sums have the rounding errors of the loss when they were computed: when it has fallen to this fraction, they are
+// recomputed.
 constexpr double kFallen = 1.0 / 16.0;
 
 const double kFarthestRatio = std::exp(2.0 * MarginSums::kFarthest);  // of C+ to C-, where the optimum is the farthest

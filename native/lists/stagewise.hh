@@ -16,7 +16,7 @@
 // differences are +-1, and extends it to any others.
 //
 // The best step is found without looking at all features: keys of features are recomputed where a step changed their
-// sums (lists/margin_sums.hh), and a tree keeps the least (minimum_tree.hh). Forward keys are f_k at the candidate
+// sums (lists/margin_sums.hh), and a tree keeps the least (util/minimum_tree.hh). Forward keys are f_k at the candidate
 // step; backward keys are the rise per unit, which do not depend on alpha: with equal steps their order is that of
 // eq. 14.
 #pragma once
@@ -82,7 +82,8 @@ class Stagewise {
   std::int64_t n_nonzeros() const { return n_nonzeros_; }
   double held_out_errors() const { return held_out_ ? held_out_->errors() : 0.0; }
 
-  // The step after which all sums were last made anew: they are after kRebuild steps, or where the loss has fallen far.
+  // The step after which all sums were last recomputed: they are after kRebuild steps, or where the loss has fallen
+  // far.
   std::int64_t fresh_at() const { return fresh_at_; }
 
   static constexpr std::int64_t kRebuild = 4096;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -12,7 +13,6 @@
 namespace loglinear::ngram {
 
 using trie::TrieView;
-using trie::kMaxLevels;
 using trie::kNowhere;
 using util::InvalidInput;
 using util::ThreadPool;
@@ -222,7 +222,8 @@ class Sweep {
         scaled2 = (b2 + f.m2[at]) * inverse * inverse;
         count2 = count;
       }
-      const bool amplified = scaled > util::kAmplified * count || (mode == Mode::kSquares && scaled2 > util::kAmplified * count);
+      const bool amplified =
+          scaled > util::kAmplified * count || (mode == Mode::kSquares && scaled2 > util::kAmplified * count);
       if (!amplified) {
         g.b[above] += scaled - count;
         if constexpr (kSecond) g.b2[above] += scaled2 - count2;
@@ -293,10 +294,6 @@ class Sweep {
   std::vector<double> upper_, lower_;  // scratch
   double extent_ = 0.0, loss_ = 0.0;
 };
-
-void require(bool ok, const char* what) {
-  if (!ok) throw InvalidInput(std::string("n-gram trie: ") + what);
-}
 
 void require_sizes(const TrieView& trie, std::initializer_list<std::size_t> sizes) {
   for (const std::size_t size : sizes)

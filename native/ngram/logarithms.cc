@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "ngram/hierarchical_normalisation.hh"
 #include "simd/loops.hh"

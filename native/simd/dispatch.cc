@@ -1,5 +1,6 @@
 #include <atomic>
 #include <cstring>
+#include <initializer_list>
 
 #include "simd/loops.hh"
 

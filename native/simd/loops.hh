@@ -1,6 +1,6 @@
 // The innermost loops, compiled once per instruction set (loops.inc) and chosen once at run time (dispatch.cc).
 //
-// Everything here works on one thread, on raw ranges that the callers in kernels/ have checked and cut.
+// Everything here works on one thread, on raw ranges that the callers have checked and cut.
 // Shapes: W [n_features][K], margins and residuals [n_rows][K], all row-major; K is the number of classes.
 #pragma once
 #include <cstddef>

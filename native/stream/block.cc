@@ -1,6 +1,7 @@
 #include "stream/block.hh"
 
 #include <algorithm>
+#include <utility>
 
 #include "util/errors.hh"
 

@@ -278,8 +278,9 @@ PackedTree pack(const SuffixTreeView& tree, std::span<const double> x) { return 
 
 SuffixTreeArrays unpack(const PackedTree& p, std::size_t n_words) {
   const std::size_t n = p.n_children.size(), n_entries = p.weights.size();
-  demand(n >= 1 && n < kNowhere && n_words >= 1 && n_words < kNowhere && n_entries < kNowhere && p.edges.size() < kNowhere,
-         "it has no contexts, no words, or too many");
+  demand(
+      n >= 1 && n < kNowhere && n_words >= 1 && n_words < kNowhere && n_entries < kNowhere && p.edges.size() < kNowhere,
+      "it has no contexts, no words, or too many");
   demand(p.n_entries.size() == n && p.edge_length.size() == n, "arrays differ in length");
   demand(p.n_entries[0] == n_words && p.edge_length[0] == 0, "the empty context does not have all words");
   demand(n_entries >= n_words && p.entry_word.size() == n_entries - n_words, "words and weights differ in number");

@@ -1,7 +1,7 @@
-// Suffix trees with weights: the n-grams they stand for, and the least that must be stored of them.
+// Suffix trees with weights: expansion to the n-grams that they stand for, and packing to what must be stored.
 //
-// What is kept are the unigrams, the entries with a weight that is not zero and the entries above them; a class is kept
-// where an entry is. Trees must have been checked.
+// Packing keeps the unigrams, the entries with a weight other than zero and their ancestors, and the classes that have
+// such entries. Trees must have been checked.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,10 +1,12 @@
 // Label chains without Python: losses and decoding against enumeration on every machine, threads, bad arrays; what the
 // sanitizers run.
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <limits>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "check.hh"

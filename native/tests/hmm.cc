@@ -1,6 +1,7 @@
 // Expectations, samples and feature counts of label chains, without Python: what the sanitizers run.
 #include <cmath>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "check.hh"

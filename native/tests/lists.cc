@@ -1,4 +1,5 @@
 // Features of candidates, differences, edit distances and losses of lists, without Python: what the sanitizers run.
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <string>

@@ -60,7 +60,8 @@ std::vector<double> learnt(tree::SmallForestPenalty penalty, bool eager, int n_t
 }  // namespace
 
 TEST(online_trees_that_lag_behind_and_threads_give_the_same_bits) {
-  for (const auto penalty : {tree::SmallForestPenalty::kTreeLinf, tree::SmallForestPenalty::kTreeL2, tree::SmallForestPenalty::kL1}) {
+  for (const auto penalty :
+       {tree::SmallForestPenalty::kTreeLinf, tree::SmallForestPenalty::kTreeL2, tree::SmallForestPenalty::kL1}) {
     const auto w = learnt(penalty, false, 1);
     CHECK(w == learnt(penalty, true, 1));
     CHECK(w == learnt(penalty, false, 4));

@@ -1,4 +1,5 @@
 // Wapiti's expressions and the extraction of attributes, without Python.
+#include <algorithm>
 #include <map>
 #include <random>
 #include <string>

@@ -1,4 +1,4 @@
-// What looking attributes up and collecting them share: blocks of tokens with their codes and hashes.
+// Blocks of tokens with the codes and hashes of their attributes, shared by fitting and by lookup of templates.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -42,6 +42,7 @@ struct TreeL2::Map {
       eta[place] *= eta[target];
       const double put = from.put(i, eta[place] * from.centre(i) + 0.0);
       if constexpr (Source::kMeasures) largest = std::max(largest, put);
+      else (void)largest, (void)put;
     });
     return largest;
   }

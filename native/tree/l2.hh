@@ -6,8 +6,8 @@
 // eta^2 gamma, eta_g = max(0, 1 - k_g / (L sqrt(s_g gamma_g))) going up, and x_i = c_i times the product of the etas of
 // its ancestors and its own going down. In any other metric there is no closed form.
 //
-// Cost: a square root and a division per node. 12 bytes read and 8 written
-// per node (20 and 8 with a scale), and for units below the crown 8 more each way: memory is the limit.
+// Cost: a square root and a division per node; 12 bytes read and 8 written per node (20 and 8 with a scale), and 8 more
+// each way for units below the crown. Memory bandwidth is the limit.
 #pragma once
 #include "tree/prox.hh"
 

@@ -136,6 +136,7 @@ struct TreeLinf::Map {
       places[place].level = own;
       const double put = from.put(i, std::copysign(std::min(std::fabs(z), own), z) + 0.0);  // no -0
       if constexpr (Source::kMeasures) largest = std::max(largest, put);
+      else (void)largest, (void)put;
     });
     return largest;
   }

@@ -29,7 +29,8 @@ enum class SmallForestPenalty { kTreeLinf, kTreeL2, kL1, kNone };
 
 class SmallForestProx {
  public:
-  // parent[i] < i, or PairingHeap::kNone at a root; all spans have the length of x; masses above 0, thresholds at or above 0.
+  // parent[i] < i, or PairingHeap::kNone at a root; all spans have the length of x; masses above 0, thresholds at or
+  // above 0.
   void operator()(SmallForestPenalty penalty, bool nonnegative, std::span<const std::uint32_t> parent,
                   std::span<const double> mass, std::span<const double> threshold, std::span<double> x);
 

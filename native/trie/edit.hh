@@ -1,4 +1,4 @@
-// Tries made from tries: without rare n-grams, and with the n-grams of a model.
+// Tries derived from tries: without rare n-grams, and extended by the n-grams of a model.
 //
 // Both keep the trie closed: every entry (h, w) of a context that has an oldest word has its parent, the entry of w
 // after h without that word.

@@ -59,7 +59,8 @@ struct OwnedShape {
   std::vector<std::uint32_t> context_word, context_child, context_entry, entry_word;
 
   operator TrieView() const {
-    return {order, n_words, context_start, entry_start, context_word, context_child, context_entry, {}, entry_word, {}, {}};
+    return {order, n_words, context_start, entry_start, context_word, context_child, context_entry, {}, entry_word,
+            {},    {}};
   }
 };
 

@@ -19,7 +19,8 @@ struct Decimal {
   const char* unsigned_text = nullptr;  // where the number begins, after its sign
 };
 
-// Reads a number as far as it goes. Returns its end, or nullptr where there is no digit. "nan" and "inf" are no numbers.
+// Reads a number as far as it goes. Returns its end, or nullptr where there is no digit. "nan" and "inf" are no
+// numbers.
 inline const char* read_decimal(const char* begin, const char* end, Decimal& out) {
   const auto is_digit = [end](const char* p) { return p < end && *p >= '0' && *p <= '9'; };
   const char* p = begin;

@@ -5,6 +5,7 @@
 // time and never a wrong answer. An Interner owns its bytes and grows; a StringIndex looks things up in bytes it does
 // not own.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>

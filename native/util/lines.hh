@@ -1,5 +1,5 @@
-// What parsers of lines share: the end of a line, a cut of the input into chunks of whole lines, and a token in a
-// message.
+// Helpers of parsers of lines: finding the end of a line, cutting the input into chunks of whole lines, and quoting a
+// token in a message.
 #pragma once
 #include <cstddef>
 #include <cstring>

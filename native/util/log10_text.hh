@@ -5,6 +5,7 @@
 // extending the available precision", 1971.)
 #pragma once
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 

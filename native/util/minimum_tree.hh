@@ -75,7 +75,7 @@ class MinimumTree {
 
  private:
   static constexpr std::size_t kFan = 16;
-  static constexpr std::size_t kAhead = 8;  // nodes that are brought near before they are needed
+  static constexpr std::size_t kAhead = 8;  // nodes are prefetched this far ahead
 
   double least(std::size_t level, std::size_t node) const {
     const double* children = levels_[level].data() + node * kFan;

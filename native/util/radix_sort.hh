@@ -1,4 +1,5 @@
-// Sorting by integer keys: insertion where few, comparison where some, least significant digit first where many.
+// Sorting by integer keys: insertion sort for few items, comparison sort for some, radix sort (least significant digit
+// first) for many.
 #pragma once
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-// Scratch that chunks of work hand on: as many pieces exist as were in use at once.
+// Scratch memory that chunks of work reuse: as many pieces exist as were in use at once.
 #pragma once
 #include <memory>
 #include <mutex>

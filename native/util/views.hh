@@ -1,6 +1,7 @@
 // Views of caller-owned arrays. A SparseMatrix is checked once, when it is made; kernels then trust it.
 #pragma once
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
