@@ -9,7 +9,7 @@ BUILD  := $(shell sed -n 's/^requires = \[\(.*\)\]/\1/p' pyproject.toml | tr -d 
 KENLM  := $(shell sed -n 's/.*\("kenlm[=<>~][^"]*"\).*/\1/p' pyproject.toml)
 # While one step keeps a single core busy (kenlm, mypy), another one runs beside it.
 MAKEFLAGS += --jobs=2
-EDIT   := $(PIP) --no-build-isolation --config-settings=cmake.define.LOGLINEAR_NATIVE_TESTS=ON -e
+EDIT   := env -u MAKEFLAGS $(PIP) --no-build-isolation --config-settings=cmake.define.LOGLINEAR_NATIVE_TESTS=ON -e
 
 .PHONY: demo test pytest bench lint sanitize native-tests stubs clean install
 

@@ -31,39 +31,39 @@ struct OwnedBackoff {
 };
 
 // The model with an entry for every beginning and every end of an n-gram, of the same probabilities.
-OwnedBackoff closed(util::ThreadPool& pool, const BackoffArrays& model);
+OwnedBackoff closed(ThreadPool& pool, const BackoffArrays& model);
 
 // The text of a model, block by block. The arrays given must outlive it.
 class ArpaText {
  public:
   // Of a checked model; `words` are those of the n_words numbers. InvalidInput for a word that no line can hold.
-  ArpaText(util::ThreadPool& pool, const BackoffArrays& model, util::Strings words);
+  ArpaText(ThreadPool& pool, const BackoffArrays& model, Strings words);
 
   std::size_t order() const { return model_.shape.order; }
   std::size_t n_lines(std::size_t order) const;  // <s> is the last of the first order
 
   // Lines [begin, end) of an order, with `digits` significant digits.
-  std::vector<char> lines(util::ThreadPool& pool, std::size_t order, std::size_t begin, std::size_t end,
+  std::vector<char> lines(ThreadPool& pool, std::size_t order, std::size_t begin, std::size_t end,
                           int digits) const;
 
  private:
-  bool link(util::ThreadPool& pool);
+  bool link(ThreadPool& pool);
 
   OwnedBackoff own_;     // the completed model, where the one given lacked a line
   BackoffArrays model_;  // that which is written
-  util::Strings words_;
+  Strings words_;
   std::vector<std::uint32_t> parents_;     // [n_contexts]
   std::vector<std::uint32_t> context_of_;  // [entries below the highest order] the context whose words the entry has
 };
 
 struct ArpaModel {
   OwnedBackoff model;
-  util::PackedStrings words;  // </s>, <unk> if the file has it, the others as they come
+  PackedStrings words;  // </s>, <unk> if the file has it, the others as they come
 };
 
 // Reads any ARPA file: tabs or blanks, \n or \r\n, comments before \data\. Contexts that longer ones end in are made
 // where the file lacks them; an n-gram with <s> inside, which no history has, is left out. Nothing in the text is
 // trusted: the result is a model that passes every check, or a ParseError with the line at fault.
-ArpaModel parse_arpa(util::ThreadPool& pool, std::span<const char> text, std::size_t chunk_size = 1 << 18);
+ArpaModel parse_arpa(ThreadPool& pool, std::span<const char> text, std::size_t chunk_size = 1 << 18);
 
 }  // namespace loglinear::backoff

@@ -13,24 +13,7 @@
 
 namespace loglinear::backoff {
 
-using trie::kHighestOrder;
-using trie::kNowhere;
-using util::Interner;
-using util::PackedStrings;
-using util::ParseError;
-using util::Range;
-using util::StringIndex;
-using util::ThreadPool;
-using util::chunk_count;
-using util::chunk_range;
-using util::cut_lines;
-using util::find_byte;
-using util::is_utf8;
-using util::kVectorChunk;
-using util::parallel_for;
-using util::quoted;
-using util::read_log10;
-
+using namespace trie;
 namespace {
 
 constexpr double kLn10 = 2.302585092994046;

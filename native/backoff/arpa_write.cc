@@ -13,23 +13,7 @@
 
 namespace loglinear::backoff {
 
-using trie::TrieView;
-using trie::for_contexts;
-using trie::kNowhere;
-using trie::nearest_contexts;
-using trie::unite;
-using util::HashSlots;
-using util::InvalidInput;
-using util::Range;
-using util::Strings;
-using util::ThreadPool;
-using util::chunk_count;
-using util::chunk_range;
-using util::hash_bytes;
-using util::kMostLog10Text;
-using util::quoted;
-using util::write_log10;
-
+using namespace trie;
 namespace {
 
 constexpr std::size_t kLinesInChunk = 1 << 14;

@@ -11,14 +11,7 @@
 
 namespace loglinear::backoff {
 
-using trie::TrieView;
-using trie::for_contexts;
-using trie::kHighestOrder;
-using trie::kNowhere;
-using util::InvalidInput;
-using util::ThreadPool;
-using util::parallel_for;
-
+using namespace trie;
 namespace {
 
 constexpr std::size_t kContextsInChunk = 1 << 13;

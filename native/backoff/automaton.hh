@@ -56,7 +56,7 @@ struct BackoffAutomaton {
 
   // Throws InvalidInput unless every number is in range, every search and every walk to parents ends, and every entry
   // is found where a search looks for it.
-  void check(util::ThreadPool& pool) const;
+  void check(ThreadPool& pool) const;
 
   // The slot where the search for a word begins.
   const AutomatonEntry* seek(std::uint32_t context, std::uint32_t word) const {
@@ -117,6 +117,6 @@ struct OwnedAutomaton {
 
 // The automaton of a checked model. An n-gram that is the beginning of a longer context but has no entry gets
 // one, with the probability that backing off gives.
-OwnedAutomaton build_automaton(util::ThreadPool& pool, const BackoffArrays& model);
+OwnedAutomaton build_automaton(ThreadPool& pool, const BackoffArrays& model);
 
 }  // namespace loglinear::backoff

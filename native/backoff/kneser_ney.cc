@@ -7,14 +7,7 @@
 
 namespace loglinear::backoff {
 
-using trie::TrieView;
-using trie::for_contexts_by_children;
-using trie::kTrieChunk;
-using util::ThreadPool;
-using util::chunk_count;
-using util::parallel_for;
-using util::require;
-
+using namespace trie;
 namespace {
 
 void adjust_context(const TrieView& trie, bool collapsed, std::size_t c, std::span<std::uint32_t> adjusted) {

@@ -21,11 +21,11 @@ namespace loglinear::backoff {
 
 // Fills `adjusted` [entries below the highest order]. The trie must have been checked. `collapsed`: it is that of a
 // suffix tree.
-void adjusted_counts(util::ThreadPool& pool, const trie::TrieView& trie, bool collapsed,
+void adjusted_counts(ThreadPool& pool, const trie::TrieView& trie, bool collapsed,
                      std::span<std::uint32_t> adjusted);
 
 // How many entries of each order have an adjusted count of 1, 2, 3 and 4: [order].
-std::vector<std::array<std::uint64_t, 4>> counts_of_counts(util::ThreadPool& pool, const trie::TrieView& trie,
+std::vector<std::array<std::uint64_t, 4>> counts_of_counts(ThreadPool& pool, const trie::TrieView& trie,
                                                            std::span<const std::uint32_t> adjusted);
 
 }  // namespace loglinear::backoff

@@ -9,16 +9,7 @@
 
 namespace loglinear::backoff {
 
-using trie::OwnedShape;
-using trie::kHighestOrder;
-using trie::kNowhere;
-using util::InvalidInput;
-using util::Range;
-using util::ThreadPool;
-using util::chunk_count;
-using util::chunk_range;
-using util::parallel_for;
-
+using namespace trie;
 namespace {
 
 constexpr std::size_t kRows = 1 << 15;  // lines in a chunk

@@ -37,6 +37,6 @@ struct PlacedLines {
 
 // lines[n - 1] are those of order n. An entry's context is made where no line is one, and so are the contexts that a
 // context ends in. Words must be below n_words, or n_words (<s>) as the first of an n-gram; all is checked.
-PlacedLines place_lines(util::ThreadPool& pool, std::size_t n_words, std::span<const NgramLines> lines);
+PlacedLines place_lines(ThreadPool& pool, std::size_t n_words, std::span<const NgramLines> lines);
 
 }  // namespace loglinear::backoff

@@ -9,13 +9,7 @@
 
 namespace loglinear::backoff {
 
-using trie::TrieView;
-using trie::for_contexts;
-using trie::kNowhere;
-using trie::nearest_contexts;
-using util::InvalidInput;
-using util::ThreadPool;
-
+using namespace trie;
 void log_probabilities_of(ThreadPool& pool, const BackoffArrays& model, const TrieView& shape,
                           std::span<double> out) {
   if (model.shape.n_words != shape.n_words) throw InvalidInput("n-grams and model have vocabularies of different size");

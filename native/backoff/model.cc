@@ -9,12 +9,6 @@
 namespace loglinear::backoff {
 
 using trie::kNowhere;
-using util::InvalidInput;
-using util::ThreadPool;
-using util::kVectorChunk;
-using util::parallel_for;
-using util::require;
-
 void BackoffArrays::check_values(ThreadPool& pool) const {
   require(log_backoff.size() == shape.n_contexts(), "n-gram arrays: there must be one log_backoff for each context");
   require(log_probability.size() == shape.n_entries(),

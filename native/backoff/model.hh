@@ -16,7 +16,7 @@ struct BackoffArrays {
   std::span<const double> log_probability;  // [n_entries]
 
   // Throws InvalidInput unless the lengths fit and no value is NaN or plus infinity; the shape is checked by itself.
-  void check_values(util::ThreadPool& pool) const;
+  void check_values(ThreadPool& pool) const;
 
   // log p(word | context) by backing off; `parents` are those of the shape.
   double log_p(std::uint32_t context, std::uint32_t word, std::span<const std::uint32_t> parents) const;

@@ -13,15 +13,7 @@
 
 namespace loglinear::backoff {
 
-using trie::for_contexts;
-using trie::for_contexts_by_children;
-using trie::kNowhere;
-using trie::parent_context;
-using trie::with_parents;
-using util::InvalidInput;
-using util::ThreadPool;
-using util::require;
-
+using namespace trie;
 namespace {
 
 constexpr double kTiny = std::numeric_limits<double>::min();
@@ -84,7 +76,7 @@ double below(const BackoffArrays& m, std::span<const double> unseen, std::size_t
     seen += p;
     if (q == kNowhere) orphans += p;
   });
-  if (1.0 - seen >= util::kCancelledRest) return 1.0 - seen;
+  if (1.0 - seen >= kCancelledRest) return 1.0 - seen;
   double sum = unseen[parent] - orphans;
   std::size_t e = own.begin;
   for (std::size_t q = all.begin; q < all.end; ++q) {

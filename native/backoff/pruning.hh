@@ -23,24 +23,24 @@
 namespace loglinear::backoff {
 
 // Throws InvalidInput unless every range lies where the layout says, words ascend and all V unigrams are there.
-void check_prunable(util::ThreadPool& pool, const BackoffArrays& model);
+void check_prunable(ThreadPool& pool, const BackoffArrays& model);
 
 // The following rely on a checked model; all lengths of arguments are theirs to check.
 
 // unseen [n_contexts] of a model whose back-off weights are right.
-void unseen_mass(util::ThreadPool& pool, const BackoffArrays& model, std::span<double> unseen);
+void unseen_mass(ThreadPool& pool, const BackoffArrays& model, std::span<double> unseen);
 
 // unseen[h] += what the entries that are not kept have.
-void add_cut_mass(util::ThreadPool& pool, const BackoffArrays& model, std::span<const std::uint8_t> keep,
+void add_cut_mass(ThreadPool& pool, const BackoffArrays& model, std::span<const std::uint8_t> keep,
                   std::span<double> unseen);
 
 // log_backoff [n_contexts] with which the model sums to one; model.log_backoff is not read.
-void backoff_of_unseen(util::ThreadPool& pool, const BackoffArrays& model, std::span<const double> unseen,
+void backoff_of_unseen(ThreadPool& pool, const BackoffArrays& model, std::span<const double> unseen,
                        std::span<double> log_backoff);
 
 // keep[e] = 0 for entries of order 2 and more whose loss raises the perplexity by less than `threshold`, relatively.
 // An entry stays that is the beginning or the end of a longer one that stays, so both closures are kept.
-void entropy_cut(util::ThreadPool& pool, const BackoffArrays& model, std::span<const double> unseen, double threshold,
+void entropy_cut(ThreadPool& pool, const BackoffArrays& model, std::span<const double> unseen, double threshold,
                  std::span<std::uint8_t> keep);
 
 // The arrays of a model without some entries, and without the contexts that then have neither entries nor longer

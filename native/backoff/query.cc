@@ -10,14 +10,6 @@
 namespace loglinear::backoff {
 
 using trie::kHighestOrder;
-using util::InvalidInput;
-using util::ThreadPool;
-using util::cut_lines;
-using util::find_byte;
-using util::kVectorChunk;
-using util::parallel_for;
-using util::quoted;
-
 namespace {
 
 constexpr std::size_t kLanes = 16;

@@ -17,7 +17,7 @@ namespace loglinear::backoff {
 
 struct QueryModel {
   BackoffAutomaton automaton;
-  const util::StringIndex& words;  // </s> is number 0
+  const StringIndex& words;  // </s> is number 0
   std::uint32_t unknown;     // the number of <unk>; kBlank in a closed vocabulary
 };
 
@@ -35,16 +35,16 @@ struct SentenceScores {
 
 // Sentence i is words[sentence_ptr[i], sentence_ptr[i + 1]). Where `tokens` is not empty it gets the log-probability of
 // every token, the ends of sentences included: [n_tokens + n_sentences]; `lengths` likewise that of the n-gram found.
-SentenceScores score_sentences(util::ThreadPool& pool, const BackoffAutomaton& automaton, std::uint32_t unknown,
+SentenceScores score_sentences(ThreadPool& pool, const BackoffAutomaton& automaton, std::uint32_t unknown,
                                std::span<const std::uint32_t> words, std::span<const std::int64_t> sentence_ptr,
                                std::span<double> tokens = {}, std::span<std::uint8_t> lengths = {});
 
 // Texts to be split at ASCII blanks, each a sentence. Words that are not in the vocabulary count as <unk>; where there
 // is none, InvalidInput names the word and its place.
-SentenceScores score_texts(util::ThreadPool& pool, const QueryModel& model, std::span<const std::string_view> texts,
+SentenceScores score_texts(ThreadPool& pool, const QueryModel& model, std::span<const std::string_view> texts,
                            Boundaries boundaries);
 // The same for each line of one text.
-SentenceScores score_lines(util::ThreadPool& pool, const QueryModel& model, std::span<const char> text,
+SentenceScores score_lines(ThreadPool& pool, const QueryModel& model, std::span<const char> text,
                            std::size_t chunk_size = 1 << 16);
 
 // The number of a word, `place` words into its sentence; throws like score_texts.
@@ -71,7 +71,7 @@ struct SampledSentences {
 };
 // n sentences drawn from p(w | context)^(1 / temperature), normalised, until </s> or `max_length` words; `excluded` is
 // a word never drawn, kBlank for none. Sentence i depends on seed and i alone.
-SampledSentences sample_sentences(util::ThreadPool& pool, const BackoffAutomaton& automaton, std::uint32_t context,
+SampledSentences sample_sentences(ThreadPool& pool, const BackoffAutomaton& automaton, std::uint32_t context,
                                   std::size_t n, std::size_t max_length, double temperature, std::uint32_t excluded,
                                   std::uint64_t seed);
 

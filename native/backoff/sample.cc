@@ -10,11 +10,6 @@
 namespace loglinear::backoff {
 
 using trie::kHighestOrder;
-using util::InvalidInput;
-using util::Random;
-using util::ThreadPool;
-using util::parallel_for;
-
 namespace {
 
 constexpr std::size_t kBlock = 128;  // words whose sum is taken at a time

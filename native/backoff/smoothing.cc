@@ -14,16 +14,7 @@
 
 namespace loglinear::backoff {
 
-using trie::TrieView;
-using trie::for_contexts;
-using trie::kNowhere;
-using trie::with_parents;
-using util::InvalidInput;
-using util::ThreadPool;
-using util::kVectorChunk;
-using util::parallel_for;
-using util::require;
-
+using namespace trie;
 namespace {
 
 class Sweep {
@@ -114,7 +105,7 @@ class Sweep {
     const double total = full ? kept : m.total;
     unseen_[c] = full ? 0.0 : total > 0.0 ? m.unseen / total : 1.0;
     double below = 1.0 - seen_below;
-    if (!full && below < util::kCancelledRest) below = unseen_below(n, parent, c);
+    if (!full && below < kCancelledRest) below = unseen_below(n, parent, c);
     backoff_[c] = full ? 1.0 : unseen_[c] / below;
     for (std::size_t e = begin; e < end; ++e) {
       const double k = keep(orders_[n - 1], e);

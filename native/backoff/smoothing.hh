@@ -26,12 +26,12 @@ struct OrderSmoothing {
 };
 
 // Throws InvalidInput unless every range and parent of the trie lies where the layout says.
-void check_for_smoothing(util::ThreadPool& pool, const trie::TrieView& trie);
+void check_for_smoothing(ThreadPool& pool, const trie::TrieView& trie);
 
 // `adjusted` counts replace the token counts of orders below the highest (backoff/kneser_ney.hh); empty: token counts
 // everywhere. Of tokens whose n-grams were cut off the trie, those whose histories keep token counts go to the lower
 // order. `trie` must have been checked.
-void smooth(util::ThreadPool& pool, const trie::TrieView& trie, std::span<const std::uint32_t> adjusted,
+void smooth(ThreadPool& pool, const trie::TrieView& trie, std::span<const std::uint32_t> adjusted,
             std::span<const OrderSmoothing> orders, bool interpolate, std::span<double> log_probability,
             std::span<double> log_backoff);
 

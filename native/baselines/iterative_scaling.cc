@@ -8,11 +8,6 @@
 
 namespace loglinear::baselines {
 
-using util::ThreadPool;
-using util::kVectorChunk;
-using util::parallel_for;
-using util::require;
-
 namespace {
 
 constexpr int kNewtonSteps = 60;  // from the right of the root each step of a convex function stays there: few are used

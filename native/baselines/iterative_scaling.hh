@@ -15,7 +15,7 @@ namespace loglinear::baselines {
 
 // step[j] solves the equation of weight j; expectations [n_totals][n] belong to the totals m = multiplicity[i] > 0.
 // Steps are kept within +-limit: a feature that never occurs has its optimum at minus infinity where b = 0.
-void scaling_step(util::ThreadPool& pool, std::span<const double> expectations, std::span<const double> multiplicity,
+void scaling_step(ThreadPool& pool, std::span<const double> expectations, std::span<const double> multiplicity,
                   std::span<const double> counts, std::span<const double> b, std::span<const double> w, double limit,
                   std::span<double> step);
 

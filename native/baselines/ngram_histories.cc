@@ -5,10 +5,7 @@
 
 namespace loglinear::baselines {
 
-using trie::TrieView;
-using trie::kNowhere;
-using util::require;
-
+using namespace trie;
 NgramHistories::NgramHistories(const TrieView& view) : trie(view) {
   trie.check_closed();
   parent.assign(trie.n_contexts(), kNowhere);

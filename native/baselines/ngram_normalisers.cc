@@ -10,14 +10,7 @@
 
 namespace loglinear::baselines {
 
-using trie::TrieView;
-using trie::kNowhere;
-using util::ThreadPool;
-using util::kVectorChunk;
-using util::parallel_for;
-using util::parallel_sum;
-using util::require;
-
+using namespace trie;
 namespace {
 
 constexpr std::size_t kNaivePieces = 64;  // each has expectations of all unigrams of its own
@@ -223,7 +216,7 @@ struct CachingWalker {
     const double z =
         unigram_sum + (alpha.empty() ? sum_of_differences(now.data(), alone.data(), size) : sum_of_products());
     terms += size;
-    if (!(z >= util::kCancelledCaching * unigram_sum && z >= kTiny && z <= kHuge)) {
+    if (!(z >= kCancelledCaching * unigram_sum && z >= kTiny && z <= kHuge)) {
       unsafe.push_back(c);
       return;
     }

@@ -19,7 +19,7 @@ namespace loglinear::baselines {
 // log_z[x] for the contexts listed (any contexts), by summing over every word, in logarithms: right for any finite
 // weights. Where `expectations` [n_entries] is not empty, own[x] p(w | x) is added to every entry that is active.
 // Returns the number of terms.
-std::uint64_t naive_normalisers(util::ThreadPool& pool, const NgramHistories& h, std::span<const double> weights,
+std::uint64_t naive_normalisers(ThreadPool& pool, const NgramHistories& h, std::span<const double> weights,
                                 std::span<const std::uint32_t> contexts, std::span<double> log_z,
                                 std::span<double> expectations);
 
@@ -29,12 +29,12 @@ std::uint64_t naive_normalisers(util::ThreadPool& pool, const NgramHistories& h,
 // with `shared`, those of histories that end in the same word are made once, and only the sums are taken anew: already
 // a step towards hierarchical training, and what is done where products would leave the range of double. Work is cut
 // into pieces of about `work` terms.
-std::uint64_t caching_normalisers(util::ThreadPool& pool, const NgramHistories& h, std::span<const double> weights,
+std::uint64_t caching_normalisers(ThreadPool& pool, const NgramHistories& h, std::span<const double> weights,
                                   std::span<double> log_z, std::span<double> expectations, bool shared = false,
                                   std::uint64_t work = 1 << 22);
 
 // sum over histories of own[x] log_z[x], less weights . counts: minus the log-likelihood of the corpus.
-double ngram_log_loss(util::ThreadPool& pool, const NgramHistories& h, std::span<const double> weights,
+double ngram_log_loss(ThreadPool& pool, const NgramHistories& h, std::span<const double> weights,
                       std::span<const double> log_z);
 
 }  // namespace loglinear::baselines

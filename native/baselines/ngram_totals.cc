@@ -9,10 +9,6 @@
 namespace loglinear::baselines {
 
 using trie::TrieView;
-using util::ThreadPool;
-using util::parallel_for;
-using util::require;
-
 namespace {
 
 constexpr std::size_t kContexts = 1 << 12;  // in a chunk

@@ -17,7 +17,7 @@ namespace loglinear::baselines {
 
 // out[m - 1][e] [order][n_entries] = expected number of events in which entry e is active, one of m; log_p [n_entries]
 // and log_r [n_contexts] as NgramMaxent::log_probabilities gives them.
-void expectations_by_total(util::ThreadPool& pool, const NgramHistories& h, std::span<const double> log_p,
+void expectations_by_total(ThreadPool& pool, const NgramHistories& h, std::span<const double> log_p,
                            std::span<const double> log_r, std::span<double> out);
 
 }  // namespace loglinear::baselines

@@ -11,10 +11,6 @@ using tree::ProxSource;
 using tree::Tree;
 using tree::TreeLinf;
 using tree::check_prox;
-using util::Random;
-using util::Range;
-using util::ThreadPool;
-
 namespace {
 
 // Subtrees are contiguous in post-order.

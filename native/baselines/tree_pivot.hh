@@ -9,7 +9,7 @@
 namespace loglinear::baselines {
 
 // out [n_nodes] = the proximal map of `norm` at z [n_nodes] with steps [1 or n_nodes], as TreeLinf::prox.
-void pivot_prox(util::ThreadPool& pool, const tree::TreeLinf& norm, std::span<const double> z,
+void pivot_prox(ThreadPool& pool, const tree::TreeLinf& norm, std::span<const double> z,
                 std::span<const double> steps, std::uint64_t seed, std::span<double> out);
 
 }  // namespace loglinear::baselines

@@ -48,9 +48,9 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T>&& values) {
 
 // Pages handed to Python without a copy.
 template <class T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(util::Pages<T>&& values) {
-  auto* owner = new util::Pages<T>(std::move(values));
-  nb::capsule free(owner, [](void* p) noexcept { delete static_cast<util::Pages<T>*>(p); });
+nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(Pages<T>&& values) {
+  auto* owner = new Pages<T>(std::move(values));
+  nb::capsule free(owner, [](void* p) noexcept { delete static_cast<Pages<T>*>(p); });
   return {owner->data(), {owner->size()}, free};
 }
 
@@ -60,13 +60,13 @@ struct BoundSparse {
   In<std::int64_t> indptr;
   In<Index> indices;
   In<double> values;
-  util::SparseMatrix<Index> matrix;
+  SparseMatrix<Index> matrix;
 
   BoundSparse(In<std::int64_t> p, In<Index> i, In<double> v, std::size_t n_columns)
       : indptr(std::move(p)), indices(std::move(i)), values(std::move(v)),
         matrix([&] {
           nb::gil_scoped_release release;
-          return util::SparseMatrix<Index>(view(indptr), view(indices), view(values), n_columns);
+          return SparseMatrix<Index>(view(indptr), view(indices), view(values), n_columns);
         }()) {}
 };
 
@@ -85,12 +85,12 @@ inline nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>> bytes_array(std::vector
 struct BoundIndex {
   In<std::uint8_t> blob;
   In<std::int64_t> offsets;
-  util::StringIndex index;
+  StringIndex index;
 
   BoundIndex(In<std::uint8_t> b, In<std::int64_t> o)
       : blob(std::move(b)), offsets(std::move(o)), index([&] {
           nb::gil_scoped_release release;
-          return util::StringIndex(util::Strings{as_characters(blob), view(offsets)});
+          return StringIndex(Strings{as_characters(blob), view(offsets)});
         }()) {}
 };
 

@@ -11,8 +11,6 @@ namespace loglinear::bindings {
 
 using namespace backoff;
 using namespace trie;
-using namespace util;
-
 namespace {
 
 void bind_mix(nb::module_& m) {

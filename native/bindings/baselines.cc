@@ -6,8 +6,6 @@
 namespace loglinear::bindings {
 
 using namespace baselines;
-using namespace util;
-
 namespace {
 
 // The trie's arrays and what is derived from them, kept alive together; checked when it is made.

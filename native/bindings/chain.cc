@@ -7,8 +7,6 @@
 namespace loglinear::bindings {
 
 using namespace chain;
-using namespace util;
-
 namespace {
 
 using Doubles = std::optional<In<double>>;

@@ -7,8 +7,6 @@
 namespace loglinear::bindings {
 
 using namespace hmm;
-using namespace util;
-
 namespace {
 
 // The chain and the arrays it views, kept alive together; checked by every kernel that takes it.

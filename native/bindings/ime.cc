@@ -6,8 +6,6 @@ namespace loglinear::bindings {
 
 using namespace backoff;
 using namespace ime;
-using namespace util;
-
 namespace {
 
 nb::tuple split(In<std::uint8_t> blob, In<std::int64_t> offsets) {

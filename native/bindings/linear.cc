@@ -8,8 +8,6 @@
 namespace loglinear::bindings {
 
 using namespace linear;
-using namespace util;
-
 namespace {
 
 template <class Index>

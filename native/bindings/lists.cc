@@ -9,8 +9,6 @@ namespace loglinear::bindings {
 
 using namespace lists;
 using namespace text;
-using namespace util;
-
 namespace {
 
 nb::tuple count_rows(CountRows&& rows) {

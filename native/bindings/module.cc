@@ -14,10 +14,10 @@ NB_MODULE(_core, m) {
       [](const std::exception_ptr& p, void*) {
         try {
           std::rethrow_exception(p);
-        } catch (const loglinear::util::ParseError& e) {
+        } catch (const loglinear::ParseError& e) {
           nb::tuple args = nb::make_tuple(e.what(), e.line, e.offset);
           PyErr_SetObject(parse_error, args.ptr());
-        } catch (const loglinear::util::InvalidInput& e) {
+        } catch (const loglinear::InvalidInput& e) {
           PyErr_SetString(PyExc_ValueError, e.what());
         }
       },

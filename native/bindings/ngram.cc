@@ -6,8 +6,6 @@ namespace loglinear::bindings {
 
 using namespace ngram;
 using namespace trie;
-using namespace util;
-
 namespace {
 
 struct BoundNgramMaxent {

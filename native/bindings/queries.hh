@@ -17,20 +17,20 @@ struct BoundQueries {
   In<std::uint32_t> contexts, entries;
   In<std::uint8_t> blob;
   In<std::int64_t> offsets;
-  util::StringIndex words;
+  StringIndex words;
   backoff::QueryModel model;
 
-  BoundQueries(util::ThreadPool& pool, std::uint32_t begin, In<std::int64_t> start, In<std::uint32_t> c,
+  BoundQueries(ThreadPool& pool, std::uint32_t begin, In<std::int64_t> start, In<std::uint32_t> c,
                In<std::uint32_t> e, In<std::uint8_t> b, In<std::int64_t> o, bool is_open)
       : context_start(std::move(start)), contexts(std::move(c)), entries(std::move(e)), blob(std::move(b)),
         offsets(std::move(o)), words([&] {
           nb::gil_scoped_release release;
-          return util::StringIndex(util::Strings{as_characters(blob), view(offsets)});
+          return StringIndex(Strings{as_characters(blob), view(offsets)});
         }()),
         model{{}, words, is_open ? 1u : backoff::kBlank} {
-    util::require(contexts.ndim() == 2 && contexts.shape(1) == 4, "query arrays: contexts must have four columns");
-    util::require(entries.ndim() == 2 && entries.shape(1) == 3, "query arrays: entries must have three columns");
-    util::require(!is_open || offsets.size() > 2, "query arrays: an open vocabulary has at least two words");
+    require(contexts.ndim() == 2 && contexts.shape(1) == 4, "query arrays: contexts must have four columns");
+    require(entries.ndim() == 2 && entries.shape(1) == 3, "query arrays: entries must have three columns");
+    require(!is_open || offsets.size() > 2, "query arrays: an open vocabulary has at least two words");
     model.automaton = {offsets.size() - 1, begin, view(context_start),
                        {reinterpret_cast<const backoff::AutomatonContext*>(contexts.data()), contexts.shape(0)},
                        {reinterpret_cast<const backoff::AutomatonEntry*>(entries.data()), entries.shape(0)}};
@@ -39,7 +39,7 @@ struct BoundQueries {
   }
 
   std::uint32_t checked(const QueryState& state) const {
-    util::require(state.context < model.automaton.contexts.size(), "this state belongs to another model");
+    require(state.context < model.automaton.contexts.size(), "this state belongs to another model");
     return state.context;
   }
 };

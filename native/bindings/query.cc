@@ -7,8 +7,6 @@
 namespace loglinear::bindings {
 
 using namespace backoff;
-using namespace util;
-
 namespace {
 
 constexpr double kLog10 = 0.43429448190325182765;  // log10(e)

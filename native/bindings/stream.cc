@@ -4,8 +4,6 @@
 namespace loglinear::bindings {
 
 using namespace stream;
-using namespace util;
-
 namespace {
 
 tree::SmallForestPenalty penalty_named(const std::string& name) {

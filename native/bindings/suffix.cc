@@ -7,8 +7,6 @@
 namespace loglinear::bindings {
 
 using namespace suffix;
-using namespace util;
-
 namespace {
 
 // A tree with the arrays it views, checked once and kept alive.

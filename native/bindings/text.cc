@@ -11,8 +11,6 @@
 namespace loglinear::bindings {
 
 using namespace text;
-using namespace util;
-
 namespace {
 
 nb::tuple rows_to_numpy(CountRows&& rows) {

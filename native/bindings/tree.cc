@@ -7,8 +7,6 @@
 namespace loglinear::bindings {
 
 using namespace tree;
-using namespace util;
-
 namespace {
 
 struct BoundTree {

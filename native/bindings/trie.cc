@@ -6,8 +6,6 @@
 namespace loglinear::bindings {
 
 using namespace trie;
-using namespace util;
-
 namespace {
 
 nb::tuple build_ngrams(ThreadPool& pool, std::size_t n_words, In<std::uint32_t> words, In<std::int64_t> sentence_ptr,

@@ -11,7 +11,7 @@ struct BoundShape {
   In<std::uint32_t> context_word, context_child, context_entry, entry_word;
   trie::TrieView shape;
 
-  BoundShape(util::ThreadPool& pool, std::size_t n_words, In<std::int64_t> context_starts,
+  BoundShape(ThreadPool& pool, std::size_t n_words, In<std::int64_t> context_starts,
              In<std::int64_t> entry_starts, In<std::uint32_t> context_words, In<std::uint32_t> children,
              In<std::uint32_t> entries, In<std::uint32_t> entry_words)
       : context_start(std::move(context_starts)),
@@ -32,7 +32,7 @@ struct BoundBackoff {
   In<double> log_backoff, log_probability;
   backoff::BackoffArrays model;
 
-  BoundBackoff(util::ThreadPool& pool, BoundShape& of, In<double> backoffs, In<double> probabilities)
+  BoundBackoff(ThreadPool& pool, BoundShape& of, In<double> backoffs, In<double> probabilities)
       : bound(of), log_backoff(std::move(backoffs)), log_probability(std::move(probabilities)),
         model{of.shape, view(log_backoff), view(log_probability)} {
     nb::gil_scoped_release release;

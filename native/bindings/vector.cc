@@ -8,8 +8,6 @@
 namespace loglinear::bindings {
 
 using namespace linear;
-using namespace util;
-
 namespace {
 
 using AnyFloat = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;

@@ -13,11 +13,6 @@
 
 namespace loglinear::chain {
 
-using util::InvalidInput;
-using util::ThreadPool;
-using util::mix_bits;
-using util::require;
-
 namespace {
 
 constexpr double kHighest = 1e300;  // so that sums over a sequence stay within doubles

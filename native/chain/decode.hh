@@ -20,23 +20,23 @@ struct ChainInput {
 };
 
 // The labelling of the highest score; the lowest labels among equals, from the last token back.
-void chain_viterbi(util::ThreadPool& pool, const ChainInput& input, std::span<std::int32_t> labels);
+void chain_viterbi(ThreadPool& pool, const ChainInput& input, std::span<std::int32_t> labels);
 
 // labels [k][n_tokens] and scores [n_sequences][k], best first; -1 and -infinity where there are fewer than k.
-void chain_nbest(util::ThreadPool& pool, const ChainInput& input, std::size_t k, std::span<std::int32_t> labels,
+void chain_nbest(ThreadPool& pool, const ChainInput& input, std::size_t k, std::span<std::int32_t> labels,
                  std::span<double> scores);
 
 // log_z [n_sequences]; nodes [n_tokens][L] and edges [n_tokens][L][L] (previous, current; zero at first tokens), each
 // of which may be empty.
-void chain_marginals(util::ThreadPool& pool, const ChainInput& input, std::span<double> log_z, std::span<double> nodes,
+void chain_marginals(ThreadPool& pool, const ChainInput& input, std::span<double> log_z, std::span<double> nodes,
                      std::span<double> edges);
 
 // Scores [n_sequences] of complete labellings.
-void chain_scores(util::ThreadPool& pool, const ChainInput& input, std::span<const std::int32_t> labels,
+void chain_scores(ThreadPool& pool, const ChainInput& input, std::span<const std::int32_t> labels,
                   std::span<double> scores);
 
 // labels [n_samples][n_tokens], drawn from p(y | x); a sequence's samples depend on the seed and its number alone.
-void chain_sample(util::ThreadPool& pool, const ChainInput& input, std::uint64_t seed, std::size_t n_samples,
+void chain_sample(ThreadPool& pool, const ChainInput& input, std::uint64_t seed, std::size_t n_samples,
                   std::span<std::int32_t> labels);
 
 }  // namespace loglinear::chain

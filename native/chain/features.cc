@@ -8,11 +8,6 @@
 
 namespace loglinear::chain {
 
-using util::InvalidInput;
-using util::ThreadPool;
-using util::parallel_for;
-using util::require;
-
 namespace {
 
 constexpr std::size_t kSmallPairs = 64;  // states of label pairs up to which rows of them are worth it

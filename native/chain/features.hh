@@ -83,7 +83,7 @@ struct ObservedFeatures {
   std::vector<std::int64_t> ptr;     // [n_attributes + 1]
   std::vector<std::int32_t> codes;
 };
-ObservedFeatures observed_features(util::ThreadPool& pool, const Sequences& sequences,
+ObservedFeatures observed_features(ThreadPool& pool, const Sequences& sequences,
                                    std::span<const std::int32_t> labels, std::size_t L,
                                    std::span<const std::uint8_t> scopes, bool pairs, std::int64_t min_count);
 

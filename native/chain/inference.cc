@@ -9,8 +9,6 @@
 
 namespace loglinear::chain {
 
-using util::AlignedDoubles;
-
 namespace {
 
 constexpr double kSafeRange = 600.0;  // of scores in nats: exp(-600) is far above the least double, about exp(-708)
@@ -56,7 +54,7 @@ std::size_t sparse_forward(const ChainModel& m, const double* psi, std::size_t T
         for (std::int64_t e = m.edge_ptr[y]; e < m.edge_ptr[y + 1]; ++e)
           excess += before[m.edge_from[e]] * m.edge_excess[e];
         in = m.background_potential + excess;
-        if (in < util::kCancelledStep * m.background_potential) in = sparse_sum(m, y, before);
+        if (in < kCancelledStep * m.background_potential) in = sparse_sum(m, y, before);
       }
       sum += a[y] = p * in;
     }
@@ -94,7 +92,7 @@ void sparse_backward(const ChainModel& m, double* psi, std::size_t T, const doub
       }
     }
     for (std::size_t from = 0; from < L; ++from) {
-      if (beta[from] >= util::kCancelledStep * m.background_potential * total) continue;
+      if (beta[from] >= kCancelledStep * m.background_potential * total) continue;
       beta[from] = 0.0;
       for (std::size_t y = 0; y < L; ++y) {
         const auto *first = m.edge_from.data() + m.edge_ptr[y], *last = m.edge_from.data() + m.edge_ptr[y + 1];

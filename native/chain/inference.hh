@@ -17,7 +17,7 @@ struct NoPath {
 };
 
 struct ChainWorkspace {
-  util::AlignedDoubles N, psi, alpha, scale, beta;
+  AlignedDoubles N, psi, alpha, scale, beta;
   ChainWorkspace(const ChainModel& model, std::size_t longest)
       : N(model.stride * longest), psi(N.size()), alpha(N.size()), scale(longest), beta(model.stride) {}
 };

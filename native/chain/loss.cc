@@ -9,10 +9,6 @@
 
 namespace loglinear::chain {
 
-using util::InvalidInput;
-using util::ThreadPool;
-using util::require;
-
 namespace {
 
 using Labels = const std::int32_t*;

@@ -19,7 +19,7 @@ enum class ChainLoss { crf, memm, pseudolikelihood };
 // [n_tokens][L] or empty. The model has its weights set. Threads own contiguous parts of the sequences: the same bits
 // for the same number of threads. `sums` is work space, one for each thread: fresh pages cost more than zeroing old
 // ones.
-double chain_loss(util::ThreadPool& pool, ChainLoss kind, const ChainModel& model, const Sequences& sequences,
+double chain_loss(ThreadPool& pool, ChainLoss kind, const ChainModel& model, const Sequences& sequences,
                   const ChainTokens& tokens, std::span<const double> node_base, std::span<const std::int32_t> labels,
                   std::span<const std::uint8_t> allowed, std::vector<ChainGradient>& sums, std::span<double> gradient);
 

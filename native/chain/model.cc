@@ -10,13 +10,6 @@
 
 namespace loglinear::chain {
 
-using util::AlignedDoubles;
-using util::InvalidInput;
-using util::ThreadPool;
-using util::kVectorChunk;
-using util::parallel_for;
-using util::require;
-
 namespace {
 
 constexpr std::size_t kDenseLabels = 48;  // up to here a full matrix is always at least as fast

@@ -37,11 +37,11 @@ enum class Machine { dense, sparse, pairs };
 // Sums of residuals over some sequences. `outer` and `negative` (to be taken off) await
 // multiplication by exp(transition scores); the others are final.
 struct ChainGradient {
-  util::AlignedDoubles weights;           // node and pair features reached one by one
-  util::AlignedDoubles rows, pair_rows;   // [n_expanded][Lp], [n_expanded][L Lp]
-  util::AlignedDoubles transitions;       // [L][Lp], or one per listed transition (sparse): final
-  util::AlignedDoubles outer, negative;   // dense [L][Lp], sparse [n_edges], pairs [(L + 1)][L][Lp]: await exp
-  util::AlignedDoubles trigrams;          // [(L + 1)][L][Lp]: final
+  AlignedDoubles weights;           // node and pair features reached one by one
+  AlignedDoubles rows, pair_rows;   // [n_expanded][Lp], [n_expanded][L Lp]
+  AlignedDoubles transitions;       // [L][Lp], or one per listed transition (sparse): final
+  AlignedDoubles outer, negative;   // dense [L][Lp], sparse [n_edges], pairs [(L + 1)][L][Lp]: await exp
+  AlignedDoubles trigrams;          // [(L + 1)][L][Lp]: final
   double value = 0.0;
 };
 
@@ -58,9 +58,9 @@ class ChainModel {
   std::size_t stride;        // doubles of N per token
   bool trigrams = false;     // pairs: whether there are trigram scores
 
-  util::AlignedDoubles M;     // [L][Lp] transition scores; for pairs they are added to N
-  util::AlignedDoubles E, Et; // dense: exp(M - highest), and transposed
-  util::AlignedDoubles G, E3; // pairs with trigrams: [(L + 1)][L][Lp]
+  AlignedDoubles M;     // [L][Lp] transition scores; for pairs they are added to N
+  AlignedDoubles E, Et; // dense: exp(M - highest), and transposed
+  AlignedDoubles G, E3; // pairs with trigrams: [(L + 1)][L][Lp]
   double highest = 0.0;      // shift of the potentials of transitions or trigrams
   double range = 0.0;        // largest difference of two finite ones
   // sparse: transitions listed by their second label
@@ -90,7 +90,7 @@ class ChainModel {
   // Makes sums of this model's size, all zero; buffers that are there are used again.
   void clear(ChainGradient& gradient) const;
   // out [n_weights] = the sum of parts, in order.
-  void finish(util::ThreadPool& pool, std::span<const ChainGradient> parts, std::span<double> out) const;
+  void finish(ThreadPool& pool, std::span<const ChainGradient> parts, std::span<double> out) const;
 
   // Scores of the steps from (to) one label to (from) all others are added to x [L]; not for pairs.
   void add_steps_from(std::size_t label, double* x) const;
@@ -99,11 +99,10 @@ class ChainModel {
   void scatter_steps_from(std::size_t label, const double* r, ChainGradient& gradient) const;
   void scatter_steps_to(std::size_t label, const double* r, ChainGradient& gradient) const;
 
-
  private:
   void layout_sparse();
   void expand(const WeightRows& rows, std::span<const std::int64_t> ptr, const double* weights, std::size_t size,
-              util::AlignedDoubles& out) const;
+              AlignedDoubles& out) const;
   void prefetch_rows(const Sequences& sequences, std::int64_t end) const;
   void add_nodes(const Sequences& sequences, std::size_t token, double* u) const;
   void add_pairs(const Sequences& sequences, std::size_t token, double* P) const;
@@ -111,7 +110,7 @@ class ChainModel {
   std::span<const double> w_;
   std::vector<double> start_, stop_;        // stop [L] or [(L + 1)][L]
   std::vector<double> base_transitions_, base_trigrams_;
-  util::AlignedDoubles expanded_, expanded_pairs_;  // [n_expanded][Lp], [n_expanded][L Lp]
+  AlignedDoubles expanded_, expanded_pairs_;  // [n_expanded][Lp], [n_expanded][L Lp]
   std::vector<std::int32_t> pair_place_;    // offsets of pair codes in a padded [L][Lp] block
 };
 

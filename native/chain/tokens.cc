@@ -7,10 +7,6 @@
 
 namespace loglinear::chain {
 
-using util::ThreadPool;
-using util::parallel_for;
-using util::require;
-
 namespace {
 
 constexpr std::size_t kBatch = 64;

@@ -18,7 +18,7 @@ struct ResolvedWeights {
   std::vector<double> row_values, item_values;  // empty where all values are 1
 
   ResolvedWeights() = default;
-  ResolvedWeights(util::ThreadPool& pool, const WeightRows& weights, const Sequences& sequences);
+  ResolvedWeights(ThreadPool& pool, const WeightRows& weights, const Sequences& sequences);
 
   // scores += the weights of a token; `expanded` has rows of `size`.
   void add(std::size_t token, const double* weights, const double* expanded, std::size_t size, double* scores) const;
@@ -30,7 +30,7 @@ struct ChainTokens {
   const ChainFeatures* features;  // whose weights the places are of
   ResolvedWeights nodes, pairs;  // pairs empty where the features have no rows for them
 
-  ChainTokens(util::ThreadPool& pool, const ChainFeatures& features, const Sequences& sequences);
+  ChainTokens(ThreadPool& pool, const ChainFeatures& features, const Sequences& sequences);
   std::size_t n_tokens() const { return nodes.row_ptr.size() - 1; }
 };
 

@@ -7,10 +7,6 @@
 
 namespace loglinear::hmm {
 
-using util::ThreadPool;
-using util::parallel_for;
-using util::require;
-
 namespace {
 
 struct Macro {

@@ -59,7 +59,7 @@ struct AttributeFeatures {
 // into [S] = i, out_of [S] = o. node_out and pair_out get the expected count of each feature. The two labels of a pair
 // feature are those of the token and of the one before it. No two macros of a template may look at one column at one
 // offset (their values would not be independent): callers join such views first.
-void attribute_expectations(util::ThreadPool& pool, const StateChain& chain, std::span<const double> into,
+void attribute_expectations(ThreadPool& pool, const StateChain& chain, std::span<const double> into,
                             std::span<const double> out_of, const ObservationTemplates& templates,
                             const ViewTables& views, const AttributeKeys& keys, const AttributeFeatures& features,
                             std::span<double> node_out, std::span<double> pair_out);

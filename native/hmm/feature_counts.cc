@@ -8,12 +8,6 @@
 
 namespace loglinear::hmm {
 
-using util::InvalidInput;
-using util::ThreadPool;
-using util::chunk_count;
-using util::parallel_for;
-using util::require;
-
 namespace {
 
 void check_pointers(std::span<const std::int64_t> ptr, std::size_t n_items, const char* what) {

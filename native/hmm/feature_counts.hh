@@ -39,6 +39,6 @@ struct FeatureRows {
 void check_features(const LabelledSequences& data, const ChainFeatureLists& features);
 
 // Refuses sequences with unknown labels.
-FeatureRows count_features(util::ThreadPool& pool, const LabelledSequences& data, const ChainFeatureLists& features);
+FeatureRows count_features(ThreadPool& pool, const LabelledSequences& data, const ChainFeatureLists& features);
 
 }  // namespace loglinear::hmm

@@ -10,10 +10,6 @@
 
 namespace loglinear::hmm {
 
-using util::InvalidInput;
-using util::ThreadPool;
-using util::require;
-
 namespace {
 
 // Marginals of a run of tokens, and sums of label pairs and triples over it.

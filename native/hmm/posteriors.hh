@@ -16,7 +16,7 @@ namespace loglinear::hmm {
 
 // data.labels are not read and may be unknown. scores [n_tokens][L] are log-emissions; a sequence of probability zero
 // is an error. out has one entry per feature: node, pair, transition, trigram.
-void posterior_counts(util::ThreadPool& pool, const StateChain& chain, const LabelledSequences& data,
+void posterior_counts(ThreadPool& pool, const StateChain& chain, const LabelledSequences& data,
                       std::span<const double> scores, const ChainFeatureLists& features, std::span<double> out);
 
 }  // namespace loglinear::hmm

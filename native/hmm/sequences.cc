@@ -10,13 +10,6 @@
 
 namespace loglinear::hmm {
 
-using util::InvalidInput;
-using util::Random;
-using util::ThreadPool;
-using util::chunk_count;
-using util::parallel_for;
-using util::require;
-
 namespace {
 
 // Running sums of rows, for drawing by binary search.

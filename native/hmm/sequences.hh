@@ -19,13 +19,13 @@ struct SampledSequences {
 // is missing from the sum of `enter` is the probability of an empty sequence. Sequence k depends on (seed, k) alone, so
 // the sample is the same for any number of threads and longer samples begin with shorter ones. A sequence longer than
 // max_length is an error: cutting it would falsify expectations.
-SampledSequences sample_sequences(util::ThreadPool& pool, const StateChain& chain,
+SampledSequences sample_sequences(ThreadPool& pool, const StateChain& chain,
                                   const std::vector<std::span<const double>>& emissions, std::size_t n,
                                   std::uint64_t seed, std::size_t max_length);
 
 // out[i] = log p(observations of sequence i), by the forward recursion, rescaled at every token. scores [n_tokens][L]
 // are log-emissions; an impossible sequence has -infinity.
-void input_log_probabilities(util::ThreadPool& pool, const StateChain& chain,
+void input_log_probabilities(ThreadPool& pool, const StateChain& chain,
                              std::span<const std::int64_t> sequence_ptr, std::span<const double> scores,
                              std::span<double> out);
 

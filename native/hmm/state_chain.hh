@@ -31,25 +31,25 @@ struct StateChain {
   // Everything the kernels rely on; InvalidInput names what is wrong.
   void check() const {
     const std::size_t S = n_states();
-    util::require(n_labels > 0 && n_labels < (std::size_t{1} << 15),
+    require(n_labels > 0 && n_labels < (std::size_t{1} << 15),
                   "state chain: between 1 and 32767 labels are needed");
-    util::require(previous.empty() || previous.size() == S, "state chain: previous and label differ in length");
-    util::require(enter.size() == S && leave.size() == S, "state chain: enter and leave need one entry per state");
-    util::require(indptr.size() == S + 1 && indptr.front() == 0 && indices.size() == values.size() &&
+    require(previous.empty() || previous.size() == S, "state chain: previous and label differ in length");
+    require(enter.size() == S && leave.size() == S, "state chain: enter and leave need one entry per state");
+    require(indptr.size() == S + 1 && indptr.front() == 0 && indices.size() == values.size() &&
                 indptr.back() == static_cast<std::int64_t>(indices.size()),
             "state chain: indptr must have one entry more than there are states, from 0 to the number of transitions");
     for (std::size_t s = 0; s < S; ++s) {
-      util::require(indptr[s + 1] >= indptr[s] && indptr[s + 1] <= indptr.back(), "state chain: indptr decreases");
-      util::require(in(label[s], n_labels), "state chain: a label is out of range");
-      util::require(previous.empty() || in(previous[s], n_labels + 1), "state chain: a previous label is out of range");
-      util::require(probability(enter[s]) && probability(leave[s]), "state chain: not a probability");
+      require(indptr[s + 1] >= indptr[s] && indptr[s + 1] <= indptr.back(), "state chain: indptr decreases");
+      require(in(label[s], n_labels), "state chain: a label is out of range");
+      require(previous.empty() || in(previous[s], n_labels + 1), "state chain: a previous label is out of range");
+      require(probability(enter[s]) && probability(leave[s]), "state chain: not a probability");
     }
     for (std::size_t s = 0; s < S; ++s)
       for (std::int64_t p = indptr[s]; p < indptr[s + 1]; ++p) {
-        util::require(in(indices[p], S), "state chain: a transition leads to a state that is not there");
-        util::require(p == indptr[s] || indices[p - 1] < indices[p],
+        require(in(indices[p], S), "state chain: a transition leads to a state that is not there");
+        require(p == indptr[s] || indices[p - 1] < indices[p],
                       "state chain: the transitions of a state must ascend");
-        util::require(probability(values[p]), "state chain: not a probability");
+        require(probability(values[p]), "state chain: not a probability");
       }
   }
 

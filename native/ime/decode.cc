@@ -11,13 +11,6 @@
 
 namespace loglinear::ime {
 
-using util::InvalidInput;
-using util::Reused;
-using util::Strings;
-using util::ThreadPool;
-using util::chunk_count;
-using util::parallel_for;
-
 namespace {
 
 constexpr std::size_t kSentencesInChunk = 8;

@@ -26,13 +26,13 @@ struct ConversionOptions {
 };
 
 struct Conversions {
-  util::PackedStrings texts;                        // of all candidates, words separated by blanks
+  PackedStrings texts;                        // of all candidates, words separated by blanks
   std::vector<double> score;                  // [n_candidates]
   std::vector<std::int64_t> sentence_ptr{0};  // [n_sentences + 1]
   std::vector<std::int64_t> n_unknown;        // [n_sentences] words of the best that are written as they are read
 };
 
-Conversions convert_readings(util::ThreadPool& pool, const ConversionIndex& index, util::Strings readings,
+Conversions convert_readings(ThreadPool& pool, const ConversionIndex& index, Strings readings,
                              const ConversionOptions& options);
 
 }  // namespace loglinear::ime

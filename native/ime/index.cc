@@ -12,11 +12,6 @@ using backoff::AutomatonContext;
 using backoff::AutomatonEntry;
 using backoff::BackoffAutomaton;
 using backoff::kBlank;
-using util::InvalidInput;
-using util::ThreadPool;
-using util::decode_utf8;
-using util::parallel_for;
-
 namespace {
 
 constexpr std::size_t kContextsInChunk = 1 << 12;

@@ -44,12 +44,12 @@ static_assert(sizeof(Lexeme) == 32 && sizeof(IndexEntry) == 24);
 
 inline constexpr std::uint64_t kOtherParent = std::uint64_t{1} << 63;  // the state's parent is not the lexeme's state
 inline constexpr std::uint64_t kEndBit = std::uint64_t{1} << 62;       // of </s>
-inline std::uint64_t character_bit(std::uint32_t c) { return std::uint64_t{1} << (util::mix_bits(c) % 62); }
+inline std::uint64_t character_bit(std::uint32_t c) { return std::uint64_t{1} << (mix_bits(c) % 62); }
 
 class ConversionIndex {
  public:
   // Both are checked; they must outlive the index. `unknown` is the number of <unk>, kBlank for none.
-  ConversionIndex(util::ThreadPool& pool, const backoff::BackoffAutomaton& automaton, const LexiconArrays& lexicon,
+  ConversionIndex(ThreadPool& pool, const backoff::BackoffAutomaton& automaton, const LexiconArrays& lexicon,
                   std::uint32_t unknown);
 
   const backoff::BackoffAutomaton& automaton() const { return automaton_; }

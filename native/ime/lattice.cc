@@ -10,12 +10,6 @@
 
 namespace loglinear::ime {
 
-using util::CodePoint;
-using util::InvalidInput;
-using util::decode_utf8;
-using util::is_blank;
-using util::kMalformed;
-
 namespace {
 
 constexpr std::ptrdiff_t kScanned = 16;  // entries that are scanned; among more, a run is found by bisection

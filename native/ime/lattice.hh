@@ -61,7 +61,7 @@ class PairTable {
   static constexpr std::uint64_t kFree = ~std::uint64_t{0};  // no pair: both numbers would be 2^32 - 1
   static std::uint64_t key(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a} << 32 | b; }
   std::size_t locate(std::uint64_t k) const {
-    std::size_t at = util::mix_bits(k) & (keys_.size() - 1);
+    std::size_t at = mix_bits(k) & (keys_.size() - 1);
     while (keys_[at] != kFree && keys_[at] != k) at = (at + 1) & (keys_.size() - 1);
     return at;
   }

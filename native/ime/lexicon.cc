@@ -9,15 +9,6 @@
 
 namespace loglinear::ime {
 
-using util::CodePoint;
-using util::Interner;
-using util::InvalidInput;
-using util::Strings;
-using util::decode_utf8;
-using util::is_blank;
-using util::is_utf8;
-using util::mix_bits;
-
 namespace {
 
 void demand(bool condition, const std::string& what) {

@@ -21,14 +21,14 @@ inline constexpr std::uint32_t kNoWord = 0xFFFFFFFFu;
 // itself can be a word: "|||").
 struct SplitTokens {
   std::int64_t malformed = -1;             // the first without a '|', a surface or a reading; the rest is then empty
-  util::PackedStrings surfaces, readings;  // distinct, by first occurrence
+  PackedStrings surfaces, readings;  // distinct, by first occurrence
   std::vector<std::int32_t> surface, reading;  // [n_tokens]
 };
-SplitTokens split_tokens(util::Strings tokens);
+SplitTokens split_tokens(Strings tokens);
 
 // A view of caller-owned arrays; kernels trust it once it has been checked.
 struct LexiconArrays {
-  util::Strings surfaces, readings;           // distinct; readings ascend by bytes, are UTF-8 and have no blanks
+  Strings surfaces, readings;           // distinct; readings ascend by bytes, are UTF-8 and have no blanks
   std::span<const std::int64_t> reading_ptr;  // [n_readings + 1] lexemes of each reading
   std::span<const std::uint32_t> surface;     // [n_lexemes], ascending within a reading
   std::span<const float> log_channel;         // [n_lexemes] log p(reading | surface), at most 0
@@ -44,12 +44,12 @@ struct LexiconArrays {
 class ReadingTrie {
  public:
   ReadingTrie() = default;
-  explicit ReadingTrie(util::Strings readings);
+  explicit ReadingTrie(Strings readings);
 
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
   std::uint32_t child(std::uint32_t node, std::uint32_t character) const {
     const std::uint64_t key = std::uint64_t{node} << 21 | character;
-    for (std::size_t at = util::mix_bits(key) & mask_;; at = (at + 1) & mask_)
+    for (std::size_t at = mix_bits(key) & mask_;; at = (at + 1) & mask_)
       if (arcs_[at].key == key || arcs_[at].node == kNone) return arcs_[at].node;
   }
   std::uint32_t reading(std::uint32_t node) const { return reading_[node]; }  // kNoReading: only a beginning

@@ -8,9 +8,6 @@
 
 namespace loglinear::linear {
 
-using util::SparseMatrix;
-using util::require;
-
 double online_pass(const SparseMatrix<std::int32_t>& rows, std::span<const std::int32_t> labels,
                    std::span<const double> sample_weight, std::size_t K, bool intercept, const Separable& penalty,
                    const OnlineSettings& settings, std::span<double> z, std::span<double> n,

@@ -17,7 +17,7 @@ struct OnlineSettings {
 };
 
 // weights, z, n: [n_features * K (+ K intercepts)]. `touched` weights are written back to `weights`.
-double online_pass(const util::SparseMatrix<std::int32_t>& rows, std::span<const std::int32_t> labels,
+double online_pass(const SparseMatrix<std::int32_t>& rows, std::span<const std::int32_t> labels,
                    std::span<const double> sample_weight, std::size_t K, bool intercept, const Separable& penalty,
                    const OnlineSettings& settings, std::span<double> z, std::span<double> n, std::span<double> weights);
 

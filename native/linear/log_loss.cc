@@ -9,12 +9,6 @@
 
 namespace loglinear::linear {
 
-using util::InvalidInput;
-using util::ThreadPool;
-using util::parallel_for;
-using util::parallel_sum;
-using util::require;
-
 namespace {
 
 std::size_t row_chunk(std::size_t K) { return std::max<std::size_t>(64, (1 << 14) / K); }

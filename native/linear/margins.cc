@@ -7,13 +7,6 @@
 
 namespace loglinear::linear {
 
-using util::SparseMatrix;
-using util::ThreadPool;
-using util::chunk_count;
-using util::kVectorChunk;
-using util::parallel_for;
-using util::require;
-
 namespace {
 
 void check_linear(std::size_t rows, std::size_t columns, std::size_t weights, std::size_t bias, std::size_t K,

@@ -16,37 +16,37 @@
 namespace loglinear::linear {
 
 template <class Index>
-void margins(util::ThreadPool& pool, const util::SparseMatrix<Index>& rows, std::span<const double> weights,
+void margins(ThreadPool& pool, const SparseMatrix<Index>& rows, std::span<const double> weights,
              std::span<const double> bias, std::size_t K, std::span<double> out);
 
 template <class Index>
-void gradient(util::ThreadPool& pool, const util::SparseMatrix<Index>& columns, std::span<const double> residuals,
+void gradient(ThreadPool& pool, const SparseMatrix<Index>& columns, std::span<const double> residuals,
               std::size_t K, int power, std::span<double> out);
 
 // Weight (j, k) is shared[map[j K + k]]: tying happens inside the loops.
 template <class Index>
-void tied_margins(util::ThreadPool& pool, const util::SparseMatrix<Index>& rows, std::span<const double> shared,
+void tied_margins(ThreadPool& pool, const SparseMatrix<Index>& rows, std::span<const double> shared,
                   std::span<const std::int32_t> map, std::span<const double> bias, std::size_t K,
                   std::span<double> out);
 template <class Index>
-void tied_gradient(util::ThreadPool& pool, const util::SparseMatrix<Index>& columns, std::span<const double> residuals,
+void tied_gradient(ThreadPool& pool, const SparseMatrix<Index>& columns, std::span<const double> residuals,
                    std::span<const std::int32_t> map, std::size_t K, std::span<double> out);
 
-void dense_margins(util::ThreadPool& pool, std::span<const double> X, std::size_t n_rows, std::size_t n_columns,
+void dense_margins(ThreadPool& pool, std::span<const double> X, std::size_t n_rows, std::size_t n_columns,
                    std::span<const double> weights, std::span<const double> bias, std::size_t K,
                    std::span<double> out);
-void dense_gradient(util::ThreadPool& pool, std::span<const double> X, std::size_t n_rows, std::size_t n_columns,
+void dense_gradient(ThreadPool& pool, std::span<const double> X, std::size_t n_rows, std::size_t n_columns,
                     std::span<const double> residuals, std::size_t K, int power, std::span<double> out);
 
 // out[k] = sum_r R[r][k]: the gradient of the intercepts.
-void column_sums(util::ThreadPool& pool, std::span<const double> R, std::size_t K, std::span<double> out);
+void column_sums(ThreadPool& pool, std::span<const double> R, std::size_t K, std::span<double> out);
 
 // out[r][k] = M[r][k] + bias[k]; out may be M.
-void add_bias(util::ThreadPool& pool, std::span<const double> M, std::span<const double> bias, std::span<double> out);
+void add_bias(ThreadPool& pool, std::span<const double> M, std::span<const double> bias, std::span<double> out);
 
 // transposed rows = columns of the input, in ascending order of the original row.
 template <class Index>
-void transpose(util::ThreadPool& pool, const util::SparseMatrix<Index>& rows, std::span<std::int64_t> indptr,
+void transpose(ThreadPool& pool, const SparseMatrix<Index>& rows, std::span<std::int64_t> indptr,
                std::span<std::int32_t> indices, std::span<double> values);
 
 }  // namespace loglinear::linear

@@ -10,14 +10,6 @@
 
 namespace loglinear::linear {
 
-using util::InvalidInput;
-using util::ThreadPool;
-using util::chunk_count;
-using util::kVectorChunk;
-using util::parallel_for;
-using util::parallel_sum;
-using util::require;
-
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();

@@ -45,51 +45,51 @@ struct ClassTables {
   std::vector<std::uint8_t> nonnegative;
 
   template <class Class>
-  ClassTables(util::ThreadPool& pool, std::span<const Class> classes, std::span<const double> class_l1,
+  ClassTables(ThreadPool& pool, std::span<const Class> classes, std::span<const double> class_l1,
               std::span<const double> class_l2, std::span<const std::uint8_t> class_nonnegative);
 };
 
-double separable_value(util::ThreadPool& pool, const Separable& penalty, std::span<const double> w);
+double separable_value(ThreadPool& pool, const Separable& penalty, std::span<const double> w);
 
 // gradient += b w; returns sum b w^2 / 2 (the smooth part).
-double separable_add_smooth(util::ThreadPool& pool, const Separable& penalty, std::span<const double> w,
+double separable_add_smooth(ThreadPool& pool, const Separable& penalty, std::span<const double> w,
                             std::span<double> gradient);
 
 // diagonal += b
-void separable_add_curvature(util::ThreadPool& pool, const Separable& penalty, std::span<double> diagonal);
+void separable_add_curvature(ThreadPool& pool, const Separable& penalty, std::span<double> diagonal);
 
 // out = argmin_x  (x - z)^2 / (2 step) + penalty(x);  steps has one entry, or one per weight.
-void separable_prox(util::ThreadPool& pool, const Separable& penalty, std::span<const double> z,
+void separable_prox(ThreadPool& pool, const Separable& penalty, std::span<const double> z,
                     std::span<const double> steps, std::span<double> out);
 
 // The element of least absolute value of the subdifferential of smooth + a|w| at w, given the gradient of the smooth
 // part (loss and b w^2 / 2): OWL-QN's pseudo-gradient. Its largest absolute value is the violation of optimality.
-void separable_pseudo_gradient(util::ThreadPool& pool, const Separable& penalty, std::span<const double> w,
+void separable_pseudo_gradient(ThreadPool& pool, const Separable& penalty, std::span<const double> w,
                                std::span<const double> smooth_gradient, std::span<double> out);
 
 // max |least subgradient|, given the gradient of the loss alone.
-double separable_violation(util::ThreadPool& pool, const Separable& penalty, std::span<const double> w,
+double separable_violation(ThreadPool& pool, const Separable& penalty, std::span<const double> w,
                            std::span<const double> loss_gradient);
 
 // max |g_j| / a_j over penalised weights (of -g_j where w_j >= 0): the multiple of the penalty that holds all at zero.
-double separable_max_strength(util::ThreadPool& pool, const Separable& penalty, std::span<const double> gradient);
+double separable_max_strength(ThreadPool& pool, const Separable& penalty, std::span<const double> gradient);
 
 // OWL-QN's two projections. align: direction[j] = 0 where w[j] = 0 is a corner and it does not descend the
 // pseudo-gradient (such an entry would be projected back at once; entries of weights that are not zero keep their
 // quasi-Newton step).
 // project: w[j] = 0 where it left the orthant of `from` (or, at from[j] = 0, of minus the pseudo-gradient).
-void separable_align(util::ThreadPool& pool, const Separable& penalty, std::span<const double> w,
+void separable_align(ThreadPool& pool, const Separable& penalty, std::span<const double> w,
                      std::span<const double> pseudo, std::span<double> direction);
-void separable_project(util::ThreadPool& pool, const Separable& penalty, std::span<const double> from,
+void separable_project(ThreadPool& pool, const Separable& penalty, std::span<const double> from,
                        std::span<const double> pseudo, std::span<double> w);
 
 // v[j] = 0 where w[j] rests in a corner: at zero, with a_j > 0 or w_j >= 0. What remains is the active set, on which
 // the optimum moves smoothly with the strengths.
-void separable_hold(util::ThreadPool& pool, const Separable& penalty, std::span<const double> w, std::span<double> v);
+void separable_hold(ThreadPool& pool, const Separable& penalty, std::span<const double> w, std::span<double> v);
 
 // Sums over each class k of the derivatives of the penalty: out[k] = sum a_j sign(w_j) v_j and
 // out[n_classes + k] = sum b_j w_j v_j; squared: of v_j (a_j sign(w_j))^2 and v_j (b_j w_j)^2.
-void separable_class_sums(util::ThreadPool& pool, const Separable& penalty, std::span<const double> w,
+void separable_class_sums(ThreadPool& pool, const Separable& penalty, std::span<const double> w,
                           std::span<const double> v, bool squared, std::span<double> out);
 
 }  // namespace loglinear::linear

@@ -13,13 +13,6 @@
 
 namespace loglinear::linear {
 
-using util::InvalidInput;
-using util::SparseMatrix;
-using util::ThreadPool;
-using util::kVectorChunk;
-using util::parallel_for;
-using util::require;
-
 // ---- identical columns --------------------------------------------------------------------------------------------
 
 std::int64_t identical_columns(ThreadPool& pool, const SparseMatrix<std::int32_t>& columns,

@@ -7,13 +7,6 @@
 
 namespace loglinear::linear {
 
-using util::ThreadPool;
-using util::chunk_count;
-using util::kVectorChunk;
-using util::parallel_for;
-using util::parallel_sum;
-using util::require;
-
 double dot(ThreadPool& pool, std::span<const double> a, std::span<const double> b) {
   require(a.size() == b.size(), "dot: vectors differ in length");
   return parallel_sum(pool, a.size(), kVectorChunk, [&](std::size_t begin, std::size_t end) {

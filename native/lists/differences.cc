@@ -9,11 +9,6 @@
 namespace loglinear::lists {
 
 using text::CountRows;
-using util::InvalidInput;
-using util::ThreadPool;
-using util::parallel_for;
-using util::require;
-
 namespace {
 
 struct Row {

@@ -11,14 +11,6 @@
 
 namespace loglinear::lists {
 
-using util::Interner;
-using util::Strings;
-using util::ThreadPool;
-using util::for_each_blank_separated;
-using util::for_each_character;
-using util::parallel_for;
-using util::require;
-
 namespace {
 
 // One column of the table, kept as differences between neighbours down it: bit i of block b is place 64 b + i of the

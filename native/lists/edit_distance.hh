@@ -17,7 +17,7 @@ std::int64_t edit_distance(std::span<const std::int32_t> a, std::span<const std:
 
 // distances[t] = distance of texts[t] to transcripts[i], for the texts list_ptr[i] .. list_ptr[i + 1] - 1 of list i;
 // lengths[i] = number of words or characters of transcripts[i].
-void edit_distances(util::ThreadPool& pool, util::Strings transcripts, util::Strings texts,
+void edit_distances(ThreadPool& pool, Strings transcripts, Strings texts,
                     std::span<const std::int64_t> list_ptr, bool by_characters, std::span<double> distances,
                     std::span<double> lengths);
 

@@ -12,20 +12,6 @@
 namespace loglinear::lists {
 
 using text::CountRows;
-using util::CodePoint;
-using util::Interner;
-using util::InvalidInput;
-using util::PackedStrings;
-using util::StringIndex;
-using util::Strings;
-using util::ThreadPool;
-using util::decode_utf8;
-using util::for_each_blank_separated;
-using util::for_each_character;
-using util::mix_bits;
-using util::parallel_for;
-using util::require;
-
 namespace {
 
 constexpr std::int32_t kMaxOrder = 32;

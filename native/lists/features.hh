@@ -32,32 +32,32 @@ struct CandidateFeatureOptions {
   bool boundaries = true;
   std::int32_t max_skip = 0;
   Headwords headwords = Headwords::none;
-  const util::StringIndex* function_words = nullptr;
+  const StringIndex* function_words = nullptr;
   std::vector<std::int32_t> character_orders;  // ascending, each at least 1
 };
 
 struct CandidateFeatures {
   text::CountRows rows;  // one per candidate
-  util::PackedStrings names;
+  PackedStrings names;
 };
 
 // list_ptr [n_lists + 1]: the candidates of each list. A feature is kept if it occurs in at least min_count lists and
 // in one of them its count differs between candidates: others can never change an order.
-CandidateFeatures fit_candidate_features(util::ThreadPool& pool, util::Strings texts,
+CandidateFeatures fit_candidate_features(ThreadPool& pool, Strings texts,
                                          std::span<const std::int64_t> list_ptr, const CandidateFeatureOptions& options,
                                          std::int64_t min_count);
 
 // Counts of the features that the vocabulary holds; others are ignored.
-text::CountRows count_candidate_features(util::ThreadPool& pool, util::Strings texts,
+text::CountRows count_candidate_features(ThreadPool& pool, Strings texts,
                                          std::span<const std::int64_t> list_ptr, const CandidateFeatureOptions& options,
-                                         const util::StringIndex& vocabulary);
+                                         const StringIndex& vocabulary);
 
 // Throws InvalidInput unless list_ptr ascends from 0 to n.
 void check_list_ptr(std::span<const std::int64_t> list_ptr, std::size_t n, const char* what);
 
 // For every candidate but the reference of its list, in order: row of the reference - row of the candidate, zeros left
 // out. reference [n_lists]: places within the lists; ignored for an empty one. Rows must have ascending indices.
-text::CountRows candidate_differences(util::ThreadPool& pool, std::span<const std::int64_t> indptr,
+text::CountRows candidate_differences(ThreadPool& pool, std::span<const std::int64_t> indptr,
                                 std::span<const std::int32_t> indices, std::span<const double> values,
                                 std::span<const std::int64_t> list_ptr, std::span<const std::int32_t> reference);
 

@@ -5,10 +5,6 @@
 
 namespace loglinear::lists {
 
-using util::ThreadPool;
-using util::parallel_sum;
-using util::require;
-
 namespace {
 
 constexpr std::size_t kLists = 1 << 8;  // lists in a chunk of work

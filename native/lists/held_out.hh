@@ -11,8 +11,8 @@ namespace loglinear::lists {
 
 // Encoded lists as data/candidates.py lays them out; all are kept by reference.
 struct ListArrays {
-  const util::SparseMatrix<std::int32_t>* rows;     // pairs x features
-  const util::SparseMatrix<std::int32_t>* columns;  // features x pairs
+  const SparseMatrix<std::int32_t>* rows;     // pairs x features
+  const SparseMatrix<std::int32_t>* columns;  // features x pairs
   std::span<const double> base;               // [n_pairs] margins under the base scores alone
   std::span<const std::int64_t> list_ptr;     // [n_lists + 1]
   std::span<const std::int32_t> place;        // [n_pairs]
@@ -28,7 +28,7 @@ class HeldOutLists {
   std::size_t n_features() const { return lists_.columns->n_rows(); }
   double errors() const { return total_; }  // of the choices of all lists
 
-  void rebuild(util::ThreadPool& pool, std::span<const double> weights);
+  void rebuild(ThreadPool& pool, std::span<const double> weights);
   void move(std::size_t feature, double delta);
 
  private:
@@ -42,7 +42,7 @@ class HeldOutLists {
 };
 
 // out[t] = errors after the first t steps of a path from these weights: [n_steps + 1].
-void follow(HeldOutLists& lists, util::ThreadPool& pool, std::span<const double> weights,
+void follow(HeldOutLists& lists, ThreadPool& pool, std::span<const double> weights,
             std::span<const std::int32_t> features, std::span<const double> changes, std::span<double> out);
 
 }  // namespace loglinear::lists

@@ -8,12 +8,6 @@
 
 namespace loglinear::lists {
 
-using util::SparseMatrix;
-using util::ThreadPool;
-using util::parallel_for;
-using util::parallel_sum;
-using util::require;
-
 namespace {
 
 constexpr std::size_t kLists = 256;  // in a chunk

@@ -25,25 +25,25 @@ enum class ListLoss { exponential, log, expected_error };
 inline constexpr double kSteepest = 200.0;
 
 // margins [n_pairs] -> d in place; returns the loss. errors may be empty, but not for expected_error.
-double list_loss(util::ThreadPool& pool, ListLoss kind, std::span<const std::int64_t> list_ptr,
+double list_loss(ThreadPool& pool, ListLoss kind, std::span<const std::int64_t> list_ptr,
                  std::span<const double> errors, std::span<double> margins);
 
 // margins -> q in place; for the exponential loss, its second derivatives.
-void list_probabilities(util::ThreadPool& pool, ListLoss kind, std::span<const std::int64_t> list_ptr,
+void list_probabilities(ThreadPool& pool, ListLoss kind, std::span<const std::int64_t> list_ptr,
                         std::span<const double> errors, std::span<double> margins);
 
 // vectors V [n_pairs] -> H V in place, at q; not for expected_error.
-void list_loss_hessian(util::ThreadPool& pool, ListLoss kind, std::span<const std::int64_t> list_ptr,
+void list_loss_hessian(ThreadPool& pool, ListLoss kind, std::span<const std::int64_t> list_ptr,
                        std::span<const double> q, std::span<double> vectors);
 
 // out[j] = the second derivative by weight j, at q; columns: pairs by feature, ascending. Not for expected_error.
-void list_loss_curvature(util::ThreadPool& pool, ListLoss kind, std::span<const std::int64_t> list_ptr,
-                         const util::SparseMatrix<std::int32_t>& columns, std::span<const double> q,
+void list_loss_curvature(ThreadPool& pool, ListLoss kind, std::span<const std::int64_t> list_ptr,
+                         const SparseMatrix<std::int32_t>& columns, std::span<const double> q,
                          std::span<double> out);
 
 // out[i] = place in list i of the candidate with the highest score, the first of equal ones; -1 for an empty list.
 // places [n_pairs] and reference [n_lists]: where each stands in its list.
-void choose_candidates(util::ThreadPool& pool, std::span<const std::int64_t> list_ptr, std::span<const double> margins,
+void choose_candidates(ThreadPool& pool, std::span<const std::int64_t> list_ptr, std::span<const double> margins,
                        std::span<const std::int32_t> places, std::span<const std::int32_t> reference,
                        std::span<std::int32_t> out);
 

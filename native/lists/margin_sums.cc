@@ -6,13 +6,6 @@
 
 namespace loglinear::lists {
 
-using util::BitSet;
-using util::SparseMatrix;
-using util::ThreadPool;
-using util::parallel_for;
-using util::parallel_sum;
-using util::require;
-
 namespace {
 
 constexpr std::size_t kPairs = 1 << 12;     // pairs in a chunk of work
@@ -111,7 +104,7 @@ std::span<const std::int32_t> MarginSums::move(std::size_t feature, double delta
     q_[pair] = now;
     loss_ += gained;
     for (std::int64_t r = rows_.indptr[pair]; r < rows_.indptr[pair + 1]; ++r) {
-      if (r + kAhead < n_entries) util::prefetch(&cells_[cell_of_row_[r + kAhead]]);
+      if (r + kAhead < n_entries) loglinear::prefetch(&cells_[cell_of_row_[r + kAhead]]);
       cells_[cell_of_row_[r]].sum += gained;
       const auto k = static_cast<std::size_t>(rows_.indices[r]);
       if (!seen_.has(k)) seen_.set(k, true), touched_.push_back(rows_.indices[r]);

@@ -34,8 +34,8 @@ class MarginSums {
 
   // rows: pairs x features, columns: the same transposed; base [n_pairs]: margins under the base scores alone;
   // pair_weights [n_pairs], or empty for ones. All are kept by reference. step: the one whose effects are tabulated.
-  MarginSums(util::ThreadPool& pool, const util::SparseMatrix<std::int32_t>& rows,
-             const util::SparseMatrix<std::int32_t>& columns, std::span<const double> base,
+  MarginSums(ThreadPool& pool, const SparseMatrix<std::int32_t>& rows,
+             const SparseMatrix<std::int32_t>& columns, std::span<const double> base,
              std::span<const double> pair_weights, double step);
 
   std::size_t n_features() const { return columns_.n_rows(); }
@@ -45,10 +45,10 @@ class MarginSums {
   }
 
   // Prefetches the cells of a feature.
-  void prefetch(std::size_t feature) const { util::prefetch(cells_.data() + cell_ptr_[feature]); }
+  void prefetch(std::size_t feature) const { loglinear::prefetch(cells_.data() + cell_ptr_[feature]); }
 
   // Everything from these weights of features.
-  void rebuild(util::ThreadPool& pool, std::span<const double> weights);
+  void rebuild(ThreadPool& pool, std::span<const double> weights);
 
   // Weight k moves by delta: margins, q, sums and loss follow. Returns the features whose sums changed, each once, in
   // no order, k always among them.
@@ -83,16 +83,16 @@ class MarginSums {
   void make_cells();
   double weighted_exponential(std::size_t pair) const;
 
-  const util::SparseMatrix<std::int32_t>&rows_, &columns_;
+  const SparseMatrix<std::int32_t>&rows_, &columns_;
   std::span<const double> base_, pair_weights_;
   std::vector<std::uint32_t> cell_ptr_;     // [n_features + 1]
-  util::Pages<Cell> cells_;                       // by feature, ascending in v
+  Pages<Cell> cells_;                       // by feature, ascending in v
   std::vector<std::uint32_t> cell_of_row_;  // [n_nonzeros], in the order of rows
   std::vector<std::uint32_t> cell_of_column_;
   std::vector<double> margins_, q_;
   double step_;
   double loss_ = 0.0;
-  util::BitSet seen_;  // features of touched_ while it is made: bits, which stay in the cache
+  BitSet seen_;  // features of touched_ while it is made: bits, which stay in the cache
   std::vector<std::int32_t> touched_;
 };
 

@@ -4,8 +4,6 @@
 
 namespace loglinear::lists {
 
-using util::require;
-
 ListPerceptron::ListPerceptron(const ListArrays& lists) : lists_(lists) {
   const HeldOutLists checked(lists);  // refuses arrays that do not fit together
   weights_.assign(checked.n_features(), 0.0);

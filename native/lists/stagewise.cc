@@ -4,14 +4,6 @@
 
 namespace loglinear::lists {
 
-using util::BitSet;
-using util::MinimumTree;
-using util::SparseMatrix;
-using util::ThreadPool;
-using util::parallel_for;
-using util::prefetch;
-using util::require;
-
 namespace {
 
 constexpr std::size_t kFeatures = 1 << 10;  // features in a chunk of work

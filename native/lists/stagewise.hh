@@ -57,8 +57,8 @@ struct StagewiseRecord {
 
 class Stagewise {
  public:
-  Stagewise(util::ThreadPool& pool, const util::SparseMatrix<std::int32_t>& rows,
-            const util::SparseMatrix<std::int32_t>& columns, std::span<const double> base,
+  Stagewise(ThreadPool& pool, const SparseMatrix<std::int32_t>& rows,
+            const SparseMatrix<std::int32_t>& columns, std::span<const double> base,
             std::span<const double> pair_weights, StagewiseRule rule);
 
   void hold_out(const ListArrays& lists);
@@ -66,13 +66,13 @@ class Stagewise {
   // The state before step number n_steps of a path that has these weights: alpha NaN before the first step; the fewest
   // held-out errors so far and where, infinity where none are known. For a path that goes on as if it had never
   // stopped, n_steps must be its fresh_at; `replay` takes the known steps from there.
-  void start(util::ThreadPool& pool, std::span<const double> weights, std::int64_t n_steps, double alpha, double fewest,
+  void start(ThreadPool& pool, std::span<const double> weights, std::int64_t n_steps, double alpha, double fewest,
              std::int64_t fewest_at);
-  void replay(util::ThreadPool& pool, std::span<const std::int32_t> features, std::span<const double> changes);
+  void replay(ThreadPool& pool, std::span<const std::int32_t> features, std::span<const double> changes);
 
   // Takes steps until the record is full or something ends them. Returns how many, and why. patience: steps without
   // fewer held-out errors after which to end; 0: none.
-  std::pair<std::size_t, StagewiseEnd> run(util::ThreadPool& pool, std::int64_t patience,
+  std::pair<std::size_t, StagewiseEnd> run(ThreadPool& pool, std::int64_t patience,
                                            const StagewiseRecord& record);
 
   std::size_t n_features() const { return sums_.n_features(); }
@@ -123,15 +123,15 @@ class Stagewise {
   std::optional<Step> backward_step() const;
   std::optional<Step> blasso_step();
 
-  void rebuild(util::ThreadPool& pool);
-  void take(util::ThreadPool& pool, std::size_t feature, double change);
+  void rebuild(ThreadPool& pool);
+  void take(ThreadPool& pool, std::size_t feature, double change);
 
   StagewiseRule rule_;
   MarginSums sums_;
   std::unique_ptr<HeldOutLists> held_out_;
-  util::MinimumTree forward_, backward_;
+  MinimumTree forward_, backward_;
   std::vector<double> weights_;
-  util::BitSet nonzero_;  // weights that are not zero
+  BitSet nonzero_;  // weights that are not zero
   std::vector<std::int32_t> moved_;
   std::int64_t n_steps_ = 0;
   double alpha_ = 0.0;

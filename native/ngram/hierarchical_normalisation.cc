@@ -12,11 +12,7 @@
 
 namespace loglinear::ngram {
 
-using trie::TrieView;
-using trie::kNowhere;
-using util::InvalidInput;
-using util::ThreadPool;
-
+using namespace trie;
 namespace {
 
 constexpr std::size_t kChunks = 16;             // of the whole trie: enough for as many threads
@@ -162,7 +158,7 @@ class Sweep {
         if constexpr (mode == Mode::kTangent) slope += mass * (rise * g.p2[above(e)] + x[e - e0] * a_.v[e]);
       }
       double r = 1.0 + sum;
-      if (r < util::kCancelledRatio) [[unlikely]] {
+      if (r < kCancelledRatio) [[unlikely]] {
         r = missing(k, c);
         for (e = start; e < stop; ++e) r += q[above(e)] * x[e - e0];
       }
@@ -223,7 +219,7 @@ class Sweep {
         count2 = count;
       }
       const bool amplified =
-          scaled > util::kAmplified * count || (mode == Mode::kSquares && scaled2 > util::kAmplified * count);
+          scaled > kAmplified * count || (mode == Mode::kSquares && scaled2 > kAmplified * count);
       if (!amplified) {
         g.b[above] += scaled - count;
         if constexpr (kSecond) g.b2[above] += scaled2 - count2;

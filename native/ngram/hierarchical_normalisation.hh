@@ -42,15 +42,15 @@ class NgramMaxent {
   const trie::TrieView& trie() const { return trie_; }
 
   // The loss; gradient [n_entries] = E - count.
-  double value_and_gradient(util::ThreadPool& pool, std::span<const double> w, std::span<double> gradient) const;
+  double value_and_gradient(ThreadPool& pool, std::span<const double> w, std::span<double> gradient) const;
 
   // Second derivatives at w: their diagonal sum_x c(x) p (1 - p), and their product with v.
-  void curvature_diagonal(util::ThreadPool& pool, std::span<const double> w, std::span<double> out) const;
-  void hessian_vector(util::ThreadPool& pool, std::span<const double> w, std::span<const double> v,
+  void curvature_diagonal(ThreadPool& pool, std::span<const double> w, std::span<double> out) const;
+  void hessian_vector(ThreadPool& pool, std::span<const double> w, std::span<const double> v,
                       std::span<double> out) const;
 
   // log P(e) of every entry and log r(h) of every context (that of the empty context is log Z).
-  void log_probabilities(util::ThreadPool& pool, std::span<const double> w, std::span<double> log_p,
+  void log_probabilities(ThreadPool& pool, std::span<const double> w, std::span<double> log_p,
                          std::span<double> log_r) const;
 
   // Contexts [begin, end) of one length that share a parent, with all their descendants, if `leaf`; else one context

@@ -20,7 +20,7 @@ using trie::TrieView;
 namespace {
 
 constexpr double kNothing = -std::numeric_limits<double>::infinity();
-constexpr double kCertain = 1.0 - util::kCancelledRatio;  // mass above which one minus it has cancelled
+constexpr double kCertain = 1.0 - kCancelledRatio;  // mass above which one minus it has cancelled
 
 double log_add(double a, double b) {
   if (a < b) std::swap(a, b);
@@ -55,7 +55,7 @@ class LogSweep {
       for (std::uint32_t c = t_.context_child[p + 1]; c-- > t_.context_child[p];) {
         const double count = t_.context_count[c];
         const double handed = log_add(std::log(std::max(b[c], 0.0)), m[c]) - log_r_[c];
-        const bool amplified = handed > std::log(util::kAmplified * count);
+        const bool amplified = handed > std::log(kAmplified * count);
         const double sum = amplified ? 0.0 : std::exp(handed);
         b[p] += sum - count;
         if (amplified) {

@@ -8,8 +8,6 @@
 namespace loglinear::stream {
 
 using trie::kNowhere;
-using util::InvalidInput;
-
 namespace {
 
 std::uint64_t key(std::uint32_t context, std::uint32_t word) { return std::uint64_t{context} << 32 | word; }

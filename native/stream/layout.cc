@@ -7,9 +7,6 @@
 namespace loglinear::stream {
 
 using trie::kNowhere;
-using util::InvalidInput;
-using util::ThreadPool;
-
 void OnlineTree::values(ThreadPool& pool, std::span<double> w) {
   if (w.size() != n_entries()) throw InvalidInput("online n-grams: one number per n-gram is needed");
   catch_up(pool);

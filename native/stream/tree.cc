@@ -12,9 +12,6 @@
 namespace loglinear::stream {
 
 using trie::kNowhere;
-using util::InvalidInput;
-using util::ThreadPool;
-
 namespace {
 
 constexpr std::size_t kUntidy = 1024;  // new entries at which a block is put in order while many are taken in
@@ -263,7 +260,7 @@ double OnlineTree::block_gradient(const OnlineBlock& b, std::span<const double> 
     };
     double r = 1.0;
     for (std::uint32_t e = e0; e < e1; ++e) r += mass(e) * (s.p[e] - 1.0);
-    if (r < util::kCancelledRatio) [[unlikely]] {
+    if (r < kCancelledRatio) [[unlikely]] {
       r = missing_mass(b, c, unigrams, s.p, s.r);
       for (std::uint32_t e = e0; e < e1; ++e) r += mass(e) * s.p[e];
     }

@@ -84,20 +84,20 @@ class OnlineTree {
   std::span<const std::uint32_t> text() const { return text_; }
 
   // Takes sentences in without learning from them; their numbers follow those before.
-  void extend(util::ThreadPool& pool, std::span<const std::uint32_t> words, std::span<const std::int64_t> sentence_ptr);
+  void extend(ThreadPool& pool, std::span<const std::uint32_t> words, std::span<const std::int64_t> sentence_ptr);
 
   // One step: on sentences taken in before, or on new ones, which are taken in first. Returns the batch's loss at V.
   // `tokens`: of the corpus that the batch stands for; 0: all taken in so far.
-  double step(util::ThreadPool& pool, std::span<const std::int64_t> sentences, double tokens);
-  double learn(util::ThreadPool& pool, std::span<const std::uint32_t> words, std::span<const std::int64_t> sentence_ptr,
+  double step(ThreadPool& pool, std::span<const std::int64_t> sentences, double tokens);
+  double learn(ThreadPool& pool, std::span<const std::uint32_t> words, std::span<const std::int64_t> sentence_ptr,
                double tokens);
 
   // The loss of sentences at W and its gradient in the flat numbering, of each n-gram of a class (not times m).
-  double gradient(util::ThreadPool& pool, std::span<const std::int64_t> sentences, std::span<double> out);
+  double gradient(ThreadPool& pool, std::span<const std::int64_t> sentences, std::span<double> out);
 
-  void catch_up(util::ThreadPool& pool);                                      // all blocks
-  void values(util::ThreadPool& pool, std::span<double> w);                   // in the flat numbering
-  void set_values(util::ThreadPool& pool, std::span<const double> w);         // W = Z = w
+  void catch_up(ThreadPool& pool);                                      // all blocks
+  void values(ThreadPool& pool, std::span<double> w);                   // in the flat numbering
+  void set_values(ThreadPool& pool, std::span<const double> w);         // W = Z = w
   OnlineLayout layout() const;
 
  private:
@@ -113,7 +113,7 @@ class OnlineTree {
   std::vector<Piece> pieces_of(std::vector<Token>& tokens) const;
   void insert(OnlineBlock& block, std::span<const Token> tokens) const;
   void count_unigrams(std::span<const Token> tokens);
-  double take_step(util::ThreadPool& pool, std::vector<Token>& tokens, double corpus, bool insert_first);
+  double take_step(ThreadPool& pool, std::vector<Token>& tokens, double corpus, bool insert_first);
   OnlineSchedule next_schedule(double batches);
   void replay(OnlineBlock& block, std::uint64_t until, Scratch& scratch) const;
   void advance(OnlineBlock& block, const OnlineSchedule& s, double scale, std::span<const double> gradient,
@@ -123,7 +123,7 @@ class OnlineTree {
   double unigram_gradient(std::span<const double> at, std::span<const Token> tokens, std::span<const Piece> pieces,
                           double log_z, std::span<const double> p, std::span<double> out) const;
   void advance_unigrams(const OnlineSchedule& s, double scale, std::span<const double> gradient);
-  void for_pieces(util::ThreadPool& pool, std::vector<Piece>& pieces,
+  void for_pieces(ThreadPool& pool, std::vector<Piece>& pieces,
                   const std::function<void(Piece&, Scratch&)>& task) const;
 
   OnlineTreeSettings settings_;
@@ -138,7 +138,7 @@ class OnlineTree {
   std::vector<double> ridge_;             // [longest history] by depth
   std::vector<OnlineSchedule> schedule_;  // of all steps, for blocks that lag behind
   double tau_ = 1.0, delta_ = 1.0, rho_ = 0.0;
-  mutable util::Reused<Scratch> scratch_;
+  mutable Reused<Scratch> scratch_;
 };
 
 }  // namespace loglinear::stream

@@ -10,16 +10,7 @@
 
 namespace loglinear::suffix {
 
-using trie::kHighestOrder;
-using trie::TrieArrays;
-using trie::TrieView;
-using trie::kMaxLevels;
-using trie::kMaxNumber;
-using trie::kNowhere;
-using util::InvalidInput;
-using util::Pages;
-using util::require;
-
+using namespace trie;
 namespace {
 
 // The entries that are kept.

@@ -12,12 +12,7 @@
 
 namespace loglinear::suffix {
 
-using trie::SentencesView;
-using trie::TrieView;
-using trie::kNowhere;
-using util::ThreadPool;
-using util::require;
-
+using namespace trie;
 namespace {
 
 constexpr double kOverflown = 1e290;  // one above this may have
@@ -116,7 +111,7 @@ class Scorer {
     double ratio = 1.0;
     for (std::uint32_t e = t_.context_entry[c]; e < t_.context_entry[c + 1]; ++e)
       if (a_.x[e] != 0.0) ratio += std::exp(a_.log_p[t_.entry_parent[e]]) * std::expm1(j * a_.x[e]);
-    if (ratio >= util::kCancelledRatio && ratio < kOverflown) return std::log(ratio);
+    if (ratio >= kCancelledRatio && ratio < kOverflown) return std::log(ratio);
     LogSum sum;
     sum.add(log_lacking(c, path));
     for (std::uint32_t e = t_.context_entry[c]; e < t_.context_entry[c + 1]; ++e)

@@ -28,7 +28,7 @@ struct SuffixWeights {
 // log_probability[i] and length[i] of every token, </s> after each sentence included: length is the number of words of
 // the longest n-gram of the tree that ends in the token. The tree must have been checked. Throws InvalidInput for
 // malformed sentences, words outside the vocabulary and arrays of other sizes.
-void score_text(util::ThreadPool& pool, const SuffixTreeView& tree, const SuffixWeights& weights,
+void score_text(ThreadPool& pool, const SuffixTreeView& tree, const SuffixWeights& weights,
                 const trie::SentencesView& sentences, std::span<double> log_probability,
                 std::span<std::uint32_t> length);
 

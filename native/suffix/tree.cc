@@ -13,26 +13,7 @@
 
 namespace loglinear::suffix {
 
-using trie::BucketChunk;
-using trie::BucketSorter;
-using trie::Buckets;
-using trie::Corpus;
-using trie::Joiner;
-using trie::LevelWriter;
-using trie::MemoryColumn;
-using trie::SentencesView;
-using trie::TrieLevel;
-using trie::count_words;
-using trie::cut_buckets;
-using trie::distribute;
-using trie::kMaxLevels;
-using trie::make_corpus;
-using trie::run_largest_first;
-using trie::write_root;
-using util::InvalidInput;
-using util::Reused;
-using util::ThreadPool;
-
+using namespace trie;
 namespace {
 
 struct ClassLevel : TrieLevel<MemoryColumn> {

@@ -27,8 +27,8 @@ namespace loglinear::suffix {
 
 struct SuffixTreeArrays {
   trie::TrieArrays trie;                                  // of classes; its order is the number of levels
-  util::Pages<std::uint32_t> context_length, context_end;  // [n_contexts]
-  util::Pages<std::uint32_t> text;                         // the corpus, `<s>` before, between and after sentences
+  Pages<std::uint32_t> context_length, context_end;  // [n_contexts]
+  Pages<std::uint32_t> text;                         // the corpus, `<s>` before, between and after sentences
 };
 
 // Words of the longest n-gram, `<s>` and `</s>` counted; 1 without sentences.
@@ -36,6 +36,6 @@ std::size_t longest_ngram(const trie::SentencesView& sentences);
 
 // Throws InvalidInput for an order outside [1, longest_ngram], for malformed sentences, numbers past 32 bits, and text
 // that repeats itself to more than kMaxLevels levels. The result does not depend on the number of threads.
-SuffixTreeArrays build_suffix_tree(util::ThreadPool& pool, const trie::SentencesView& sentences, std::size_t order);
+SuffixTreeArrays build_suffix_tree(ThreadPool& pool, const trie::SentencesView& sentences, std::size_t order);
 
 }  // namespace loglinear::suffix

@@ -8,8 +8,6 @@
 
 namespace loglinear::suffix {
 
-using util::InvalidInput;
-
 namespace {
 
 void demand(bool condition, const char* what) {

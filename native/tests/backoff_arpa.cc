@@ -13,7 +13,7 @@
 namespace loglinear::tests::backoff_arpa {
 
 using namespace loglinear::backoff;
-using namespace loglinear::util;
+using namespace loglinear;
 
 namespace {
 

@@ -11,7 +11,7 @@ namespace loglinear::tests::backoff_query {
 
 using namespace loglinear::backoff;
 using namespace loglinear::trie;
-using namespace loglinear::util;
+using namespace loglinear;
 
 namespace {
 

@@ -12,7 +12,7 @@ namespace loglinear::tests::backoff_smoothing {
 
 using namespace loglinear::backoff;
 using namespace loglinear::trie;
-using namespace loglinear::util;
+using namespace loglinear;
 
 namespace {
 

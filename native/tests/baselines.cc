@@ -14,7 +14,7 @@ namespace loglinear::tests::baselines {
 using namespace loglinear::baselines;
 using namespace loglinear::ngram;
 using namespace loglinear::trie;
-using namespace loglinear::util;
+using namespace loglinear;
 
 namespace {
 

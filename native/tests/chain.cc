@@ -16,7 +16,7 @@
 namespace loglinear::tests::chain {
 
 using namespace loglinear::chain;
-using namespace loglinear::util;
+using namespace loglinear;
 
 namespace {
 

@@ -13,7 +13,7 @@
 namespace loglinear::tests::hmm {
 
 using namespace loglinear::hmm;
-using namespace loglinear::util;
+using namespace loglinear;
 
 namespace {
 

@@ -17,7 +17,7 @@ namespace loglinear::tests::ime {
 using namespace loglinear::backoff;
 using namespace loglinear::ime;
 using namespace loglinear::trie;
-using namespace loglinear::util;
+using namespace loglinear;
 
 namespace {
 

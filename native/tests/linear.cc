@@ -16,7 +16,7 @@
 namespace loglinear::tests::linear {
 
 using namespace loglinear::linear;
-using namespace loglinear::util;
+using namespace loglinear;
 
 namespace {
 

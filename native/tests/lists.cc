@@ -14,7 +14,7 @@ namespace loglinear::tests::lists {
 
 using namespace loglinear::lists;
 using namespace loglinear::text;
-using namespace loglinear::util;
+using namespace loglinear;
 
 namespace {
 

@@ -10,7 +10,7 @@
 namespace loglinear::tests::lists_stagewise {
 
 using namespace loglinear::lists;
-using namespace loglinear::util;
+using namespace loglinear;
 
 namespace {
 

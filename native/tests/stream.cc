@@ -10,7 +10,7 @@
 namespace loglinear::tests::stream {
 
 using namespace loglinear::stream;
-using namespace loglinear::util;
+using namespace loglinear;
 
 namespace {
 

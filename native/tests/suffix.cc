@@ -16,7 +16,7 @@ namespace loglinear::tests::suffix {
 using namespace loglinear::ngram;
 using namespace loglinear::suffix;
 using namespace loglinear::trie;
-using namespace loglinear::util;
+using namespace loglinear;
 
 namespace {
 

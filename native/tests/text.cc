@@ -11,7 +11,7 @@
 namespace loglinear::tests::text {
 
 using namespace loglinear::text;
-using namespace loglinear::util;
+using namespace loglinear;
 
 namespace {
 

@@ -11,7 +11,7 @@
 namespace loglinear::tests::text_conll {
 
 using namespace loglinear::text;
-using namespace loglinear::util;
+using namespace loglinear;
 
 namespace {
 

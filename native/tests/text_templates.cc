@@ -14,7 +14,7 @@
 namespace loglinear::tests::text_templates {
 
 using namespace loglinear::text;
-using namespace loglinear::util;
+using namespace loglinear;
 
 namespace {
 

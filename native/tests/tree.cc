@@ -12,7 +12,7 @@
 namespace loglinear::tests::tree {
 
 using namespace loglinear::tree;
-using namespace loglinear::util;
+using namespace loglinear;
 
 namespace {
 

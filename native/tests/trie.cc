@@ -18,7 +18,7 @@
 namespace loglinear::tests::trie {
 
 using namespace loglinear::trie;
-using namespace loglinear::util;
+using namespace loglinear;
 
 namespace {
 

@@ -17,7 +17,7 @@
 namespace loglinear::tests::util {
 
 using namespace loglinear::linear;
-using namespace loglinear::util;
+using namespace loglinear;
 
 namespace {
 

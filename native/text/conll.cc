@@ -10,16 +10,6 @@
 
 namespace loglinear::text {
 
-using util::Interner;
-using util::InvalidInput;
-using util::PackedStrings;
-using util::ParseError;
-using util::ThreadPool;
-using util::cut_lines;
-using util::find_byte;
-using util::is_utf8;
-using util::quoted;
-
 namespace {
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }

@@ -22,7 +22,7 @@ enum class Separator {
 
 struct ConllColumn {
   std::vector<std::int32_t> ids;  // [n_tokens], into values
-  util::PackedStrings values;           // UTF-8, distinct, numbered by first occurrence
+  PackedStrings values;           // UTF-8, distinct, numbered by first occurrence
 };
 
 struct ConllData {
@@ -34,14 +34,14 @@ struct ConllData {
 inline constexpr std::size_t kMaxColumns = 1024;  // more means that the file is something else
 
 // Lines end in \n or \r\n. With `comments`, lines that begin with '#' are skipped. chunk_size is for tests.
-ConllData parse_conll(util::ThreadPool& pool, std::span<const char> text, Separator separator, bool comments,
+ConllData parse_conll(ThreadPool& pool, std::span<const char> text, Separator separator, bool comments,
                       std::size_t chunk_size = 1 << 18);
 
 // The text of columns, which reads back the same; `separator` is ' ' or '\t'. Throws InvalidInput for a value that
 // cannot be written.
 struct ConllView {
   std::span<const std::int32_t> ids;
-  util::Strings values;
+  Strings values;
 };
 std::vector<char> format_conll(std::span<const std::int64_t> sequence_ptr, std::span<const ConllView> columns,
                                char separator);

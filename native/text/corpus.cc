@@ -12,22 +12,6 @@
 
 namespace loglinear::text {
 
-using util::CodePoint;
-using util::HashSlots;
-using util::Interner;
-using util::InvalidInput;
-using util::PackedStrings;
-using util::ParseError;
-using util::ThreadPool;
-using util::cut_lines;
-using util::decode_utf8;
-using util::find_byte;
-using util::is_utf8;
-using util::kMalformed;
-using util::kVectorChunk;
-using util::parallel_for;
-using util::quoted;
-
 namespace {
 
 constexpr std::string_view kVisibleBlank = "\xE2\x96\x81";  // U+2581

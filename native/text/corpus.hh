@@ -31,16 +31,16 @@ struct TokenisedCorpus {
   std::vector<std::uint32_t> tokens;          // [n_tokens], into units
   std::vector<std::int64_t> sentence_ptr{0};  // [n_sentences + 1]
   std::vector<std::int64_t> n_lines;          // [n_texts]
-  util::PackedStrings units;                        // distinct, UTF-8, numbered by first occurrence
+  PackedStrings units;                        // distinct, UTF-8, numbered by first occurrence
   std::vector<std::int64_t> counts;           // [n_units]
   std::vector<std::int32_t> first_text;       // [n_units], of the first occurrence
   std::vector<std::int64_t> first_line;       // [n_units], from 1 in that text
 };
 
-TokenisedCorpus tokenise_corpus(util::ThreadPool& pool, std::span<const std::span<const char>> texts,
+TokenisedCorpus tokenise_corpus(ThreadPool& pool, std::span<const std::span<const char>> texts,
                                 const CorpusOptions& options);
 
 // tokens[i] = numbers[tokens[i]]; InvalidInput, with nothing changed, for a token outside the numbers.
-void renumber_tokens(util::ThreadPool& pool, std::span<std::uint32_t> tokens, std::span<const std::uint32_t> numbers);
+void renumber_tokens(ThreadPool& pool, std::span<std::uint32_t> tokens, std::span<const std::uint32_t> numbers);
 
 }  // namespace loglinear::text

@@ -12,15 +12,6 @@
 
 namespace loglinear::text {
 
-using util::Interner;
-using util::ParseError;
-using util::ThreadPool;
-using util::cut_lines;
-using util::find_byte;
-using util::is_utf8;
-using util::parse_double;
-using util::quoted;
-
 namespace {
 
 struct Chunk {

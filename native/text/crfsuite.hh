@@ -21,12 +21,12 @@ struct CrfsuiteData {
   std::vector<std::int64_t> indptr{0};        // [n_tokens + 1]
   std::vector<std::int32_t> indices;          // [n_occurrences], into attributes
   std::vector<double> values;                 // [n_occurrences], finite; empty where all are 1
-  util::PackedStrings attributes;                   // UTF-8, distinct, not empty
+  PackedStrings attributes;                   // UTF-8, distinct, not empty
   std::vector<std::int32_t> labels;           // [n_tokens], into label_names
-  util::PackedStrings label_names;                  // UTF-8, distinct
+  PackedStrings label_names;                  // UTF-8, distinct
 };
 
 // Empty fields are skipped. chunk_size is for tests.
-CrfsuiteData parse_crfsuite(util::ThreadPool& pool, std::span<const char> text, std::size_t chunk_size = 1 << 18);
+CrfsuiteData parse_crfsuite(ThreadPool& pool, std::span<const char> text, std::size_t chunk_size = 1 << 18);
 
 }  // namespace loglinear::text

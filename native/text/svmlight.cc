@@ -13,15 +13,6 @@
 
 namespace loglinear::text {
 
-using util::Interner;
-using util::ParseError;
-using util::ThreadPool;
-using util::cut_lines;
-using util::find_byte;
-using util::is_utf8;
-using util::parse_double;
-using util::quoted;
-
 namespace {
 
 constexpr std::int64_t kMaxIndex = std::numeric_limits<std::int64_t>::max() - 1;  // so that n_features has 64 bits too

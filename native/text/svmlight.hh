@@ -21,14 +21,14 @@ struct SvmlightData {
   std::vector<std::int64_t> wide;      // ... or here instead, when one of them needs 64 bits
   std::vector<double> values;          // [n_nonzeros], finite
   std::vector<std::int32_t> labels;    // [n_rows], into label_names
-  util::PackedStrings label_names;           // UTF-8, numbered by first occurrence
+  PackedStrings label_names;           // UTF-8, numbered by first occurrence
   std::int64_t n_features = 0;
 };
 
 // n_features < 0: as many as the largest index asks for; otherwise larger indices are refused. Labels are any text
 // without white space or '#', but not something that reads as index:value, which means that the label was forgotten.
 // `qid:` entries are skipped. A carriage return counts as white space. chunk_size is for tests.
-SvmlightData parse_svmlight(util::ThreadPool& pool, std::span<const char> text, IndexBase base, std::int64_t n_features,
+SvmlightData parse_svmlight(ThreadPool& pool, std::span<const char> text, IndexBase base, std::int64_t n_features,
                             std::size_t chunk_size = 1 << 20);
 
 }  // namespace loglinear::text

@@ -16,17 +16,17 @@ inline constexpr std::int64_t kMaxAttributes = std::numeric_limits<std::int32_t>
 inline std::int32_t before_code(std::int64_t k) { return static_cast<std::int32_t>(-2 * k); }
 inline std::int32_t after_code(std::int64_t k) { return static_cast<std::int32_t>(-2 * k - 1); }
 
-inline std::uint64_t hash_seed(std::size_t t) { return util::mix_bits(0x5851F42D4C957F2Du + t); }
+inline std::uint64_t hash_seed(std::size_t t) { return mix_bits(0x5851F42D4C957F2Du + t); }
 inline std::uint64_t hash_step(std::uint64_t h, std::uint64_t code) {
   h = (h ^ code) * 0x9E3779B97F4A7C15u;
   return h ^ (h >> 32);
 }
 inline std::uint64_t hash_end(std::uint64_t h) {
-  return util::mix_bits(h) | 1;
+  return mix_bits(h) | 1;
 }  // never 0, which marks an unknown value
 
 inline std::uint64_t boundary_code(std::int32_t code, std::uint64_t) {
-  return util::mix_bits(static_cast<std::uint64_t>(static_cast<std::int64_t>(code)));
+  return mix_bits(static_cast<std::uint64_t>(static_cast<std::int64_t>(code)));
 }
 inline std::int32_t boundary_code(std::int32_t code, std::int32_t) { return code; }
 inline std::uint64_t hash_bits_of(std::int32_t code) { return static_cast<std::uint32_t>(code); }
@@ -102,7 +102,7 @@ class Block {
       } else {
         const std::int32_t id = ids[at];
         if (static_cast<std::uint32_t>(id) >= map.size())
-          throw util::InvalidInput("templates: value number " + std::to_string(id) + " is outside [0, " +
+          throw InvalidInput("templates: value number " + std::to_string(id) + " is outside [0, " +
                              std::to_string(map.size()) + ")");
         out[i] = map[static_cast<std::size_t>(id)];
       }
@@ -146,12 +146,12 @@ struct SameAttribute {
 
 inline void check_shape(const TemplateSet& set, AttributesView attributes) {
   if (attributes.codes.size() != attributes.templates.size() * set.max_macros())
-    throw util::InvalidInput("attributes: " + std::to_string(attributes.codes.size()) + " codes for " +
+    throw InvalidInput("attributes: " + std::to_string(attributes.codes.size()) + " codes for " +
                        std::to_string(attributes.templates.size()) + " attributes of " +
                        std::to_string(set.max_macros()) + " macros");
   for (const std::int32_t t : attributes.templates)
     if (t < 0 || static_cast<std::size_t>(t) >= set.size())
-      throw util::InvalidInput("attributes: there is no template " + std::to_string(t));
+      throw InvalidInput("attributes: there is no template " + std::to_string(t));
 }
 
 }  // namespace loglinear::text

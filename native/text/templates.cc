@@ -8,11 +8,6 @@
 
 namespace loglinear::text {
 
-using util::HashSlots;
-using util::InvalidInput;
-using util::ThreadPool;
-using util::parallel_for;
-
 namespace {
 
 void check_codes(const TemplateSet& set, AttributesView attributes, std::span<const std::int64_t> n_values) {

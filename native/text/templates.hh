@@ -85,7 +85,7 @@ class Block;
 class AttributeIndex {
  public:
   AttributeIndex(const TemplateSet& set, AttributesView attributes, std::span<const std::int64_t> n_values);
-  AttributeRows find(util::ThreadPool& pool, const ViewedTokens<std::int32_t>& tokens) const;
+  AttributeRows find(ThreadPool& pool, const ViewedTokens<std::int32_t>& tokens) const;
 
  private:
   void make_tables(std::span<const std::int64_t> n_values);
@@ -94,7 +94,7 @@ class AttributeIndex {
 
   const TemplateSet& set_;
   AttributesView attributes_;
-  util::HashSlots slots_;
+  HashSlots slots_;
   std::vector<std::vector<std::int32_t>> tables_;  // of a template with one macro: [code - kLeastCode], or none
 };
 
@@ -104,12 +104,12 @@ struct FittedAttributes {
   AttributeRows rows;
   Attributes attributes;
 };
-FittedAttributes fit_attributes(util::ThreadPool& pool, const TemplateSet& set,
+FittedAttributes fit_attributes(ThreadPool& pool, const TemplateSet& set,
                                 const ViewedTokens<std::int32_t>& tokens, AttributesView known, std::int64_t min_count);
 
 // Attribute numbers by hashing: template t gets numbers in [first[t], first[t] + 2^bits). Maps hold hashes of the
 // values' strings, so that numbers do not depend on the numbering of values.
-AttributeRows hash_attributes(util::ThreadPool& pool, const TemplateSet& set, const ViewedTokens<std::uint64_t>& tokens,
+AttributeRows hash_attributes(ThreadPool& pool, const TemplateSet& set, const ViewedTokens<std::uint64_t>& tokens,
                               std::span<const std::int32_t> first, int bits);
 
 }  // namespace loglinear::text

@@ -7,10 +7,6 @@
 
 namespace loglinear::text {
 
-using util::HashSlots;
-using util::InvalidInput;
-using util::ThreadPool;
-
 namespace {
 
 // One slice of the hash space while attributes are collected.

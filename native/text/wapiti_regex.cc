@@ -8,12 +8,6 @@
 
 namespace loglinear::text {
 
-using util::CodePoint;
-using util::InvalidInput;
-using util::PackedStrings;
-using util::Strings;
-using util::decode_utf8;
-
 namespace {
 
 std::uint8_t ascii_classes(std::uint32_t c) {

@@ -69,8 +69,8 @@ class WapitiRegex {
 };
 
 // For each string: 1 if the expression matches somewhere.
-std::vector<std::uint8_t> regex_test(const WapitiRegex& regex, util::Strings strings, const CharacterClasses& classes);
+std::vector<std::uint8_t> regex_test(const WapitiRegex& regex, Strings strings, const CharacterClasses& classes);
 // For each string: what the expression matches, or nothing.
-util::PackedStrings regex_extract(const WapitiRegex& regex, util::Strings strings, const CharacterClasses& classes);
+PackedStrings regex_extract(const WapitiRegex& regex, Strings strings, const CharacterClasses& classes);
 
 }  // namespace loglinear::text

@@ -11,16 +11,6 @@
 
 namespace loglinear::text {
 
-using util::Interner;
-using util::InvalidInput;
-using util::PackedStrings;
-using util::StringIndex;
-using util::Strings;
-using util::ThreadPool;
-using util::for_each_word;
-using util::mix_bits;
-using util::parallel_for;
-
 namespace {
 
 constexpr std::int32_t kDropped = -1;

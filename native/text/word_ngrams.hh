@@ -26,15 +26,15 @@ struct CountRows {
 
 struct WordNgrams {
   CountRows rows;
-  util::PackedStrings names;  // words joined by one space
+  PackedStrings names;  // words joined by one space
 };
 
 // orders: ascending, each at least 1. Texts are UTF-8 (see util/words.hh for what a word is), already lowercased.
-WordNgrams fit_word_ngrams(util::ThreadPool& pool, util::Strings texts, std::span<const std::int32_t> orders,
+WordNgrams fit_word_ngrams(ThreadPool& pool, Strings texts, std::span<const std::int32_t> orders,
                            std::int64_t min_count);
 
 // Counts of the n-grams that the vocabulary holds; others are ignored.
-CountRows count_word_ngrams(util::ThreadPool& pool, util::Strings texts, std::span<const std::int32_t> orders,
-                            const util::StringIndex& vocabulary);
+CountRows count_word_ngrams(ThreadPool& pool, Strings texts, std::span<const std::int32_t> orders,
+                            const StringIndex& vocabulary);
 
 }  // namespace loglinear::text

@@ -8,9 +8,6 @@
 
 namespace loglinear::tree {
 
-using util::InvalidInput;
-using util::require;
-
 namespace {
 
 std::string name_of(std::size_t i) { return "node " + std::to_string(i); }

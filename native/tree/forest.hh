@@ -109,11 +109,11 @@ void forest_depths(std::span<const std::int32_t> parent, std::span<std::uint32_t
 // node(i, acc) once acc holds the sum (+=) of its children's; what it leaves in acc goes to its parent. Returns the
 // totals of what it returns, joined by total(a, b), in an order that depends on the tree alone.
 template <class Acc, class Node, class Total>
-double gather(util::ThreadPool& pool, const Tree& tree, Node node, Total total) {
+double gather(ThreadPool& pool, const Tree& tree, Node node, Total total) {
   const auto units = tree.units();
   std::vector<double> partial(units.size());
   std::vector<std::vector<Acc>> slots(units.size());
-  util::Reused<std::vector<Acc>> spare;
+  Reused<std::vector<Acc>> spare;
   const auto sweep = [&](const TreeUnit& unit, Acc* acc) {
     double sum = 0.0;
     tree.upward(unit, [&](std::size_t i, std::size_t place, std::size_t target) {

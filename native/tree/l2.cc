@@ -4,11 +4,6 @@
 
 namespace loglinear::tree {
 
-using util::ThreadPool;
-using util::kVectorChunk;
-using util::parallel_for;
-using util::require;
-
 template <class Source>
 struct TreeL2::Map {
   const Tree& tree;

@@ -18,12 +18,12 @@ class TreeL2 {
   // Spans must outlive it.
   TreeL2(const Tree& tree, const TreePenalty& penalty);
 
-  double value(util::ThreadPool& pool, std::span<const double> x) const;
+  double value(ThreadPool& pool, std::span<const double> x) const;
   // Throws InvalidInput unless 1 / step_i + l2 = L s_i for one number L, to 1e-9.
-  void prox(util::ThreadPool& pool, std::span<const double> z, std::span<const double> steps,
+  void prox(ThreadPool& pool, std::span<const double> z, std::span<const double> steps,
             std::span<double> out) const;
-  double violation(util::ThreadPool& pool, std::span<const double> w, std::span<const double> gradient) const;
-  double max_strength(util::ThreadPool& pool, std::span<const double> gradient) const;
+  double violation(ThreadPool& pool, std::span<const double> w, std::span<const double> gradient) const;
+  double max_strength(ThreadPool& pool, std::span<const double> gradient) const;
 
  private:
   struct Work {
@@ -34,11 +34,11 @@ class TreeL2 {
   };
   template <class Source>
   struct Map;
-  double lipschitz(util::ThreadPool& pool, const ProxSource& source) const;
+  double lipschitz(ThreadPool& pool, const ProxSource& source) const;
 
   const Tree& tree_;
   TreePenalty penalty_;
-  mutable util::Reused<Work> spare_;
+  mutable Reused<Work> spare_;
 };
 
 }  // namespace loglinear::tree

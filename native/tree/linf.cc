@@ -4,9 +4,6 @@
 
 namespace loglinear::tree {
 
-using util::ThreadPool;
-using util::require;
-
 namespace {
 
 constexpr std::uint32_t kNone = PairingHeap::kNone;

@@ -25,14 +25,14 @@ class TreeLinf {
   const Tree& tree() const { return tree_; }
   const TreePenalty& penalty() const { return penalty_; }
 
-  double value(util::ThreadPool& pool, std::span<const double> x) const;
-  void prox(util::ThreadPool& pool, std::span<const double> z, std::span<const double> steps,
+  double value(ThreadPool& pool, std::span<const double> x) const;
+  void prox(ThreadPool& pool, std::span<const double> z, std::span<const double> steps,
             std::span<double> out) const;
-  double violation(util::ThreadPool& pool, std::span<const double> w, std::span<const double> gradient) const;
-  double max_strength(util::ThreadPool& pool, std::span<const double> gradient) const;
+  double violation(ThreadPool& pool, std::span<const double> w, std::span<const double> gradient) const;
+  double max_strength(ThreadPool& pool, std::span<const double> gradient) const;
 
   // histogram[k] = groups with k values above their level; merged: with k blocks taken off the heap.
-  std::vector<std::int64_t> pivot_counts(util::ThreadPool& pool, std::span<const double> z,
+  std::vector<std::int64_t> pivot_counts(ThreadPool& pool, std::span<const double> z,
                                          std::span<const double> steps, bool merged) const;
 
  private:
@@ -55,7 +55,7 @@ class TreeLinf {
 
   const Tree& tree_;
   TreePenalty penalty_;
-  mutable util::Reused<Work> spare_;
+  mutable Reused<Work> spare_;
 };
 
 }  // namespace loglinear::tree

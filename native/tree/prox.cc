@@ -2,11 +2,6 @@
 
 namespace loglinear::tree {
 
-using util::ThreadPool;
-using util::kVectorChunk;
-using util::parallel_for;
-using util::require;
-
 void check_groups_fit(const Tree& tree, const TreeGroups& groups) {
   const std::size_t n = tree.size();
   require(groups.weights.empty() || groups.weights.size() == n, "weights of groups do not have one entry per node");

@@ -86,7 +86,7 @@ struct ResidualSource {
   }
 };
 
-void check_prox(util::ThreadPool& pool, const Tree& tree, const ProxSource& source, std::size_t n_out);
+void check_prox(ThreadPool& pool, const Tree& tree, const ProxSource& source, std::size_t n_out);
 void check_residual(const Tree& tree, const ResidualSource& source);
 
 // A map is made of
@@ -98,7 +98,7 @@ void check_residual(const Tree& tree, const ResidualSource& source);
 // Returns the largest source.put. Maps copy their source before a loop: the compiler then knows that what they write
 // does not change it.
 template <class Work, class Map>
-double sweep_both(util::ThreadPool& pool, const Tree& tree, util::Reused<Work>& spare, Map map) {
+double sweep_both(ThreadPool& pool, const Tree& tree, Reused<Work>& spare, Map map) {
   const auto units = tree.units();
   const TreeUnit& crown = tree.crown();
   std::vector<double> largest(units.size() + 1);

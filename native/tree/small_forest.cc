@@ -5,9 +5,7 @@
 #include <cstddef>
 #include <limits>
 
-
 namespace loglinear::tree {
-
 
 void SmallForestProx::operator()(SmallForestPenalty penalty, bool nonnegative, std::span<const std::uint32_t> parent,
                                  std::span<const double> mass, std::span<const double> threshold,

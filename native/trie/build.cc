@@ -10,10 +10,6 @@
 
 namespace loglinear::trie {
 
-using util::InvalidInput;
-using util::Reused;
-using util::ThreadPool;
-
 namespace {
 
 using Level = TrieLevel<MemoryColumn>;

@@ -17,8 +17,8 @@ namespace loglinear::trie {
 
 struct TrieArrays {
   std::vector<std::int64_t> context_start, entry_start;
-  util::Pages<std::uint32_t> context_word, context_child, context_entry, context_count;
-  util::Pages<std::uint32_t> entry_word, entry_parent, entry_count;
+  Pages<std::uint32_t> context_word, context_child, context_entry, context_count;
+  Pages<std::uint32_t> entry_word, entry_parent, entry_count;
 };
 
 void check_order(std::size_t order);  // throws InvalidInput
@@ -28,6 +28,6 @@ void count_words(const Corpus& corpus, std::span<std::uint32_t> counts);
 
 // Throws InvalidInput for an order outside [1, kMaxOrder], for malformed sentences and for numbers past 32 bits. The
 // result does not depend on the number of threads.
-TrieArrays build_trie(util::ThreadPool& pool, const SentencesView& sentences, std::size_t order);
+TrieArrays build_trie(ThreadPool& pool, const SentencesView& sentences, std::size_t order);
 
 }  // namespace loglinear::trie

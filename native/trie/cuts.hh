@@ -31,7 +31,7 @@ std::vector<std::size_t> cut_range(std::size_t first, std::size_t last, Position
 
 // Calls body(begin, end) for chunks of contexts of length k, cut by the size of their entries.
 template <class Layout, class Body>
-void for_contexts(util::ThreadPool& pool, const Layout& trie, std::size_t k, Body body) {
+void for_contexts(ThreadPool& pool, const Layout& trie, std::size_t k, Body body) {
   const auto cuts = cut_range(static_cast<std::size_t>(trie.context_start[k]),
                               static_cast<std::size_t>(trie.context_start[k + 1]),
                               [&](std::size_t c) { return trie.context_entry[c] + c; });
@@ -40,7 +40,7 @@ void for_contexts(util::ThreadPool& pool, const Layout& trie, std::size_t k, Bod
 
 // The same, cut by the size of the entries of the contexts' children.
 template <class Layout, class Body>
-void for_contexts_by_children(util::ThreadPool& pool, const Layout& trie, std::size_t k, Body body) {
+void for_contexts_by_children(ThreadPool& pool, const Layout& trie, std::size_t k, Body body) {
   const auto cuts = cut_range(static_cast<std::size_t>(trie.context_start[k]),
                               static_cast<std::size_t>(trie.context_start[k + 1]),
                               [&](std::size_t c) { return trie.context_entry[trie.context_child[c]] + c; });

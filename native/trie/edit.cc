@@ -8,8 +8,6 @@
 
 namespace loglinear::trie {
 
-using util::InvalidInput;
-
 namespace {
 
 void require_trie(bool condition, const char* what) {

@@ -15,7 +15,7 @@
 namespace loglinear::trie {
 
 // A column in memory.
-struct MemoryColumn : util::Pages<std::uint32_t> {
+struct MemoryColumn : Pages<std::uint32_t> {
   template <class Use>
   void blocks(std::size_t begin, std::size_t end, Use use) const {
     use(std::span<const std::uint32_t>(data() + begin, end - begin));
@@ -35,7 +35,7 @@ class Numbering {
         first_[k][c + 1] = first_[k][c] + (chunks[c][k - 1].*column).size();
     }
     if (size() > kMaxNumber)
-      throw util::InvalidInput("trie: more than 4294967294 n-grams; use a lower order, cut-offs or less text");
+      throw InvalidInput("trie: more than 4294967294 n-grams; use a lower order, cut-offs or less text");
   }
   std::size_t operator()(std::size_t k, std::size_t chunk) const { return first_[k][chunk]; }
   std::size_t size() const { return first_.back().back(); }
@@ -54,7 +54,7 @@ class Numbering {
 template <class Level>
 class Joiner {
  public:
-  Joiner(util::ThreadPool& pool, std::vector<std::vector<Level>>& chunks, std::size_t order, std::size_t n_words)
+  Joiner(ThreadPool& pool, std::vector<std::vector<Level>>& chunks, std::size_t order, std::size_t n_words)
       : pool_(pool), chunks_(chunks), order_(order), contexts_(chunks, order, 1, &Level::context_word),
         entries_(chunks, order, n_words, &Level::entry_word) {}
 
@@ -78,7 +78,7 @@ class Joiner {
   }
 
   // A column of contexts that a trie has not; that of the empty context is 0.
-  void join_contexts(util::Pages<std::uint32_t>& result, MemoryColumn Level::*column) {
+  void join_contexts(Pages<std::uint32_t>& result, MemoryColumn Level::*column) {
     join_column(result, contexts_, column, [](std::size_t, std::size_t) { return std::size_t{0}; });
     result[0] = 0;
   }
@@ -86,22 +86,22 @@ class Joiner {
  private:
   // result[numbering(k, c) + i] = column[i] + shift(k, c), with `last` after them.
   template <class Shift>
-  void join_column(util::Pages<std::uint32_t>& result, const Numbering& numbering, MemoryColumn Level::*column,
+  void join_column(Pages<std::uint32_t>& result, const Numbering& numbering, MemoryColumn Level::*column,
                    Shift shift, std::optional<std::size_t> last = std::nullopt) {
     result.resize(numbering.size() + (last ? 1 : 0));
     if (last) result.back() = static_cast<std::uint32_t>(*last);
     for_each_piece([&](Level& level, std::size_t k, std::size_t c) {
       copy(level.*column, shift(k, c), result.data() + numbering(k, c));
-      util::release(level.*column);
+      release(level.*column);
     });
   }
 
-  void join_parents(util::Pages<std::uint32_t>& result) {
+  void join_parents(Pages<std::uint32_t>& result) {
     result.resize(entries_.size());
     for_each_piece([&](Level& level, std::size_t k, std::size_t c) {
       if (k == 1) copy(level.entry_word, 0, result.data() + entries_(k, c));
       else copy(level.entry_parent, entries_(k - 1, c), result.data() + entries_(k, c));
-      util::release(level.entry_parent);
+      release(level.entry_parent);
     });
   }
 
@@ -117,7 +117,7 @@ class Joiner {
     for (const std::uint32_t value : from) *to++ = value + add;
   }
 
-  util::ThreadPool& pool_;
+  ThreadPool& pool_;
   std::vector<std::vector<Level>>& chunks_;
   std::size_t order_;
   Numbering contexts_, entries_;

@@ -6,8 +6,6 @@
 
 namespace loglinear::trie {
 
-using util::InvalidInput;
-
 namespace {
 
 // Where `word` is in the ascending range [begin, end) of `words`; end where it is not.

@@ -13,13 +13,6 @@
 
 namespace loglinear::trie {
 
-using util::DiskColumn;
-using util::InvalidInput;
-using util::Pages;
-using util::Reused;
-using util::ScratchFile;
-using util::ThreadPool;
-
 namespace {
 
 using Level = TrieLevel<DiskColumn>;

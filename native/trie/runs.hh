@@ -28,7 +28,7 @@ class TrieRuns {
   TrieRuns(std::string folder, std::size_t n_words, std::size_t order);
 
   // Adds the sentences, in pieces of at most so many tokens.
-  void add(util::ThreadPool& pool, const SentencesView& sentences, std::size_t piece_tokens);
+  void add(ThreadPool& pool, const SentencesView& sentences, std::size_t piece_tokens);
 
   // Writes files named as the arrays of TrieArrays to the folder; nothing can be added afterwards.
   struct Starts {
@@ -44,8 +44,8 @@ class TrieRuns {
     std::uint64_t first;  // record
     std::uint64_t size;
   };
-  using DiskLevel = TrieLevel<util::DiskColumn>;
-  void add_piece(util::ThreadPool& pool, const Corpus& corpus);
+  using DiskLevel = TrieLevel<DiskColumn>;
+  void add_piece(ThreadPool& pool, const Corpus& corpus);
   void write_run(const Corpus& corpus, std::span<const std::uint32_t> positions, std::span<const std::uint8_t> shared);
   void merge(std::span<DiskLevel> levels, std::size_t buffer_bytes);
   void join_entries(std::span<DiskLevel> levels, const Starts& all) const;
@@ -53,7 +53,7 @@ class TrieRuns {
 
   std::string folder_;
   std::size_t n_words_, order_;
-  util::ScratchFile file_;
+  ScratchFile file_;
   std::vector<Run> runs_;
   std::vector<std::uint32_t> word_counts_;  // [V]
   std::size_t n_tokens_ = 0;

@@ -12,14 +12,6 @@
 
 namespace loglinear::trie {
 
-using util::InvalidInput;
-using util::Range;
-using util::ThreadPool;
-using util::chunk_count;
-using util::parallel_for;
-using util::release;
-using util::sort_by_key;
-
 void SentencesView::check() const {
   if (n_words < 1 || n_words > kMaxNumber)
     throw InvalidInput("sentences: n_words must be between 1 (</s> is a word) and 4294967294");

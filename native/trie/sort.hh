@@ -37,7 +37,7 @@ inline constexpr std::size_t kMaxNumber = 0xFFFFFFFEu;  // the largest number of
 
 struct Corpus {
   std::size_t n_words = 0;    // V
-  util::Pages<std::uint32_t> text;  // [n_tokens + n_sentences + 1] for the whole
+  Pages<std::uint32_t> text;  // [n_tokens + n_sentences + 1] for the whole
   std::size_t first = 1;      // tokens before are there as history only
 
   std::uint32_t begin_word() const { return static_cast<std::uint32_t>(n_words); }
@@ -47,13 +47,13 @@ struct Corpus {
 
 // Tokens [begin, end) of sentences that were checked, ends of sentences counted, and as much history before them as an
 // n-gram of the order reaches. Throws InvalidInput for a word number of V or more, with the sentence.
-Corpus make_corpus(util::ThreadPool& pool, const SentencesView& sentences, util::Range tokens, std::size_t order);
+Corpus make_corpus(ThreadPool& pool, const SentencesView& sentences, Range tokens, std::size_t order);
 
 struct Buckets {
-  util::Pages<std::uint32_t> positions;   // [n_predicted], those after word w in [start[w], start[w + 1])
+  Pages<std::uint32_t> positions;   // [n_predicted], those after word w in [start[w], start[w + 1])
   std::vector<std::uint32_t> start;  // [V + 2]
 };
-Buckets distribute(util::ThreadPool& pool, const Corpus& corpus);
+Buckets distribute(ThreadPool& pool, const Corpus& corpus);
 
 // Buckets put together into chunks of work of similar size, whatever the threads.
 struct BucketChunk {
@@ -63,7 +63,7 @@ struct BucketChunk {
 std::vector<BucketChunk> cut_buckets(const Buckets& buckets);
 
 // Runs task(chunk) for every chunk, the largest first.
-void run_largest_first(util::ThreadPool& pool, std::span<const BucketChunk> chunks,
+void run_largest_first(ThreadPool& pool, std::span<const BucketChunk> chunks,
                        const std::function<void(std::size_t)>& task);
 
 // Sorts buckets; holds the memory that this takes, for one thread. `Shared` must hold the order: std::uint8_t, or
@@ -98,7 +98,7 @@ class BucketSorter {
   std::size_t n_elements_;  // of a key: the history but its most recent word, then the token
   unsigned bits_;           // of an element
   std::size_t per_key_;     // elements in 64 bits
-  util::Pages<Item> items_, spare_;
+  Pages<Item> items_, spare_;
   std::vector<Shared> shared_;
   std::vector<Group> groups_;  // to be refined: a stack, since histories may be long
 };

@@ -8,10 +8,6 @@
 
 namespace loglinear::trie {
 
-using util::InvalidInput;
-using util::ThreadPool;
-using util::parallel_for;
-
 namespace {
 
 void demand(bool condition, const char* name, const char* what) {

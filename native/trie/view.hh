@@ -37,7 +37,7 @@ struct TrieView {
   void check_layout(const char* name) const;
 
   // The same for a back-off model, and that words ascend within a context and <s> is only ever its oldest word.
-  void check_backoff(util::ThreadPool& pool) const;
+  void check_backoff(ThreadPool& pool) const;
 
   // The same for a closed trie with counts: every entry has its parent in the parent of its context.
   void check_closed() const;
@@ -68,6 +68,6 @@ struct OwnedShape {
 OwnedShape unite(const TrieView& a, const TrieView& b);
 
 // For each context of `trie` the longest context of `model` that it ends in: [trie.n_contexts()].
-std::vector<std::uint32_t> nearest_contexts(util::ThreadPool& pool, const TrieView& model, const TrieView& trie);
+std::vector<std::uint32_t> nearest_contexts(ThreadPool& pool, const TrieView& model, const TrieView& trie);
 
 }  // namespace loglinear::trie

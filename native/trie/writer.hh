@@ -119,7 +119,7 @@ class LevelWriter {
     children.entry_count.blocks(begin, end, [&](std::span<const std::uint32_t> counts) {
       for (const std::uint32_t count : counts) counts_[i++] = count;
     });
-    util::sort_by_key(std::span(keys_), word_bits(), spare_, [](std::uint64_t key) { return key >> 32; });
+    sort_by_key(std::span(keys_), word_bits(), spare_, [](std::uint64_t key) { return key >> 32; });
     for (std::size_t j = 0; j < n;) {
       const auto word = static_cast<std::uint32_t>(keys_[j] >> 32);
       const auto entry = static_cast<std::uint32_t>(own.entry_word.size());

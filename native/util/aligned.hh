@@ -4,7 +4,7 @@
 #include <new>
 #include <vector>
 
-namespace loglinear::util {
+namespace loglinear {
 
 template <class T>
 struct LineAllocator {
@@ -24,4 +24,4 @@ struct LineAllocator {
 
 using AlignedDoubles = std::vector<double, LineAllocator<double>>;
 
-}  // namespace loglinear::util
+}  // namespace loglinear

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace loglinear::util {
+namespace loglinear {
 
 class BitSet {
  public:
@@ -27,4 +27,4 @@ inline void prefetch(const void* address) {
 #endif
 }
 
-}  // namespace loglinear::util
+}  // namespace loglinear

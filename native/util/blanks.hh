@@ -5,7 +5,7 @@
 
 #include "util/utf8.hh"
 
-namespace loglinear::util {
+namespace loglinear {
 
 inline constexpr std::uint32_t kReplacement = 0xFFFD;  // what stands for a byte that is no UTF-8
 
@@ -41,4 +41,4 @@ void for_each_character(std::string_view text, Emit emit) {
   }
 }
 
-}  // namespace loglinear::util
+}  // namespace loglinear

@@ -5,7 +5,7 @@
 // taken again.
 #pragma once
 
-namespace loglinear::util {
+namespace loglinear {
 
 // Of ratios Z(h) / Z(parent h) in sweeps over n-grams: errors multiply along the words of a history, so only two digits
 // may go at each.
@@ -22,4 +22,4 @@ inline constexpr double kCancelledStep = 1e-6;
 // Tokens times Z(parent h) / Z(h), per token, above which what a context hands to its parent would cancel there.
 inline constexpr double kAmplified = 1e4;
 
-}  // namespace loglinear::util
+}  // namespace loglinear

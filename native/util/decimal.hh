@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-namespace loglinear::util {
+namespace loglinear {
 
 // Powers of ten that doubles hold exactly.
 inline constexpr double kTens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
@@ -61,4 +61,4 @@ inline const char* read_decimal(const char* begin, const char* end, Decimal& out
   return p;
 }
 
-}  // namespace loglinear::util
+}  // namespace loglinear

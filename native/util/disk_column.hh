@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace loglinear::util {
+namespace loglinear {
 
 // Bindings turn this into OSError.
 struct IoError : std::runtime_error {
@@ -104,4 +104,4 @@ class DiskColumn {
   std::vector<std::uint32_t> buffer_, block_;
 };
 
-}  // namespace loglinear::util
+}  // namespace loglinear

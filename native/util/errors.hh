@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace loglinear::util {
+namespace loglinear {
 
 struct InvalidInput : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -17,4 +17,4 @@ struct ParseError : std::runtime_error {
   std::int64_t line, offset;
 };
 
-}  // namespace loglinear::util
+}  // namespace loglinear

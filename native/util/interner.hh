@@ -16,7 +16,7 @@
 
 #include "util/errors.hh"
 
-namespace loglinear::util {
+namespace loglinear {
 
 inline std::uint64_t mix_bits(std::uint64_t x) {  // a bijection in which every output bit depends on every input bit
   x = (x ^ (x >> 32)) * 0x9E3779B97F4A7C15u;
@@ -238,4 +238,4 @@ class StringIndex {
   HashSlots slots_;
 };
 
-}  // namespace loglinear::util
+}  // namespace loglinear

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace loglinear::util {
+namespace loglinear {
 
 inline const char* find_byte(const char* begin, const char* end, char c) {  // end where there is none
   if (begin == end) return end;
@@ -47,4 +47,4 @@ inline std::string quoted(std::string_view token) {
   return s + (token.size() > kMost ? "...'" : "'");
 }
 
-}  // namespace loglinear::util
+}  // namespace loglinear

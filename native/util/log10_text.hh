@@ -11,7 +11,7 @@
 
 #include "util/decimal.hh"
 
-namespace loglinear::util {
+namespace loglinear {
 
 struct Wide {  // hi + lo, |lo| at most half a unit in the last place of hi
   double hi, lo;
@@ -127,4 +127,4 @@ inline const char* read_log10(const char* begin, const char* end, double& out) {
   return p;
 }
 
-}  // namespace loglinear::util
+}  // namespace loglinear

@@ -14,7 +14,7 @@
 
 #include "util/bit_set.hh"
 
-namespace loglinear::util {
+namespace loglinear {
 
 class MinimumTree {
  public:
@@ -95,4 +95,4 @@ class MinimumTree {
   std::vector<std::uint32_t> nodes_, above_;
 };
 
-}  // namespace loglinear::util
+}  // namespace loglinear

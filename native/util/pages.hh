@@ -14,7 +14,7 @@
 #define LOGLINEAR_MMAP 1
 #endif
 
-namespace loglinear::util {
+namespace loglinear {
 
 template <class T>
 struct PageAllocator {
@@ -73,4 +73,4 @@ void release(Vector& v) {
   Vector().swap(v);
 }
 
-}  // namespace loglinear::util
+}  // namespace loglinear

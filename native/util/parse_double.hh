@@ -15,7 +15,7 @@
 
 #include "util/decimal.hh"
 
-namespace loglinear::util {
+namespace loglinear {
 
 // [+-] digits [. digits] [e [+-] digits] at `begin`, as far as it goes; returns the end of the number, or nullptr where
 // there is none. Too large gives infinity, too small gives zero. "nan" and "inf" are not numbers here.
@@ -51,4 +51,4 @@ inline const char* parse_double(const char* begin, const char* end, double& out)
   return p;
 }
 
-}  // namespace loglinear::util
+}  // namespace loglinear

@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-namespace loglinear::util {
+namespace loglinear {
 
 // Sorts items by key(item), of which only the lowest `bits` bits are set. Items of equal keys may change places.
 // `spare` is a vector for scratch.
@@ -51,4 +51,4 @@ void sort_by_key(std::span<Item> items, unsigned bits, Spare& spare, Key key) {
   if (from.data() != items.data()) std::copy(from.begin(), from.end(), items.begin());
 }
 
-}  // namespace loglinear::util
+}  // namespace loglinear

@@ -4,7 +4,7 @@
 
 #include "util/interner.hh"
 
-namespace loglinear::util {
+namespace loglinear {
 
 class Random {
  public:
@@ -21,4 +21,4 @@ class Random {
   std::uint64_t state_;
 };
 
-}  // namespace loglinear::util
+}  // namespace loglinear

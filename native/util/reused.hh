@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace loglinear::util {
+namespace loglinear {
 
 template <class T>
 class Reused {
@@ -32,4 +32,4 @@ class Reused {
   std::vector<std::unique_ptr<T>> free_;
 };
 
-}  // namespace loglinear::util
+}  // namespace loglinear

@@ -4,7 +4,7 @@
 
 #include "util/errors.hh"
 
-namespace loglinear::util {
+namespace loglinear {
 
 ThreadPool::ThreadPool(int n_threads) {
   if (n_threads < 1 || n_threads > 1024)
@@ -82,4 +82,4 @@ void ThreadPool::run(std::size_t n_chunks, const std::function<void(std::size_t)
   }
 }
 
-}  // namespace loglinear::util
+}  // namespace loglinear

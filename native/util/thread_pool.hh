@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-namespace loglinear::util {
+namespace loglinear {
 
 class ThreadPool {
  public:
@@ -85,4 +85,4 @@ double parallel_sum(ThreadPool& pool, std::size_t n, std::size_t size, Body body
   return total;
 }
 
-}  // namespace loglinear::util
+}  // namespace loglinear

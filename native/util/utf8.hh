@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace loglinear::util {
+namespace loglinear {
 
 inline constexpr std::uint32_t kMalformed = 0xFFFFFFFF;
 
@@ -44,4 +44,4 @@ inline bool is_utf8(std::string_view text) {
   return true;
 }
 
-}  // namespace loglinear::util
+}  // namespace loglinear

@@ -9,7 +9,7 @@
 
 #include "util/errors.hh"
 
-namespace loglinear::util {
+namespace loglinear {
 
 // Compressed sparse rows. The transposed matrix is the same type: its rows are the columns of the original.
 template <class Index>
@@ -65,4 +65,4 @@ inline void require(bool condition, const char* message) {
   if (!condition) throw InvalidInput(message);
 }
 
-}  // namespace loglinear::util
+}  // namespace loglinear

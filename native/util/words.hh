@@ -10,7 +10,7 @@
 
 #include "util/utf8.hh"
 
-namespace loglinear::util {
+namespace loglinear {
 
 namespace words_detail {
 
@@ -91,4 +91,4 @@ void for_each_word(std::string_view text, Emit emit) {
   finish();
 }
 
-}  // namespace loglinear::util
+}  // namespace loglinear
