@@ -50,7 +50,6 @@ def test_the_table_has_every_formula():
     assert len(rows()) >= 12
 
 
-@pytest.mark.xfail(strict=False, reason="the move is under way")
 @pytest.mark.parametrize(("file", "names"), [row[1:] for row in rows()], ids=[row[0] for row in rows()])
 def test_the_functions_of_the_table_exist(file, names):
     assert names, "the row names no function"
@@ -76,13 +75,11 @@ def test_few_modules_stand_at_the_root():
     assert len(modules) <= MAX_ROOT_MODULES, modules
 
 
-@pytest.mark.xfail(strict=False, reason="the move is under way")
 def test_folders_are_small():
     folders = [path.parent.relative_to(ROOT).as_posix() for path in source_files()]
     assert {folder: folders.count(folder) for folder in folders if folders.count(folder) > MAX_FILES} == {}
 
 
-@pytest.mark.xfail(strict=False, reason="the move is under way")
 def test_long_files_give_their_reason():
     for path in source_files():
         lines = path.read_text(encoding="utf-8").splitlines()

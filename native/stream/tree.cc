@@ -1,3 +1,4 @@
+// This file is long because a step touches every part of the tree: histories, gradients, late steps and their order.
 #include "stream/tree.hh"
 
 #include <algorithm>
