@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import COMMAND, heavy_imports, invoke, refusal, run
+from commands import COMMAND, figures, heavy_imports, invoke, refusal, run
 
 import loglinear
 from loglinear import LanguageModel
@@ -43,11 +43,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert done.exit_code == 0, done.stderr
         (root / f"{name}.json").write_text(done.stdout)
     return root
-
-
-def figures(done) -> dict:
-    assert done.exit_code == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 # ---- training -------------------------------------------------------------------------------------------------------

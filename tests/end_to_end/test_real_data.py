@@ -1,14 +1,12 @@
 """Real corpora, where LOGLINEAR_DATA names a folder that has them."""
 
 import gzip
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import figures, invoke
 from scipy import sparse
 
 from loglinear import MaxentClassifier
@@ -23,8 +21,7 @@ def test_r8_from_files_on_the_command_line(tmp_path):
     r8 = Path(FOLDER) / "r8"
 
     def run(*arguments):
-        command = [str(Path(sys.executable).with_name("loglinear")), "classify", *map(str, arguments), "--json"]
-        return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        return figures(invoke("classify", *arguments, "--json"))
 
     model = tmp_path / "r8.ll"
     trained = run("train", r8 / "train.tsv.gz", "-o", model, "--ngrams", "1,2", "--tolerance", "1e-5")

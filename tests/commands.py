@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 from typer.testing import CliRunner, Result
 
@@ -47,6 +49,12 @@ def run(*args: object, stdin: bytes | None = None, **environment: str) -> subpro
         check=False,
     )
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def figures(done: Result) -> dict[str, Any]:
+    """Return the JSON that a command printed."""
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def refusal(done: Result | subprocess.CompletedProcess[str]) -> str:
