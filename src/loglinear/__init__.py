@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from loglinear.errors import (
-        FormatError,
-        IncompatibleError,
-        InterruptedWarning,
-        LoglinearError,
-        ModelFileError,
-    )
+    from loglinear.errors import FormatError, IncompatibleError, InterruptedWarning, LoglinearError, ModelFileError
     from loglinear.models import InputMethod, LanguageModel, MaxentClassifier, Reranker, Tagger, load
     from loglinear.optimise.minimise import minimise
     from loglinear.optimise.objective import Objective

@@ -184,11 +184,7 @@ def _lines(
 
 def _shape_arrays(model: BackoffModel) -> tuple[NDArray, ...]:
     return (
-        model.context_start,
-        model.entry_start,
-        model.context_word,
-        model.context_child,
-        model.context_entry,
+        model.context_start, model.entry_start, model.context_word, model.context_child, model.context_entry,
         model.entry_word,
     )
 
@@ -245,16 +241,9 @@ def loglinear_weights_on(model: BackoffModel, trie: NgramTrie, *, n_threads: int
     """Return the weights of a trie, which must include the model's n-grams, that give the model's distribution."""
     log_p = log_probability_of(model, trie, n_threads=n_threads)
     on_trie = BackoffModel(
-        vocabulary=model.vocabulary,
-        order=trie.order,
-        context_start=trie.context_start,
-        entry_start=trie.entry_start,
-        context_word=trie.context_word,
-        context_child=trie.context_child,
-        context_entry=trie.context_entry,
-        log_backoff=np.zeros(trie.n_contexts),
-        entry_word=trie.entry_word,
-        log_probability=log_p,
+        vocabulary=model.vocabulary, order=trie.order, context_start=trie.context_start, entry_start=trie.entry_start,
+        context_word=trie.context_word, context_child=trie.context_child, context_entry=trie.context_entry,
+        log_backoff=np.zeros(trie.n_contexts), entry_word=trie.entry_word, log_probability=log_p,
     )
     threads = pool(n_threads)
     _core.normalising_backoffs(threads, shape_of(on_trie, threads), log_p, on_trie.log_backoff)

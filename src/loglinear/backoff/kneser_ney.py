@@ -89,13 +89,7 @@ def kneser_ney(
         used = tuple(choose_discounts(t, modified=modified, interpolate=interpolate) for t in counts)
     smoothing = Smoothing.of(trie.order, [list(d.values) for d in used], cut=cut)
     model = smoothed(
-        trie,
-        vocabulary,
-        smoothing,
-        adjusted=adjusted,
-        interpolate=interpolate,
-        native=native,
-        n_threads=n_threads,
+        trie, vocabulary, smoothing, adjusted=adjusted, interpolate=interpolate, native=native, n_threads=n_threads,
     )
     model = KneserNey(**vars(model), discounts=used)
     if any(cut):  # entries that keep nothing of their counts have exactly the probability of backing off

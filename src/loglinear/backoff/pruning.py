@@ -111,15 +111,6 @@ def _select(
 
 def _native(model: BackoffModel, threads: _core.ThreadPool) -> _core.PrunableModel:
     return _core.PrunableModel(
-        threads,
-        model.order,
-        model.vocabulary.n_words,
-        model.context_start,
-        model.entry_start,
-        model.context_word,
-        model.context_child,
-        model.context_entry,
-        model.log_backoff,
-        model.entry_word,
-        model.log_probability,
+        threads, model.order, model.vocabulary.n_words, model.context_start, model.entry_start, model.context_word,
+        model.context_child, model.context_entry, model.log_backoff, model.entry_word, model.log_probability,
     )

@@ -114,14 +114,8 @@ class NgramQueries:
             raise ModelFileError("query arrays: the state after <s> does not exist")
         try:
             self._native = _core.BackoffQueries(
-                pool(n_threads),
-                int(begin[0]),
-                given["context_start"],
-                given["contexts"],
-                given["entries"],
-                vocabulary.words.blob,
-                vocabulary.words.offsets,
-                vocabulary.is_open,
+                pool(n_threads), int(begin[0]), given["context_start"], given["contexts"], given["entries"],
+                vocabulary.words.blob, vocabulary.words.offsets, vocabulary.is_open,
             )
         except ValueError as error:
             raise ModelFileError(str(error)) from None

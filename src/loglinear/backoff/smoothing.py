@@ -53,18 +53,8 @@ def native_trie(trie: NgramTrie, vocabulary: WordVocabulary, threads: _core.Thre
             "count n-grams with the vocabulary of the model"
         )
     return _core.SmoothingTrie(
-        threads,
-        trie.order,
-        trie.n_words,
-        trie.context_start,
-        trie.entry_start,
-        trie.context_word,
-        trie.context_child,
-        trie.context_entry,
-        trie.context_count,
-        trie.entry_word,
-        trie.entry_parent,
-        trie.entry_count,
+        threads, trie.order, trie.n_words, trie.context_start, trie.entry_start, trie.context_word, trie.context_child,
+        trie.context_entry, trie.context_count, trie.entry_word, trie.entry_parent, trie.entry_count,
     )
 
 
@@ -82,28 +72,12 @@ def smoothed(
     threads = pool(n_threads)
     log_probability, log_backoff = np.empty(trie.n_entries), np.empty(trie.n_contexts)
     _core.smooth(
-        threads,
-        native or native_trie(trie, vocabulary, threads),
-        adjusted,
-        smoothing.discounts,
-        smoothing.per_type,
-        smoothing.constant,
-        smoothing.cut,
-        interpolate,
-        log_probability,
-        log_backoff,
+        threads, native or native_trie(trie, vocabulary, threads), adjusted, smoothing.discounts, smoothing.per_type,
+        smoothing.constant, smoothing.cut, interpolate, log_probability, log_backoff,
     )
     return BackoffModel(
-        vocabulary,
-        trie.order,
-        trie.context_start,
-        trie.entry_start,
-        trie.context_word,
-        trie.context_child,
-        trie.context_entry,
-        log_backoff,
-        trie.entry_word,
-        log_probability,
+        vocabulary, trie.order, trie.context_start, trie.entry_start, trie.context_word, trie.context_child,
+        trie.context_entry, log_backoff, trie.entry_word, log_probability,
     )
 
 

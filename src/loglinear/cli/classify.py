@@ -43,9 +43,7 @@ def train(
     penalty: Annotated[
         str,
         typer.Option(
-            metavar="l2|l1|elastic_net|none|list",
-            callback=choices.list_penalties,
-            is_eager=True,
+            metavar="l2|l1|elastic_net|none|list", callback=choices.list_penalties, is_eager=True,
             help="list: describe all.",
         ),
     ] = "l2",

@@ -219,12 +219,8 @@ def encode_lists(
         base=np.ascontiguousarray(scores[best[owner[candidates]]] - scores[candidates]),
         rows=SparseRows(indptr, indices, values, len(features.vocabulary)),
         errors=errors[candidates] - errors[best[owner[candidates]]],
-        place=(candidates - candidate_ptr[owner[candidates]]).astype(np.int32),
-        reference=reference,
-        reference_errors=reference_errors,
-        length=length,
-        base_names=tuple(base),
-        space=feature_space(features),
+        place=(candidates - candidate_ptr[owner[candidates]]).astype(np.int32), reference=reference,
+        reference_errors=reference_errors, length=length, base_names=tuple(base), space=feature_space(features),
         n_threads=n_threads,
     )
 

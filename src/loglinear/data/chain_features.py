@@ -84,13 +84,9 @@ class ChainFeatures:
         """Return the chosen features alone; attributes keep their numbers."""
         node, pair, transition, trigram = np.split(kept, self.offsets[1:-1])
         return replace(
-            self,
-            node_ptr=_kept_pointers(self.node_ptr, node),
-            node_label=self.node_label[node],
-            pair_ptr=_kept_pointers(self.pair_ptr, pair),
-            pair_code=self.pair_code[pair],
-            transition_code=self.transition_code[transition],
-            trigram_code=self.trigram_code[trigram],
+            self, node_ptr=_kept_pointers(self.node_ptr, node), node_label=self.node_label[node],
+            pair_ptr=_kept_pointers(self.pair_ptr, pair), pair_code=self.pair_code[pair],
+            transition_code=self.transition_code[transition], trigram_code=self.trigram_code[trigram],
         )
 
     def take_attributes(self, attributes: NDArray[np.intp]) -> tuple[ChainFeatures, NDArray[np.intp]]:
@@ -186,9 +182,7 @@ def widen(features: ChainFeatures, n_attributes: int, n_labels: int) -> ChainFea
     if np.any(np.diff(trigrams) < 0):
         raise AssertionError("renumbering keeps the order")
     return replace(
-        features,
-        n_labels=new,
-        node_ptr=np.concatenate([features.node_ptr, features.node_ptr[-1] + tail]),
+        features, n_labels=new, node_ptr=np.concatenate([features.node_ptr, features.node_ptr[-1] + tail]),
         pair_ptr=np.concatenate([features.pair_ptr, features.pair_ptr[-1] + tail]),
         pair_code=(pairs // old * new + pairs % old).astype(np.int32),
         transition_code=(features.transition_code // old * new + features.transition_code % old).astype(np.int32),

@@ -53,15 +53,7 @@ class ChainLoss:
         """Return the loss and write its gradient to ``out``: scores, inference and residuals in one pass."""
         data, threads = self.data, pool(self.n_threads)
         return _core.chain_loss(
-            threads,
-            self.kind,
-            self._model,
-            data.native,
-            self._tokens,
-            self.base.nodes,
-            data.labels,
-            data.allowed,
-            w,
+            threads, self.kind, self._model, data.native, self._tokens, self.base.nodes, data.labels, data.allowed, w,
             out,
         )
 

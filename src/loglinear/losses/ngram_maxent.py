@@ -135,11 +135,6 @@ def native_histories(trie: NgramTrie) -> _core.NgramHistories:
 
 def _arrays(trie: NgramTrie) -> list[NDArray[np.uint32]]:
     return [
-        trie.context_word,
-        trie.context_child,
-        trie.context_entry,
-        trie.context_count,
-        trie.entry_word,
-        trie.entry_parent,
-        trie.entry_count,
+        trie.context_word, trie.context_child, trie.context_entry, trie.context_count, trie.entry_word,
+        trie.entry_parent, trie.entry_count,
     ]

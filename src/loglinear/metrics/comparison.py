@@ -89,19 +89,13 @@ def compare_scores(
     low, high = np.percentile(differences, [2.5, 97.5])
     tail = min(np.count_nonzero(differences <= 0), np.count_nonzero(differences >= 0))
     return Comparison(
-        n_sentences=len(sums),
-        n_tokens=scores.first.size,
-        perplexity_first=pp_first,
-        perplexity_second=pp_second,
-        difference=pp_second - pp_first,
-        interval=(float(low), float(high)),
-        p_value=min(1.0, 2 * (1 + tail) / (n_samples + 1)),
-        n_samples=n_samples,
+        n_sentences=len(sums), n_tokens=scores.first.size, perplexity_first=pp_first, perplexity_second=pp_second,
+        difference=pp_second - pp_first, interval=(float(low), float(high)),
+        p_value=min(1.0, 2 * (1 + tail) / (n_samples + 1)), n_samples=n_samples,
         words=_largest(_grouped(scores, scores.words, scores.unknown.size), word, most),
         sentences=_largest(sums, sentence, most),
         bands=_in_order(_grouped(scores, _band_of_token(scores), len(_BAND_NAMES)), lambda k: _BAND_NAMES[k]),
-        orders_first=_by_order(scores, scores.orders[0]),
-        orders_second=_by_order(scores, scores.orders[1]),
+        orders_first=_by_order(scores, scores.orders[0]), orders_second=_by_order(scores, scores.orders[1]),
     )
 
 

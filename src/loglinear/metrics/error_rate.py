@@ -67,11 +67,8 @@ def error_rate(errors: Any, length: Any, *, n_samples: int = 1000, random_state:
     errors, length = _checked(errors, length)
     samples = _resampled(np.stack([errors, length], axis=1), n_samples, random_state)
     return ErrorRate(
-        rate=float(errors.sum() / length.sum()),
-        interval=_interval(samples[:, 0] / samples[:, 1]),
-        n_errors=float(errors.sum()),
-        length=float(length.sum()),
-        n_lists=errors.size,
+        rate=float(errors.sum() / length.sum()), interval=_interval(samples[:, 0] / samples[:, 1]),
+        n_errors=float(errors.sum()), length=float(length.sum()), n_lists=errors.size,
         n_wrong=int(np.count_nonzero(errors)),
     )
 
@@ -87,15 +84,10 @@ def compare_errors(
     differences = samples[:, 0] / samples[:, 1]
     total, total_first = float(length.sum()), float(first.sum())
     return ErrorComparison(
-        rate_first=total_first / total,
-        rate_second=float(second.sum()) / total,
-        difference=float(change.sum()) / total,
-        interval=_interval(differences),
-        reduction=-float(change.sum()) / total_first if total_first else math.nan,
-        p_bootstrap=_two_sided(differences),
-        p_matched_pairs=matched_pairs(change),
-        n_better=int(np.count_nonzero(change < 0)),
-        n_worse=int(np.count_nonzero(change > 0)),
+        rate_first=total_first / total, rate_second=float(second.sum()) / total, difference=float(change.sum()) / total,
+        interval=_interval(differences), reduction=-float(change.sum()) / total_first if total_first else math.nan,
+        p_bootstrap=_two_sided(differences), p_matched_pairs=matched_pairs(change),
+        n_better=int(np.count_nonzero(change < 0)), n_worse=int(np.count_nonzero(change > 0)),
     )
 
 

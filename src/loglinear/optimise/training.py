@@ -56,13 +56,7 @@ def train(
     )
     with TrainingProgress(settings.verbose, settings.max_iterations) as progress:
         result = minimise(
-            objective,
-            solver,
-            w0,
-            tolerance=settings.tolerance,
-            decrease_tolerance=settings.decrease_tolerance,
-            max_iterations=settings.max_iterations,
-            callback=both(progress, callback),
-            checkpoint=checkpoint,
+            objective, solver, w0, tolerance=settings.tolerance, decrease_tolerance=settings.decrease_tolerance,
+            max_iterations=settings.max_iterations, callback=both(progress, callback), checkpoint=checkpoint,
         )
     return Solution(result.weights, result, solver.name, reason, result.weights)

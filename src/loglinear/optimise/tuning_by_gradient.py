@@ -271,16 +271,10 @@ class _Tuner:
             slopes = np.zeros(self.penalty.strengths.size)
             slopes[self.free] = point.slopes
         trial = Trial(
-            strengths=cast(Tunable, point.objective.penalty).strengths,
-            validation=point.validation,
-            expected=point.expected,
-            objective=point.result.value,
-            slopes=slopes,
-            accepted=accepted,
-            iterations=point.result.n_iterations,
-            products=point.products,
-            n_active=int(np.count_nonzero(point.result.weights)),
-            seconds=time.perf_counter() - self.began,
+            strengths=cast(Tunable, point.objective.penalty).strengths, validation=point.validation,
+            expected=point.expected, objective=point.result.value, slopes=slopes, accepted=accepted,
+            iterations=point.result.n_iterations, products=point.products,
+            n_active=int(np.count_nonzero(point.result.weights)), seconds=time.perf_counter() - self.began,
         )
         self.history.append(trial)
         if self.callback is not None and self.callback(trial):
@@ -292,11 +286,8 @@ class _Tuner:
         strengths[self.free] = np.exp(rho)
         objective = Objective(self.loss, self.penalty.with_strengths(strengths), self.n_threads)
         result = minimise(
-            objective,
-            choose_solver(objective, self.solver, self.solver_options)[0],
-            w0,
-            tolerance=self.budget.tolerance * self.precision,
-            decrease_tolerance=self.budget.gain * self.precision,
+            objective, choose_solver(objective, self.solver, self.solver_options)[0], w0,
+            tolerance=self.budget.tolerance * self.precision, decrease_tolerance=self.budget.gain * self.precision,
             max_iterations=max_iterations,
             callback=lambda *_: self.seconds is not None and time.perf_counter() - self.began > self.seconds,
         )

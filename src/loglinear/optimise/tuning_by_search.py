@@ -229,12 +229,9 @@ class _Search:
         values[self.free] *= np.exp(place * self.steps)
         objective = self.objective_at(values)
         result = minimise(
-            objective,
-            choose_solver(objective, self.solver, self.solver_options)[0],
-            w0 if w0 is not None or not self.solved else self._nearest(place),
-            tolerance=phase.tolerance,
-            decrease_tolerance=phase.gain,
-            max_iterations=max_iterations or self.budget.iterations,
+            objective, choose_solver(objective, self.solver, self.solver_options)[0],
+            w0 if w0 is not None or not self.solved else self._nearest(place), tolerance=phase.tolerance,
+            decrease_tolerance=phase.gain, max_iterations=max_iterations or self.budget.iterations,
         )
         if not math.isfinite(result.value):
             raise ValueError(f"training diverged at {values.tolist()}: begin with a larger strength")
@@ -258,16 +255,9 @@ class _Search:
 
     def _record(self, point: _Point, values: FloatArray, accepted: bool) -> None:
         trial = Trial(
-            strengths=values,
-            validation=point.validation,
-            expected=point.validation,
-            objective=point.result.value,
-            slopes=None,
-            accepted=accepted,
-            iterations=point.result.n_iterations,
-            products=0,
-            n_active=int(np.count_nonzero(point.result.weights)),
-            seconds=time.perf_counter() - self.began,
+            strengths=values, validation=point.validation, expected=point.validation, objective=point.result.value,
+            slopes=None, accepted=accepted, iterations=point.result.n_iterations, products=0,
+            n_active=int(np.count_nonzero(point.result.weights)), seconds=time.perf_counter() - self.began,
         )
         self.history.append(trial)
         if self.callback is not None and self.callback(trial):

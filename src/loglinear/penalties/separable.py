@@ -185,12 +185,7 @@ class SeparablePenalty(SeparableBase):
     def _like(self, l1: float, l2: float, l1_scale: FloatArray | None, l2_scale: FloatArray | None) -> SeparablePenalty:
         base = SmoothSeparable if isinstance(self, SmoothSeparable) else SeparablePenalty
         return base(
-            l1,
-            l2,
-            l1_scale=l1_scale,
-            l2_scale=l2_scale,
-            nonnegative=self.nonnegative,
-            n_free=self.n_free,
+            l1, l2, l1_scale=l1_scale, l2_scale=l2_scale, nonnegative=self.nonnegative, n_free=self.n_free,
             n_threads=self.n_threads,
         )
 

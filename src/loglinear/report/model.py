@@ -138,17 +138,8 @@ def describe_model(path: str | os.PathLike[str], top: int = 10) -> ModelDescript
     weights = found.arrays.get("weights", np.empty(0))
     n_ngrams = sum(facts.get("ngrams", []))  # each has one weight, which is not zero
     return ModelDescription(
-        path=os.fspath(path),
-        kind=found.kind,
-        version=found.version,
-        settings=found.settings,
-        summary=found.summary,
-        n_weights=int(weights.size) + n_ngrams,
-        n_nonzero=int(np.count_nonzero(weights)) + n_ngrams,
-        file_bytes=Path(path).stat().st_size,
-        intact=not damage,
-        damage=damage,
-        top_features=features,
-        facts=facts,
+        path=os.fspath(path), kind=found.kind, version=found.version, settings=found.settings, summary=found.summary,
+        n_weights=int(weights.size) + n_ngrams, n_nonzero=int(np.count_nonzero(weights)) + n_ngrams,
+        file_bytes=Path(path).stat().st_size, intact=not damage, damage=damage, top_features=features, facts=facts,
         more=more,
     )

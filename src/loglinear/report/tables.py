@@ -76,12 +76,8 @@ def to_rich(table: Table) -> Any:
     from rich.text import Text
 
     out = RichTable(
-        title=Text(table.title) if table.title else None,
-        caption=Text(table.note) if table.note else None,
-        title_justify="left",
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
+        title=Text(table.title) if table.title else None, caption=Text(table.note) if table.note else None,
+        title_justify="left", caption_justify="left", box=box.SIMPLE_HEAD, pad_edge=False,
     )
     for j, name in enumerate(table.columns):
         out.add_column(Text(name), justify="right" if table.is_numeric(j) else "left", overflow="fold")

@@ -165,9 +165,7 @@ class Fista:
         """Make the trial the current point, and compute its violation where that is cheap or due."""
         state.weights, state.before, state.trial = state.trial, state.weights, state.before
         state.gradient, state.gradient_before, state.trial_gradient = (
-            state.trial_gradient,
-            state.gradient,
-            state.gradient_before,
+            state.trial_gradient, state.gradient, state.gradient_before,
         )
         state.value = value
         state.n_steps += 1

@@ -248,20 +248,10 @@ class _Record:
     ) -> StagewisePath:
         n = self.n
         return StagewisePath(
-            settings=settings,
-            lists=lists,
-            base=base,
-            n_features=n_features,
-            feature=self.feature[:n].copy(),
-            change=self.change[:n].copy(),
-            backward=self.backward[:n].astype(bool),
-            loss=self.loss[: n + 1].copy(),
-            l1=self.l1[: n + 1].copy(),
-            n_nonzeros=self.n_nonzeros[: n + 1].copy(),
-            alpha=self.alpha[: n + 1].copy(),
-            dev_errors=self.dev_errors[: n + 1].copy() if self.has_dev else None,
-            stopped=stopped,
-            fresh_at=fresh_at,
+            settings=settings, lists=lists, base=base, n_features=n_features, feature=self.feature[:n].copy(),
+            change=self.change[:n].copy(), backward=self.backward[:n].astype(bool), loss=self.loss[: n + 1].copy(),
+            l1=self.l1[: n + 1].copy(), n_nonzeros=self.n_nonzeros[: n + 1].copy(), alpha=self.alpha[: n + 1].copy(),
+            dev_errors=self.dev_errors[: n + 1].copy() if self.has_dev else None, stopped=stopped, fresh_at=fresh_at,
         )
 
 

@@ -276,12 +276,8 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
             raise ValueError(f"classes differ from those of the first call to partial_fit: {self.classes_.tolist()}")
         rows = self._fit_rows(X) if fresh else self._rows(X)
         penalty = penalties.make(
-            self.penalty,
-            settings.strength,
-            nonnegative=self.nonnegative,
-            l1_ratio=self.l1_ratio,
-            n_free=self._n_columns() * self.fit_intercept,
-            n_threads=self.n_threads,
+            self.penalty, settings.strength, nonnegative=self.nonnegative, l1_ratio=self.l1_ratio,
+            n_free=self._n_columns() * self.fit_intercept, n_threads=self.n_threads,
         )
         y = np.asarray(y)
         check_classification_targets(y)

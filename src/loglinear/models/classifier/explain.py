@@ -56,9 +56,6 @@ def explain(model: ClassifierPredictor, rows: Rows) -> Explanation:
         pushes[label] = sorted((p for p in parts if p.contribution), key=lambda p: -abs(p.contribution))
         scores[label] = float(intercepts[c]) + sum(p.contribution for p in parts)
     return Explanation(
-        predicted=labels[int(np.argmax(probability))],
-        probabilities=dict(zip(labels, probability.tolist())),
-        scores=scores,
-        intercepts=dict(zip(labels, intercepts.tolist())),
-        pushes=pushes,
+        predicted=labels[int(np.argmax(probability))], probabilities=dict(zip(labels, probability.tolist())),
+        scores=scores, intercepts=dict(zip(labels, intercepts.tolist())), pushes=pushes,
     )

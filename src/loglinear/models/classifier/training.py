@@ -48,11 +48,7 @@ class LinearProblem:
     def _penalty(self, strength: float, tying: Tying | None, K: int) -> Any:
         s = self.settings
         penalty = penalties.make(
-            s.penalty,
-            strength,
-            nonnegative=s.nonnegative,
-            l1_ratio=s.l1_ratio,
-            n_free=K * self.intercept,
+            s.penalty, strength, nonnegative=s.nonnegative, l1_ratio=s.l1_ratio, n_free=K * self.intercept,
             n_threads=s.n_threads,
         )
         return penalty if tying is None else penalty.tied(tying)

@@ -73,16 +73,8 @@ class InputMethodPredictor(Predictor):
         words[numbers < 0] = _NO_WORD if model.vocabulary_.unknown is None else model.vocabulary_.unknown
         channel = lexicon.log_channel() if self.channel else np.zeros(lexicon.n_lexemes, dtype=np.float32)
         self._converter = _core.Converter(
-            pool(self.n_threads),
-            model.queries_._native,
-            lexicon.surfaces.blob,
-            lexicon.surfaces.offsets,
-            lexicon.readings.blob,
-            lexicon.readings.offsets,
-            lexicon.reading_ptr,
-            lexicon.surface,
-            channel,
-            words,
+            pool(self.n_threads), model.queries_._native, lexicon.surfaces.blob, lexicon.surfaces.offsets,
+            lexicon.readings.blob, lexicon.readings.offsets, lexicon.reading_ptr, lexicon.surface, channel, words,
         )
         self.lexicon_, self.language_model_ = lexicon, model
 
@@ -213,15 +205,10 @@ class InputMethodPredictor(Predictor):
         seconds = time.perf_counter() - began
         errors, lengths = found.errors(written, self.n_threads)
         return ConversionScore(
-            n_sentences=len(written),
-            n_characters=int(lengths.sum()),
-            n_errors=int(errors[chosen].sum()),
+            n_sentences=len(written), n_characters=int(lengths.sum()), n_errors=int(errors[chosen].sum()),
             n_oracle_errors=int(np.minimum.reduceat(errors, most_probable).sum()),
-            n_exact=int((errors[chosen] == 0).sum()),
-            n_unknown=int(found.n_unknown.sum()),
-            n_uncovered=int((~self.lexicon_.knows(text)).sum()),
-            k=k,
-            seconds=seconds,
+            n_exact=int((errors[chosen] == 0).sum()), n_unknown=int(found.n_unknown.sum()),
+            n_uncovered=int((~self.lexicon_.knows(text)).sum()), k=k, seconds=seconds,
             comparison=None if reranker is None else compare_errors(errors[most_probable], errors[chosen], lengths),
         )
 

@@ -36,16 +36,9 @@ def backoff_of(loss: NgramMaxentLoss, vocabulary: WordVocabulary, w: FloatArray)
     log_backoff = np.negative(log_r, out=log_r)
     log_backoff[0] = 0.0
     model = BackoffModel(
-        vocabulary=vocabulary,
-        order=trie.order,
-        context_start=trie.context_start,
-        entry_start=trie.entry_start,
-        context_word=trie.context_word,
-        context_child=trie.context_child,
-        context_entry=trie.context_entry,
-        log_backoff=log_backoff,
-        entry_word=trie.entry_word,
-        log_probability=log_p,
+        vocabulary=vocabulary, order=trie.order, context_start=trie.context_start, entry_start=trie.entry_start,
+        context_word=trie.context_word, context_child=trie.context_child, context_entry=trie.context_entry,
+        log_backoff=log_backoff, entry_word=trie.entry_word, log_probability=log_p,
     )
     keep = kept_entries(loss.total_weights(w), trie.n_words)
     return without_entries(model, keep.view(np.uint8), n_threads=loss.n_threads)

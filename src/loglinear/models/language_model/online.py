@@ -91,20 +91,9 @@ class OnlineNgrams:
         self.history = OnlineHistory()
         self._strengths = _Strengths.of(penalty)
         self._native = _core.OnlineTree(
-            n_words,
-            order or 0,
-            self._strengths.norm,
-            self.collapses,
-            penalty.nonnegative,
-            self._strengths.norms,
-            self._strengths.ridges,
-            penalty.depth_growth,
-            self._strengths.ridge_growth,
-            penalty.unigram_strength,
-            gain,
-            mu,
-            lipschitz or 0.0,
-            eager,
+            n_words, order or 0, self._strengths.norm, self.collapses, penalty.nonnegative, self._strengths.norms,
+            self._strengths.ridges, penalty.depth_growth, self._strengths.ridge_growth, penalty.unigram_strength, gain,
+            mu, lipschitz or 0.0, eager,
         )
 
     # ---- what it holds ----------------------------------------------------------------------------------------------

@@ -74,12 +74,8 @@ class LanguageModelPredictor(Predictor):
         sentences = self.read(X)
         scores = self.queries_.score_sentences(sentences)
         return TextScore(
-            sentences.n_sentences,
-            sentences.n_tokens,
-            int(scores.n_unknown.sum()),
-            float(scores.log_probability.sum()),
-            float(scores.unknown_log_probability.sum()),
-            scores.hits.tolist(),
+            sentences.n_sentences, sentences.n_tokens, int(scores.n_unknown.sum()), float(scores.log_probability.sum()),
+            float(scores.unknown_log_probability.sum()), scores.hits.tolist(),
         )
 
     def perplexity(self, X: Any) -> float:

@@ -98,34 +98,21 @@ class Settings:
         if name in TREES:
             usual = (WITHOUT_RIDGE if self.l2 == 0 else DEFAULTS)[name]
             return TreePenalty(
-                name,
-                usual.strength if given is None else _one_number(name, given),
+                name, usual.strength if given is None else _one_number(name, given),
                 usual.depth_growth if self.depth_growth is None else self.depth_growth,
-                usual.l2 if self.l2 is None else self.l2,
-                self.unigram_strength,
-                self.nonnegative,
+                usual.l2 if self.l2 is None else self.l2, self.unigram_strength, self.nonnegative,
             )
         return NgramPenalty(
-            name,
-            _numbers(STRENGTH if given is None else given),
-            _numbers(self.l1_ratio),
-            self.unigram_strength,
-            self.nonnegative,
-            1.0 if self.depth_growth is None else self.depth_growth,
+            name, _numbers(STRENGTH if given is None else given), _numbers(self.l1_ratio), self.unigram_strength,
+            self.nonnegative, 1.0 if self.depth_growth is None else self.depth_growth,
         )
 
     def for_solver(self) -> training.Settings:
         """Return the settings of the minimiser."""
         return training.Settings(
-            penalty=self.penalty,
-            solver=self.solver,
-            solver_options=dict(self.solver_options or {}),
-            tolerance=self.tolerance,
-            decrease_tolerance=self.decrease_tolerance,
-            max_iterations=self.max_iterations,
-            n_threads=self.n_threads,
-            random_state=self.random_state,
-            verbose=self.verbose,
+            penalty=self.penalty, solver=self.solver, solver_options=dict(self.solver_options or {}),
+            tolerance=self.tolerance, decrease_tolerance=self.decrease_tolerance, max_iterations=self.max_iterations,
+            n_threads=self.n_threads, random_state=self.random_state, verbose=self.verbose,
         )
 
     # ---- which of them go together ----------------------------------------------------------------------------------

@@ -136,10 +136,6 @@ def train_maxent(
     ]
     return MaxentFit(
         backoff_of(loss, vocabulary, solution.weights),
-        n_weights=int(np.count_nonzero(kept_entries(total, trie.n_words))),
-        n_parameters=n_paths(trie, total),
-        solution=solution,
-        tuned=tuned,
-        strengths=strengths,
-        penalty=penalty,
+        n_weights=int(np.count_nonzero(kept_entries(total, trie.n_words))), n_parameters=n_paths(trie, total),
+        solution=solution, tuned=tuned, strengths=strengths, penalty=penalty,
     )

@@ -237,11 +237,8 @@ def train_tree(
     start, choice = weights.start, None
     if validation is not None:
         choice = tune_path(
-            lambda values: weights.objective(penalty.with_values(values)),
-            weights.validation(validation),
-            _tuned_settings(penalty, tuned, weights.order),
-            start,
-            solver=settings.solver,
+            lambda values: weights.objective(penalty.with_values(values)), weights.validation(validation),
+            _tuned_settings(penalty, tuned, weights.order), start, solver=settings.solver,
             solver_options=settings.solver_options,
         )
         penalty, start = penalty.with_values(choice.best.strengths), choice.weights
@@ -263,9 +260,7 @@ def _tuned_settings(penalty: TreePenalty, tuned: tuple[str, ...], order: int) ->
     bounds = {"depth_growth": (1.0 / widest, widest)}
     return [
         Setting(
-            name,
-            getattr(penalty, name),
-            step if name in tuned and getattr(penalty, name) > 0 else 0.0,
+            name, getattr(penalty, name), step if name in tuned and getattr(penalty, name) > 0 else 0.0,
             bounds.get(name, (1e-6, 1e6)),
         )
         for name, step in steps.items()

@@ -202,16 +202,9 @@ def _stagewise(method: str, task: Task) -> RerankerPath:
             base = fit_base(ExponentialMarginLoss(data, by_errors=s.by_errors, n_threads=s.n_threads))
             path = solver.follow(data, task.dev, base=base, report=report)
     return RerankerPath(
-        point=np.arange(path.n_steps + 1),
-        loss=path.loss,
-        l1=path.l1,
-        n_nonzeros=path.n_nonzeros,
-        chosen=path.best,
-        stopped=path.stopped,
-        dev_errors=path.dev_errors,
-        alpha=path.alpha if method == "blasso" else None,
-        backward=np.concatenate([[False], path.backward]) if method == "blasso" else None,
-        source=path,
+        point=np.arange(path.n_steps + 1), loss=path.loss, l1=path.l1, n_nonzeros=path.n_nonzeros, chosen=path.best,
+        stopped=path.stopped, dev_errors=path.dev_errors, alpha=path.alpha if method == "blasso" else None,
+        backward=np.concatenate([[False], path.backward]) if method == "blasso" else None, source=path,
     )
 
 

@@ -104,17 +104,9 @@ class Tagger(TaggerPredictor, Estimator):
             self.solver_, self.solver_reason_ = "none", "an HMM is counted"
         else:
             problem = TaggerProblem(
-                self.estimator,
-                data,
-                features,
-                solver_settings(self),
-                self.machine,
-                hmm=self.hmm_,
-                columns=inputs.columns,
-                featuriser=self.reader_.featuriser,
-                base=self.base,
-                expectation=self.expectation,
-                n_samples=self.n_samples,
+                self.estimator, data, features, solver_settings(self), self.machine, hmm=self.hmm_,
+                columns=inputs.columns, featuriser=self.reader_.featuriser, base=self.base,
+                expectation=self.expectation, n_samples=self.n_samples,
             )
             if self.initialise is not None and start is None:
                 start = problem.m_estimate()

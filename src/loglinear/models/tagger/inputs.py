@@ -55,11 +55,8 @@ class TokenReader:
     def for_settings(cls, settings: TaggerSettings) -> TokenReader:
         """Make the reader of a tagger that is to be trained; a base distribution needs columns and the OOV map."""
         return cls.make(
-            settings.templates,
-            columns=settings.has_base or settings.initialise is not None,
-            oov=settings.oov or settings.has_base,
-            features=settings.estimator != "hmm",
-            min_count=settings.min_count,
+            settings.templates, columns=settings.has_base or settings.initialise is not None,
+            oov=settings.oov or settings.has_base, features=settings.estimator != "hmm", min_count=settings.min_count,
             hash_bits=settings.hash_bits,
         )
 

@@ -107,11 +107,7 @@ def parse_sequences(data: bytes, source: str, layout: Layout, separator: str | N
     if layout.format == "crfsuite":
         return _attributes(data, source, layout)
     found = parse_conll(
-        data,
-        source,
-        encoding=layout.encoding,
-        separator=separator,
-        comments=layout.comments,
+        data, source, encoding=layout.encoding, separator=separator, comments=layout.comments,
         n_threads=layout.n_threads,
     )
     columns, place = Columns.from_conll(found), layout.label_column

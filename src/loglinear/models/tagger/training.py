@@ -41,13 +41,9 @@ _PATIENCE = 4  # strengths without a better score after which tuning ends
 def features_of(settings: TaggerSettings, data: SequenceData, featuriser: TokenFeaturiser | None) -> ChainFeatures:
     """Return the features of the training data that get a weight."""
     return chain_features(
-        data,
-        scopes=None if featuriser is None else featuriser.scopes,
-        order=settings.order,
-        transitions=featuriser is not None and featuriser.has_transitions,
-        all_features=settings.features == "all",
-        all_transitions=settings.transitions == "all",
-        n_threads=settings.n_threads,
+        data, scopes=None if featuriser is None else featuriser.scopes, order=settings.order,
+        transitions=featuriser is not None and featuriser.has_transitions, all_features=settings.features == "all",
+        all_transitions=settings.transitions == "all", n_threads=settings.n_threads,
     )
 
 

@@ -64,14 +64,8 @@ class Gis:
         loss.empirical(counts)
         cast(Smooth, objective.penalty).add_curvature_diagonal(w0, ridge)
         state = ScalingState(
-            w0,
-            np.inf,
-            np.inf,
-            expectations=np.empty((totals.size, w0.size)),
-            multiplicity=totals,
-            counts=counts,
-            ridge=ridge,
-            change=np.empty_like(w0),
+            w0, np.inf, np.inf, expectations=np.empty((totals.size, w0.size)), multiplicity=totals, counts=counts,
+            ridge=ridge, change=np.empty_like(w0),
         )
         self._look(objective, state)
         return state
