@@ -9,7 +9,7 @@ import numpy as np
 from loglinear.data.chain_features import ChainFeatures
 from loglinear.data.sequence import SequenceData
 from loglinear.features.sequences import TokenRows
-from loglinear.hmm.expectations import ColumnView, Observations
+from loglinear.hmm.expectations import ColumnView, Observations, before_start, behind_end
 from loglinear.hmm.model import HMM
 
 
@@ -69,9 +69,9 @@ def extract(ids, ptr, templates, views):
                 for offset, v in macros:
                     at = i + offset
                     if at < begin:
-                        values.append(-2 * (begin - at))
+                        values.append(before_start(begin - at))
                     elif at >= end:
-                        values.append(-2 * (at - end + 1) - 1)
+                        values.append(behind_end(at - end + 1))
                     else:
                         values.append(int(views[v].ids[ids[views[v].column][at]]))
                 if -1 not in values:

@@ -1,6 +1,7 @@
 """Exact expectations against the enumeration of all sequences, and against samples."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from loglinear.hmm.counts import feature_counts, mean_counts
 from loglinear.hmm.expectations import (
     ColumnView,
     Observations,
+    behind_end,
     expectations,
+    gap_expectations,
     transition_expectations,
 )
 from loglinear.hmm.model import HMM
@@ -117,6 +120,29 @@ def test_relative_frequencies_match_the_data(order):
     np.testing.assert_allclose(expectations(hmm, features, extractor.observations), mean_counts(counts), atol=1e-12)
 
 
+@pytest.mark.parametrize("order", [1, 2])
+def test_gaps_of_any_length(order):
+    """Pairs of labels, and a label with a value, at any distance, by enumeration."""
+    hmm = random_hmm(order, 4, (2,), seed=2, acyclic=True, stop=0.15)
+    ids, labels, ptr = all_sequences(hmm, 4)
+    p = np.exp(hmm.log_probability(ids, labels, ptr))
+    pairs, values = np.zeros((4, 4)), np.zeros((4, 2))
+    for k, (begin, end) in enumerate(itertools.pairwise(ptr.tolist())):
+        for i in range(begin, end):
+            for j in range(i + 1, end):
+                pairs[labels[i], labels[j]] += p[k]
+                values[labels[i], ids[0][j]] += p[k]
+    np.testing.assert_allclose(gap_expectations(hmm, np.eye(4), np.eye(4)), pairs, rtol=1e-11, atol=1e-15)
+    np.testing.assert_allclose(gap_expectations(hmm, np.eye(4), hmm.emissions[0]), values, rtol=1e-11, atol=1e-15)
+
+
+def test_gaps_of_a_geometric_length():
+    """One label that stops with probability s: E[pairs] = E[n (n - 1) / 2] = (1 - s) / s^2."""
+    s = 0.2
+    hmm = HMM(np.ones(1), np.array([s]), (np.ones((1, 1)),), transitions=np.array([[1 - s]]))
+    assert gap_expectations(hmm, np.eye(1), np.eye(1))[0, 0] == pytest.approx((1 - s) / s**2)
+
+
 class TestSampled:
     @pytest.mark.parametrize("order", [1, 2])
     def test_converges_as_the_root_of_the_sample(self, order):
@@ -173,7 +199,7 @@ class TestRefusals:
 
     def test_impossible_attributes_have_expectation_zero(self):
         hmm = random_hmm(1, 2, (2,))
-        for value, offset in ((-1, 0), (-2, 0), (-2, 1), (-3, -1), (-7, 2), (-(2**31), 2)):
+        for value, offset in ((-1, 0), (-2, 0), (-2, 1), (behind_end(1), -1), (behind_end(3), 2), (-(2**31), 2)):
             assert expectations(hmm, self.features(), self.observe(value, offset))[0] == 0.0
 
     @pytest.mark.parametrize(

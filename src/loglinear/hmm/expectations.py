@@ -7,7 +7,8 @@ and o the path sums of equations 9-11,
     E[s at i, x emitted at i+3]  = sum over s', s'', s''' of i_s t_s(s') t_s'(s'') t_s''(s''') e_s'''(x) o_s'''   (12)
 
 and likewise for any observations around a position: positions between them that no part of the feature looks at are
-summed over by one more product with the transitions.
+summed over by one more product with the transitions. ``gap_expectations`` has features of two parts at any distance,
+which the paper leaves to the reader: (I - T)^-1 sums over the paths between them.
 """
 
 from __future__ import annotations
@@ -25,6 +26,16 @@ from loglinear.hmm.model import HMM
 from loglinear.threads import pool
 
 UNKNOWN = -1  # a value that is never emitted
+
+
+def before_start(k: int) -> int:
+    """Return the value code of a position that lies ``k`` tokens before the first one."""
+    return -2 * k
+
+
+def behind_end(k: int) -> int:
+    """Return the value code of a position that lies ``k`` tokens behind the last one."""
+    return -2 * k - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +65,8 @@ class Observations:
     """What the attributes of tokens look at: attribute a holds at a token where every macro of its template does.
 
     A macro is (offset from the token, number of a view). Row a of ``attribute_values`` has the value of each macro in
-    the template's order: a value of the view, ``-2 k`` for the k-th place before the first token, ``-2 k - 1`` for the
-    k-th behind the last, or ``UNKNOWN``; what follows the last macro is not read.
+    the template's order: a value of the view, ``before_start(k)``, ``behind_end(k)`` or ``UNKNOWN``; what follows the
+    last macro is not read.
     """
 
     templates: Sequence[Sequence[tuple[int, int]]]
@@ -196,6 +207,20 @@ def trigram_expectations(hmm: HMM, codes: NDArray[np.int32]) -> FloatArray:
     reach = _at(into, states.number(np.where(inner, first, 0))) * hmm.transitions[np.where(inner, first, 0), middle]
     arrive = np.where(inner, reach, hmm.start[middle])
     return arrive * hmm.transitions[middle, label] * _at(out_of, states.number(label))
+
+
+def gap_expectations(hmm: HMM, left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the expected number of pairs of positions i < j, at any distance, with part a at i and b at j [m, n].
+
+    ``left[y, a]`` is the probability of part a at a position labelled y (an identity matrix for labels themselves, a
+    column of emissions for observations), ``right[y, b]`` likewise. The sum over all paths between is
+
+        E[a .. b] = sum_s i_s left_s ((I - T)^-1 - I) right_s o_s.
+    """
+    states = hmm.states
+    into, out_of = states.path_sums
+    ahead = states.steps_ahead(right[states.label] * out_of[:, None])
+    return (left[states.label] * into[:, None]).T @ ahead
 
 
 def _at(values: FloatArray, places: NDArray[np.int64]) -> FloatArray:

@@ -94,6 +94,10 @@ class States:
         """(i, o): expected visits of each state, and the weight of all that can follow it."""
         return self._solve(self.enter, transposed=True), self._solve(self.leave)
 
+    def steps_ahead(self, v: FloatArray) -> FloatArray:
+        """Return (T + T^2 + T^3 + ...) v, the sum over positions ahead at any distance; v is [S] or [S, n]."""
+        return self._solve(v) - v
+
     @cached_property
     def _factors(self) -> Any:
         from scipy.sparse import csc_matrix, identity
