@@ -33,7 +33,7 @@ def heavy_imports(*args: object) -> list[str]:
         "loglinear.cli.main()"
     )
     command = [sys.executable, "-c", code, *map(str, args)]
-    done = subprocess.run(command, capture_output=True, timeout=60, check=False, encoding="utf-8")
+    done = subprocess.run(command, capture_output=True, timeout=300, check=False, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     return sorted(done.stderr.split())
 
@@ -44,7 +44,7 @@ def run(*args: object, stdin: bytes | None = None, **environment: str) -> subpro
         [COMMAND, *map(str, args)],
         input=stdin,
         capture_output=True,
-        timeout=60,
+        timeout=300,
         env={**os.environ, **environment},
         check=False,
     )
