@@ -153,6 +153,6 @@ def test_a_reader_that_has_enough_ends_it_quietly(folder: Path) -> None:
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.close()
-    _, errors = process.communicate(b"parse a cookie\n" * 2000, timeout=30)
+    _, errors = process.communicate(b"parse a cookie\n" * 2000, timeout=300)
     assert errors == b""
     assert process.returncode == 141

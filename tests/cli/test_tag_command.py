@@ -382,7 +382,7 @@ def test_a_reader_that_has_enough_ends_it_quietly(place: Path) -> None:
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.close()
-    _, errors = process.communicate(conll(sentences(2000), 2).encode(), timeout=60)
+    _, errors = process.communicate(conll(sentences(2000), 2).encode(), timeout=300)
     assert errors == b""
     assert process.returncode == 141
 

@@ -205,7 +205,7 @@ assert model.status_ == "interrupted", model.status_
 assert len(model.tuning_) == 2, model.tuning_
 assert model.perplexity(text[:100]) > 1
 """
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=300)
 
 
 # ---- settings -------------------------------------------------------------------------------------------------------
