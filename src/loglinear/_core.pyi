@@ -119,6 +119,31 @@ def log_loss_hessian(pool: ThreadPool, P: Annotated[NDArray[numpy.float64], dict
 
 def log_loss_curvature(pool: ThreadPool, P: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], sample_weight: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_classes: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
+def identical_columns(pool: ThreadPool, columns: SparseMatrix32, groups: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')]) -> int:
+    """
+    Number columns (rows of a transposed matrix) so that equal ones share a number; returns how many there are.
+    """
+
+@overload
+def tie_columns(rows: SparseMatrix32, pool: ThreadPool, groups: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> tuple:
+    """
+    (indptr, indices, values) of scale[g] * the sum of the columns of each group
+    """
+
+@overload
+def tie_columns(rows: SparseMatrix64, pool: ThreadPool, groups: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> tuple: ...
+
+def cluster_values(pool: ThreadPool, values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], importance: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_clusters: int, sweeps: int, split_signs: bool, map: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')]) -> int:
+    """
+    Sort and cut into blocks of small squared error; returns the number of blocks.
+    """
+
+def check_groups(map: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], n_groups: int) -> None: ...
+
+def sum_groups(pool: ThreadPool, values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], map: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+def copy_groups(pool: ThreadPool, shared: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], map: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
 def dot(pool: ThreadPool, a: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
 
 def dot_difference(pool: ThreadPool, g: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float:
@@ -203,31 +228,6 @@ class Separable:
 
 def online_pass(rows: SparseMatrix32, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], sample_weight: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_classes: int, intercept: bool, penalty: Separable, alpha: float, beta: float, z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], n: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float:
     """One pass of FTRL-Proximal over the rows; returns the progressive loss."""
-
-def identical_columns(pool: ThreadPool, columns: SparseMatrix32, groups: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')]) -> int:
-    """
-    Number columns (rows of a transposed matrix) so that equal ones share a number; returns how many there are.
-    """
-
-@overload
-def tie_columns(rows: SparseMatrix32, pool: ThreadPool, groups: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> tuple:
-    """
-    (indptr, indices, values) of scale[g] * the sum of the columns of each group
-    """
-
-@overload
-def tie_columns(rows: SparseMatrix64, pool: ThreadPool, groups: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> tuple: ...
-
-def cluster_values(pool: ThreadPool, values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], importance: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_clusters: int, sweeps: int, split_signs: bool, map: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')]) -> int:
-    """
-    Sort and cut into blocks of small squared error; returns the number of blocks.
-    """
-
-def check_groups(map: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], n_groups: int) -> None: ...
-
-def sum_groups(pool: ThreadPool, values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], map: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
-
-def copy_groups(pool: ThreadPool, shared: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], map: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
 class Tree:
     """A forest cut into units of work."""
@@ -348,6 +348,14 @@ class AttributeIndex:
 
     def find(self, pool: ThreadPool, sequence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], ids: Sequence[Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]], maps: Sequence[Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]]) -> tuple:
         """(indptr, indices)"""
+
+def tokenise_corpus(pool: ThreadPool, texts: Sequence[Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]], unit: str, keep_empty: bool, skip_boundaries: bool, chunk_size: int = 0) -> tuple:
+    """
+    (tokens, sentence_ptr, n_lines of each text, unit blob, unit offsets, counts, first_text, first_line)
+    """
+
+def renumber_tokens(pool: ThreadPool, tokens: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')], numbers: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None:
+    """tokens[i] = numbers[tokens[i]], in place"""
 
 class StateChain:
     """The Markov chain over the states of an HMM, as sparse rows."""
@@ -493,6 +501,48 @@ def place_ngrams(pool: ThreadPool, n_words: int, words: Sequence[Annotated[NDArr
     from n-grams of each order, words [n][order] in the order of a text and kinds [n] (1 an entry, 2 a context, or both): (arrays of the shape, [(entry numbers, context numbers) of each order])
     """
 
+class SmoothingTrie:
+    """The arrays of an n-gram trie, checked."""
+
+    def __init__(self, pool: ThreadPool, order: int, n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_parent: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+def adjusted_counts(pool: ThreadPool, trie: SmoothingTrie, collapsed: bool, out: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None:
+    """
+    out[e] = how many different words came before the n-gram e, for orders below the highest.
+    """
+
+def counts_of_counts(pool: ThreadPool, trie: SmoothingTrie, adjusted: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> list[list[int]]:
+    """Per order, how many n-grams have an adjusted count of 1, 2, 3 and 4."""
+
+def smooth(pool: ThreadPool, trie: SmoothingTrie, adjusted: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)] | None, discounts: Sequence[Sequence[float]], per_type: Sequence[float], constant: Sequence[float], cut: Sequence[int], interpolate: bool, log_probability: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], log_backoff: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """Log-probabilities of all n-grams and back-off weights of all contexts."""
+
+class PrunableModel:
+    """The arrays of a back-off model, checked."""
+
+    def __init__(self, pool: ThreadPool, order: int, n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], log_backoff: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], log_probability: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+def unseen_mass(pool: ThreadPool, model: PrunableModel, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """out[c] = probability of the words without an entry after context c."""
+
+def entropy_cut(pool: ThreadPool, model: PrunableModel, unseen: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], threshold: float, keep: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu')]) -> None:
+    """keep[e] = 0 for entries that relative entropy does not miss."""
+
+def add_cut_mass(pool: ThreadPool, model: PrunableModel, keep: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], unseen: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """
+    unseen[c] += probabilities of the entries of context c that are not kept.
+    """
+
+def backoff_of_unseen(pool: ThreadPool, model: PrunableModel, unseen: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_backoff: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """
+    Back-off weights with which a model of these unseen masses sums to one.
+    """
+
+def select_entries(model: PrunableModel, keep: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], contexts: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu')]) -> tuple:
+    """
+    The arrays of the model with the entries kept, and contexts[c] = 1 where context c stays.
+    """
+
 class QueryState:
     """What a model needs of the words so far. Equal states predict alike."""
 
@@ -585,48 +635,6 @@ class Converter:
         """
         (texts blob, texts offsets, scores, sentence_ptr, unknown words of the best of each)
         """
-
-class SmoothingTrie:
-    """The arrays of an n-gram trie, checked."""
-
-    def __init__(self, pool: ThreadPool, order: int, n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_parent: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None: ...
-
-def adjusted_counts(pool: ThreadPool, trie: SmoothingTrie, collapsed: bool, out: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None:
-    """
-    out[e] = how many different words came before the n-gram e, for orders below the highest.
-    """
-
-def counts_of_counts(pool: ThreadPool, trie: SmoothingTrie, adjusted: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> list[list[int]]:
-    """Per order, how many n-grams have an adjusted count of 1, 2, 3 and 4."""
-
-def smooth(pool: ThreadPool, trie: SmoothingTrie, adjusted: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)] | None, discounts: Sequence[Sequence[float]], per_type: Sequence[float], constant: Sequence[float], cut: Sequence[int], interpolate: bool, log_probability: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], log_backoff: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
-    """Log-probabilities of all n-grams and back-off weights of all contexts."""
-
-class PrunableModel:
-    """The arrays of a back-off model, checked."""
-
-    def __init__(self, pool: ThreadPool, order: int, n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], log_backoff: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], log_probability: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> None: ...
-
-def unseen_mass(pool: ThreadPool, model: PrunableModel, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
-    """out[c] = probability of the words without an entry after context c."""
-
-def entropy_cut(pool: ThreadPool, model: PrunableModel, unseen: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], threshold: float, keep: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu')]) -> None:
-    """keep[e] = 0 for entries that relative entropy does not miss."""
-
-def add_cut_mass(pool: ThreadPool, model: PrunableModel, keep: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], unseen: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
-    """
-    unseen[c] += probabilities of the entries of context c that are not kept.
-    """
-
-def backoff_of_unseen(pool: ThreadPool, model: PrunableModel, unseen: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_backoff: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
-    """
-    Back-off weights with which a model of these unseen masses sums to one.
-    """
-
-def select_entries(model: PrunableModel, keep: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], contexts: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu')]) -> tuple:
-    """
-    The arrays of the model with the entries kept, and contexts[c] = 1 where context c stays.
-    """
 
 class NgramMaxent:
     """
@@ -747,14 +755,6 @@ class SuffixTree:
 
     def pack(self, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> tuple:
         """(n_children, n_entries, edge_length, edges, entry_word, weights)"""
-
-def tokenise_corpus(pool: ThreadPool, texts: Sequence[Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]], unit: str, keep_empty: bool, skip_boundaries: bool, chunk_size: int = 0) -> tuple:
-    """
-    (tokens, sentence_ptr, n_lines of each text, unit blob, unit offsets, counts, first_text, first_line)
-    """
-
-def renumber_tokens(pool: ThreadPool, tokens: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')], numbers: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None:
-    """tokens[i] = numbers[tokens[i]], in place"""
 
 class CandidateFeatureOptions:
     """Which grams of candidates are features."""
