@@ -1,6 +1,8 @@
 """The growing tree against the trie of all n-grams, its gradients against the batch loss, its steps against plain
 Python, and algorithm 1 against a certificate of optimality."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -20,6 +22,57 @@ from loglinear.threads import pool
 
 ARRAYS = ("context_word", "context_child", "context_entry", "context_count")
 ARRAYS += ("entry_word", "entry_parent", "entry_count")
+
+
+class Examined(OnlineNgrams):
+    """A model with epochs over the text of its tree, and with the objective that they minimise."""
+
+    def extend(self, sentences):
+        self._native.extend(pool(self.n_threads), *sentences.contiguous())
+
+    def set_weights(self, w):
+        self._native.set_values(pool(self.n_threads), np.ascontiguousarray(w))
+
+    def epoch(self, seed):
+        """Learn from all sentences of the tree in one pass, shuffled."""
+        text = self._native.text()
+        sizes = np.diff(np.append(np.flatnonzero(text == self.n_words), text.size))  # a mark begins each sentence
+        order = np.random.default_rng(seed).permutation(sizes.size)
+        for a, b in pairwise(_batches(sizes[order], self.batch_tokens)):
+            self._native.step(pool(self.n_threads), order[a:b], float(self.n_tokens))
+
+    def loss_and_gradient(self, sentences):
+        """Return the loss of sentences of the tree and its gradient per n-gram, without multiplicity."""
+        out = np.empty(self.n_entries)
+        return self._native.gradient(pool(self.n_threads), np.asarray(sentences, dtype=np.int64), out), out
+
+    def objective(self):
+        """Return the loss of all text plus the penalty."""
+        return self.loss_and_gradient(np.arange(self._native.n_sentences))[0] + self.penalty_value()
+
+    def penalty_value(self):
+        """Return the penalty at ``weights``."""
+        tree, x = self.tree()
+        V, s = self.n_words, self._strengths
+        m, depth = (a[V:].astype(np.int64) for a in (tree.entry_multiplicity, tree.entry_depth))
+        depths = np.arange(tree.order)
+        norms = np.asarray(s.norms)[np.minimum(depths, len(s.norms) - 1)] * self.penalty.depth_growth**depths
+        ridges = np.asarray(s.ridges)[np.minimum(depths, len(s.ridges) - 1)] * s.ridge_growth**depths
+        sums = np.append(0.0, np.cumsum(norms))  # a class is penalised as all its n-grams
+        squares = self.penalty.unigram_strength * float(x[:V] @ x[:V]) + float((m * ridges[depth]) @ x[V:] ** 2)
+        return squares / 2 + float((sums[depth + m] - sums[depth]) @ self._group_norms(tree.trie, x)[V:])
+
+    def _group_norms(self, trie, x):
+        """Return the norm of every entry with all entries below it."""
+        if self._strengths.norm in ("l1", "none"):
+            return np.abs(x)
+        is_l2 = self._strengths.norm == "tree-l2"
+        scale = trie.entry_count + max(self._strengths.ridges[0], 1e-300)
+        norms = scale * x**2 if is_l2 else np.abs(x)
+        for k in range(trie.order - 1, 1, -1):
+            rows = slice(trie.entry_start[k], trie.entry_start[k + 1])
+            (np.add if is_l2 else np.maximum).at(norms, trie.entry_parent[rows], norms[rows])
+        return np.sqrt(norms / scale) if is_l2 else norms
 
 
 def penalties(nonnegative=True, growth=1.2):
@@ -52,7 +105,7 @@ def random_text(seed, n_sentences=20, n_words=6, length=8):
 
 
 def trained(sentences, n_words=6, order=4, penalty=LINF, epochs=1, **options):
-    model = OnlineNgrams(n_words, order, penalty, **{"batch_tokens": 15, **options})
+    model = Examined(n_words, order, penalty, **{"batch_tokens": 15, **options})
     model.learn(numbered(sentences, n_words))
     for k in range(epochs):
         model.epoch(k)
@@ -74,7 +127,7 @@ def assert_same_tree(tree, expected):
 @settings(deadline=None, max_examples=60)
 def test_the_growing_tree_is_the_suffix_tree_of_the_text(seed, order, batch):
     text = random_text(seed)
-    model = OnlineNgrams(6, order, LINF, batch_tokens=batch)
+    model = Examined(6, order, LINF, batch_tokens=batch)
     model.learn(numbered(text[:9], 6))
     model.learn(numbered(text[9:], 6))
     assert_same_tree(model.tree()[0], build_suffix_tree(numbered(text, 6), order))
@@ -92,7 +145,7 @@ def test_where_nothing_collapses_it_is_the_trie_of_all_ngrams(seed, order):
 
 def test_batches_and_calls_make_the_same_tree_as_taking_all_in_at_once():
     text = random_text(3, n_sentences=60, n_words=20)
-    whole, parts = OnlineNgrams(20, None), OnlineNgrams(20, None, batch_tokens=30)
+    whole, parts = Examined(20, None), Examined(20, None, batch_tokens=30)
     whole.extend(numbered(text, 20))
     parts.learn(numbered(text[:25], 20))
     parts.learn(numbered(text[25:], 20))
@@ -116,11 +169,11 @@ def test_splitting_changes_no_probability(penalty):
 def test_memory_follows_the_classes():
     rng = np.random.default_rng(0)
     text = [rng.integers(1, 500, 60).tolist() for _ in range(20)]  # nearly every history is new
-    model = OnlineNgrams(500, None)
+    model = Examined(500, None)
     model.extend(numbered(text, 500))
     assert model.n_entries < model.tree()[0].n_ngrams / 10
     assert model.n_entries < 500 + 3 * model.n_tokens
-    assert model.nbytes < 500 * (model.n_tokens + 500)
+    assert model._native.n_bytes < 500 * (model.n_tokens + 500)
 
 
 # ---- gradients ------------------------------------------------------------------------------------------------------
@@ -128,10 +181,10 @@ def test_memory_follows_the_classes():
 @settings(deadline=None, max_examples=60)
 def test_the_gradient_of_a_batch_is_that_of_the_batch_loss(seed, order, penalty, scale):
     text = random_text(seed)
-    model = OnlineNgrams(6, order, penalty)
+    model = Examined(6, order, penalty)
     model.extend(numbered(text, 6))
     rng = np.random.default_rng(seed)
-    model.weights = rng.normal(size=model.n_entries) * scale
+    model.set_weights(rng.normal(size=model.n_entries) * scale)
     batch = rng.permutation(len(text))[:7]
     value, gradient = model.loss_and_gradient(batch)
     tree, x = model.tree()
@@ -209,7 +262,7 @@ def residual(model):
 def test_full_batches_reach_a_certified_optimum(penalty):
     if penalty.penalty == "none":
         pytest.skip("without a penalty weights of n-grams grow without end")
-    model = OnlineNgrams(6, 4, penalty, gain=0.0, batch_tokens=10**6)
+    model = Examined(6, 4, penalty, gain=0.0, batch_tokens=10**6)
     model.extend(numbered(random_text(11, n_sentences=25), 6))
     before = residual(model)
     for _ in range(3000):
@@ -221,7 +274,7 @@ def test_full_batches_reach_a_certified_optimum(penalty):
 def test_small_batches_approach_the_optimum():
     text = random_text(12, n_sentences=80)
     penalty = TreePenalty("tree-linf", 0.5, 1.0)
-    best = OnlineNgrams(6, 3, penalty, gain=0.0, batch_tokens=10**6)
+    best = Examined(6, 3, penalty, gain=0.0, batch_tokens=10**6)
     best.extend(numbered(text, 6))
     start = best.objective()
     for _ in range(1000):
@@ -263,14 +316,14 @@ def test_batches_are_whole_sentences():
 
 def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="the order is 0"):
-        OnlineNgrams(5, 0)
+        Examined(5, 0)
     with pytest.raises(ValueError, match="batch_tokens is 0"):
-        OnlineNgrams(5, 3, batch_tokens=0)
+        Examined(5, 3, batch_tokens=0)
     with pytest.raises(ValueError, match="finite numbers from 0"):
-        OnlineNgrams(5, 3, gain=float("nan"))
+        Examined(5, 3, gain=float("nan"))
     with pytest.raises(ValueError, match="leaves the range of numbers at depth 2"):
-        OnlineNgrams(5, None, TreePenalty("tree-linf", 1.0, 1e-200)).learn(numbered([[1, 2, 3]], 5))
-    model = OnlineNgrams(5, 3)
+        Examined(5, None, TreePenalty("tree-linf", 1.0, 1e-200)).learn(numbered([[1, 2, 3]], 5))
+    model = Examined(5, 3)
     with pytest.raises(ValueError, match="vocabulary of 6 words for a model of 5"):
         model.learn(numbered([[1]], 6))
     with pytest.raises(ValueError, match="word 7 is not one of the 1 to 4"):

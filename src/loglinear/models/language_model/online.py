@@ -1,4 +1,4 @@
-"""Online training of language models from minibatches: epochs over a corpus, or one pass over a stream.
+"""Online training of language models from minibatches, in one pass over a stream of text.
 
     minimise  - sum over tokens of log p(w | h)  +  penalty(weights)
 
@@ -17,7 +17,7 @@ Every step moves all weights of a tree, so a pass costs steps times classes: let
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -40,15 +40,6 @@ BATCH_TOKENS = 400  # as in the paper
 GAIN = 0.2  # measured: a quarter of it overshoots; three times as much needs three times as many epochs
 
 Callback = Callable[[int, float], "bool | None"]  # tokens of this pass so far, their mean loss; True stops it
-
-
-@dataclass
-class OnlineHistory:
-    """One entry per epoch or per call: tokens, steps, mean loss per token (each batch scored before it is learnt)."""
-
-    n_tokens: list[int] = field(default_factory=list)
-    n_steps: list[int] = field(default_factory=list)
-    mean_loss: list[float] = field(default_factory=list)
 
 
 class OnlineNgrams:
@@ -88,13 +79,12 @@ class OnlineNgrams:
             raise ValueError(f"{n_words} words: a model needs one to predict at least")
         self.n_words, self.order, self.penalty = n_words, order, penalty
         self.batch_tokens, self.n_threads = batch_tokens, n_threads
-        self.history = OnlineHistory()
         self._strengths = _Strengths.of(penalty)
         self._native = _core.OnlineTree(
             n_words, order or 0, self._strengths.norm, self.collapses, penalty.nonnegative, self._strengths.norms,
             self._strengths.ridges, penalty.depth_growth, self._strengths.ridge_growth, penalty.unigram_strength, gain,
             mu, lipschitz or 0.0, eager,
-        )
+        )  # fmt: skip
 
     # ---- what it holds ----------------------------------------------------------------------------------------------
     @property
@@ -108,11 +98,6 @@ class OnlineNgrams:
         return self._native.n_tokens
 
     @property
-    def n_sentences(self) -> int:
-        """Sentences of the tree."""
-        return self._native.n_sentences
-
-    @property
     def n_steps(self) -> int:
         """Batches learnt so far."""
         return self._native.n_steps
@@ -123,29 +108,13 @@ class OnlineNgrams:
         return self._native.n_entries
 
     @property
-    def nbytes(self) -> int:
-        """The size in bytes of the text, the tree, the counts and both sequences of weights."""
-        return self._native.n_bytes
-
-    @property
     def weights(self) -> FloatArray:
         """The weights of unigrams, then of the entries block by block: [n_entries]."""
         w = np.empty(self.n_entries)
         self._native.values(pool(self.n_threads), w)
         return w
 
-    @weights.setter
-    def weights(self, w: FloatArray) -> None:
-        self._native.set_values(pool(self.n_threads), np.ascontiguousarray(w, dtype=np.float64))
-
     # ---- learning ---------------------------------------------------------------------------------------------------
-    def extend(self, sentences: Sentences) -> NDArray[np.int64]:
-        """Add sentences to the tree without learning from them; return their numbers."""
-        self._check(sentences)
-        first = self.n_sentences
-        self._native.extend(pool(self.n_threads), *sentences.contiguous())
-        return np.arange(first, self.n_sentences)
-
     def learn(self, sentences: Sentences, *, callback: Callback | None = None) -> float:
         """Learn from new sentences in one pass; return their mean loss per token, scored before they are learnt.
 
@@ -155,42 +124,13 @@ class OnlineNgrams:
         self._check(sentences)
         words, ptr = sentences.contiguous()
         cuts = _batches(np.diff(ptr) + 1, self.batch_tokens)
-        threads, loss, begin, steps = pool(self.n_threads), 0.0, self.n_tokens, self.n_steps
+        threads, loss, begin, n_tokens = pool(self.n_threads), 0.0, self.n_tokens, 0
         for a, b in pairwise(cuts):
             loss += self._native.learn(threads, words[ptr[a] : ptr[b]], ptr[a : b + 1] - ptr[a])
             n_tokens = self.n_tokens - begin
             if callback is not None and callback(n_tokens, loss / n_tokens):
                 break
-        return self._record(self.n_tokens - begin, steps, loss)
-
-    def epoch(
-        self,
-        random_state: int | np.random.Generator | None = None,
-        *,
-        callback: Callback | None = None,
-    ) -> float:
-        """Learn from all sentences of the tree in one pass, shuffled; return the mean loss per token."""
-        rng = np.random.default_rng(random_state)
-        order = rng.permutation(self.n_sentences)
-        sizes = self._sentence_tokens()[order]
-        cuts = _batches(sizes, self.batch_tokens)
-        threads, loss, steps, n_tokens = pool(self.n_threads), 0.0, self.n_steps, 0
-        for a, b in pairwise(cuts):
-            loss += self._native.step(threads, order[a:b], float(self.n_tokens))
-            n_tokens += int(sizes[a:b].sum())
-            if callback is not None and callback(n_tokens, loss / n_tokens):
-                break
-        return self._record(n_tokens, steps, loss)
-
-    def loss_and_gradient(self, sentences: NDArray[np.int64] | None = None) -> tuple[float, FloatArray]:
-        """Return the loss of sentences of the tree (default: all) and its gradient per n-gram, without multiplicity."""
-        out = np.empty(self.n_entries)
-        numbers = np.arange(self.n_sentences) if sentences is None else np.asarray(sentences, dtype=np.int64)
-        return self._native.gradient(pool(self.n_threads), numbers, out), out
-
-    def objective(self) -> float:
-        """Return the loss of all text plus the penalty."""
-        return self.loss_and_gradient()[0] + self.penalty_value()
+        return loss / max(n_tokens, 1)
 
     # ---- results ----------------------------------------------------------------------------------------------------
     def tree(self) -> tuple[SuffixTree, FloatArray]:
@@ -199,30 +139,6 @@ class OnlineNgrams:
         text = np.append(self._native.text(), np.uint32(self.n_words))
         trie = NgramTrie(arrays[0].size - 1, self.n_words, *arrays)
         return SuffixTree(trie, length, end, text, int(length.max()) + 1), self.weights[source]
-
-    def penalty_value(self) -> float:
-        """Return the penalty at ``weights``."""
-        tree, x = self.tree()
-        V, s = self.n_words, self._strengths
-        m, depth = (a[V:].astype(np.int64) for a in (tree.entry_multiplicity, tree.entry_depth))
-        depths = np.arange(tree.order)
-        norms = np.asarray(s.norms)[np.minimum(depths, len(s.norms) - 1)] * self.penalty.depth_growth**depths
-        ridges = np.asarray(s.ridges)[np.minimum(depths, len(s.ridges) - 1)] * s.ridge_growth**depths
-        sums = np.append(0.0, np.cumsum(norms))  # a class is penalised as all its n-grams
-        squares = self.penalty.unigram_strength * float(x[:V] @ x[:V]) + float((m * ridges[depth]) @ x[V:] ** 2)
-        return squares / 2 + float((sums[depth + m] - sums[depth]) @ self._group_norms(tree.trie, x)[V:])
-
-    def _group_norms(self, trie: NgramTrie, x: FloatArray) -> FloatArray:
-        """Return the norm of every entry with all entries below it."""
-        if self._strengths.norm in ("l1", "none"):
-            return np.abs(x)
-        is_l2 = self._strengths.norm == "tree-l2"
-        scale = trie.entry_count + max(self._strengths.ridges[0], 1e-300)
-        norms = scale * x**2 if is_l2 else np.abs(x)
-        for k in range(trie.order - 1, 1, -1):
-            rows = slice(trie.entry_start[k], trie.entry_start[k + 1])
-            (np.add if is_l2 else np.maximum).at(norms, trie.entry_parent[rows], norms[rows])
-        return np.sqrt(norms / scale) if is_l2 else norms
 
     def to_backoff(self, vocabulary: WordVocabulary) -> BackoffModel:
         """Return the model in back-off form, without n-grams whose weight is zero."""
@@ -250,19 +166,6 @@ class OnlineNgrams:
     def _check(self, sentences: Sentences) -> None:
         if sentences.n_words != self.n_words:
             raise ValueError(f"sentences of a vocabulary of {sentences.n_words} words for a model of {self.n_words}")
-
-    def _sentence_tokens(self) -> NDArray[np.int64]:
-        text = self._native.text()
-        starts = np.flatnonzero(text == self.n_words)
-        return np.diff(np.append(starts, text.size))  # the mark before a sentence stands for </s> after it
-
-    def _record(self, n_tokens: int, steps_before: int, loss: float) -> float:
-        mean = loss / max(n_tokens, 1)
-        self.history.n_tokens.append(n_tokens)
-        self.history.n_steps.append(self.n_steps - steps_before)
-        self.history.mean_loss.append(mean)
-        return mean
-
 
 @dataclass(frozen=True)
 class _Strengths:
