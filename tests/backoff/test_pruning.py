@@ -12,9 +12,8 @@ from ngrams import reference_trie
 
 from loglinear.backoff.add_k import add_k
 from loglinear.backoff.kneser_ney import KneserNey, kneser_ney
-from loglinear.backoff.pruning import prune_by_count, prune_by_entropy
+from loglinear.backoff.pruning import prune_by_entropy
 from loglinear.backoff.witten_bell import witten_bell
-from loglinear.errors import IncompatibleError
 from loglinear.features.word_vocabulary import WordVocabulary
 
 
@@ -32,19 +31,6 @@ def corpus(n_sentences, n_words, seed):
 def is_closed(t):
     kept = t.probability
     return all(not h or ((h[:-1], w) in kept and (h[0] == t.n_words or (h[1:], h[0]) in kept)) for h, w in kept)
-
-
-@pytest.mark.parametrize("estimator", [kneser_ney, witten_bell, add_k])
-def test_by_count(estimator):
-    trie = reference_trie(corpus(200, 15, 1), 4, 15)
-    whole = estimator(trie, words(15))
-    small = prune_by_count(whole, trie, [0, 0, 1])
-    before, after = tables(whole), tables(small)
-    thresholds = np.repeat([0, 1, 1], np.diff(trie.entry_start)[1:])
-    assert small.n_entries == 15 + int((trie.entry_count[15:] > thresholds).sum())
-    assert all(after.probability[e] == before.probability[e] for e in after.probability)
-    assert worst_sum(after) < 1e-12
-    assert is_closed(after)
 
 
 @pytest.mark.parametrize("estimator", [kneser_ney, witten_bell, add_k])
@@ -97,7 +83,7 @@ def test_entropy_of_bigrams_by_enumeration():
 def test_any_small_corpus(sentences, order, threshold, count, interpolate):
     trie = reference_trie(sentences, order, 4)
     model = kneser_ney(trie, words(4), interpolate=interpolate)
-    small = prune_by_count(model, trie, [0, count][:order])
+    small = kneser_ney(trie, words(4), interpolate=interpolate, prune=[0, count][:order])
     twice = prune_by_entropy(small, threshold)
     for pruned in (small, prune_by_entropy(model, threshold), twice):
         assert worst_sum(tables(pruned)) < 1e-12
@@ -110,7 +96,7 @@ def test_nearly_full_contexts_keep_their_digits():
     trie = reference_trie(sentences, 3, n_words)
     model = kneser_ney(trie, words(n_words), discounts=[1e-9, 1e-6, 1e-6])
     assert worst_sum(tables(model)) < 1e-12
-    assert worst_sum(tables(prune_by_count(model, trie, [0, 1]))) < 1e-12
+    assert worst_sum(tables(prune_by_entropy(model, 1e-6))) < 1e-12
 
 
 def test_entries_without_parents_are_allowed():
@@ -155,10 +141,6 @@ def test_refusals():
         prune_by_entropy(model, -1.0)
     with pytest.raises(ValueError, match="must not be negative"):
         prune_by_entropy(model, float("nan"))
-    with pytest.raises(ValueError, match="threshold of unigrams must be 0"):
-        prune_by_count(model, trie, [1, 1])
-    with pytest.raises(IncompatibleError, match="prune by count first"):
-        prune_by_count(prune_by_entropy(model, 10.0), trie, [0, 1])
     damaged = replace(model, entry_word=model.entry_word[::-1].copy())
     with pytest.raises(ValueError, match="do not ascend below 3"):
         prune_by_entropy(damaged, 0.1)

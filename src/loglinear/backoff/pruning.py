@@ -1,4 +1,4 @@
-"""Smaller back-off models: entries are left out by count or by relative entropy, and backing off takes their place.
+"""Smaller back-off models: entries are left out by relative entropy, and backing off takes their place.
 
     backoff(h) = (1 - sum of p(w | h)) / (1 - sum of p(w | h without its oldest word))      over the words w kept
 
@@ -18,36 +18,14 @@ from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear.backoff.model import BackoffModel
-from loglinear.backoff.smoothing import check_cut
 from loglinear.data.ngram import NgramTrie
-from loglinear.errors import IncompatibleError
 from loglinear.threads import pool
 
 Model = TypeVar("Model", bound=BackoffModel)
-
-
-def prune_by_count(
-    model: Model, trie: NgramTrie, thresholds: Sequence[int], *, n_threads: int | None = None
-) -> Model:
-    """Remove the n-grams that have at most ``thresholds[n - 1]`` tokens in the trie that the model was made from.
-
-    (0, 0, 1) leaves out trigrams seen once; fewer thresholds than orders repeat the last. The probabilities of the
-    n-grams that stay do not change.
-    """
-    cut = check_cut(thresholds, model.order)
-    if not (
-        trie.order == model.order
-        and np.array_equal(trie.entry_start, model.entry_start)
-        and np.array_equal(trie.context_entry, model.context_entry)
-        and np.array_equal(trie.entry_word, model.entry_word)
-    ):
-        raise IncompatibleError("not the n-grams of this model: prune by count first, with the trie it was made from")
-    keep = entries_above(trie, cut)
-    threads = pool(n_threads)
-    native = _native(model, threads)
-    unseen = np.empty(model.n_contexts)
-    _core.unseen_mass(threads, native, unseen)
-    return _pruned(model, native, keep, unseen, threads)
+_ARRAYS = (  # of a model, as the extension takes and returns them
+    "context_start", "entry_start", "context_word", "context_child", "context_entry", "log_backoff", "entry_word",
+    "log_probability",
+)  # fmt: skip
 
 
 def prune_by_entropy(model: Model, threshold: float, *, n_threads: int | None = None) -> Model:
@@ -60,7 +38,11 @@ def prune_by_entropy(model: Model, threshold: float, *, n_threads: int | None = 
     _core.unseen_mass(threads, native, unseen)
     keep = np.empty(model.n_entries, dtype=np.uint8)
     _core.entropy_cut(threads, native, unseen, float(threshold), keep)
-    return _pruned(model, native, keep, unseen, threads)
+    _core.add_cut_mass(threads, native, keep, unseen)
+    small, contexts = _select(model, native, keep)
+    log_backoff = np.empty(small.n_contexts)
+    _core.backoff_of_unseen(threads, _native(small, threads), unseen[contexts], log_backoff)
+    return replace(small, log_backoff=log_backoff)
 
 
 def entries_above(trie: NgramTrie, cut: Sequence[int]) -> NDArray[np.uint8]:
@@ -77,40 +59,12 @@ def without_entries(model: Model, keep: NDArray[np.uint8], *, n_threads: int | N
     return _select(model, _native(model, pool(n_threads)), keep)[0]
 
 
-def _pruned(
-    model: Model,
-    native: _core.PrunableModel,
-    keep: NDArray[np.uint8],
-    unseen: NDArray[np.float64],
-    threads: _core.ThreadPool,
-) -> Model:
-    _core.add_cut_mass(threads, native, keep, unseen)
-    small, contexts = _select(model, native, keep)
-    log_backoff = np.empty(small.n_contexts)
-    _core.backoff_of_unseen(threads, _native(small, threads), unseen[contexts], log_backoff)
-    return replace(small, log_backoff=log_backoff)
-
-
-def _select(
-    model: Model, native: _core.PrunableModel, keep: NDArray[np.uint8]
-) -> tuple[Model, NDArray[np.bool_]]:
+def _select(model: Model, native: _core.PrunableModel, keep: NDArray[np.uint8]) -> tuple[Model, NDArray[np.bool_]]:
     contexts = np.empty(model.n_contexts, dtype=np.uint8)
-    names = (
-        "context_start",
-        "entry_start",
-        "context_word",
-        "context_child",
-        "context_entry",
-        "log_backoff",
-        "entry_word",
-        "log_probability",
-    )
-    arrays = dict(zip(names, _core.select_entries(native, keep, contexts)))
+    arrays = dict(zip(_ARRAYS, _core.select_entries(native, keep, contexts)))
     return replace(model, **arrays), contexts.view(np.bool_)
 
 
 def _native(model: BackoffModel, threads: _core.ThreadPool) -> _core.PrunableModel:
-    return _core.PrunableModel(
-        threads, model.order, model.vocabulary.n_words, model.context_start, model.entry_start, model.context_word,
-        model.context_child, model.context_entry, model.log_backoff, model.entry_word, model.log_probability,
-    )
+    arrays = (getattr(model, name) for name in _ARRAYS)
+    return _core.PrunableModel(threads, model.order, model.vocabulary.n_words, *arrays)
