@@ -21,14 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
-from loglinear.backoff.model import BackoffModel
-from loglinear.backoff.native import backoff_model, native_model, shape_of
+from loglinear.arrays import FloatArray
+from loglinear.backoff.model import BackoffModel, IndexArray
+from loglinear.backoff.native import backoff_model, native_model, shape_arrays, shape_of
 from loglinear.data.ngram import NgramTrie
 from loglinear.errors import IncompatibleError
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.threads import pool
-
-FloatArray = NDArray[np.float64]
 
 _ENTRY, _CONTEXT = 1, 2  # kinds of lines, as place_ngrams takes them
 
@@ -40,7 +39,7 @@ def interpolation_weights(
     """Return the weights that maximise the probability of held-out tokens; ``log_probs[i][t]`` is log p_i of token t.
 
     The problem is concave. It is solved by Newton steps on the simplex, with a step of EM (Dempster, Laird and Rubin,
-    1977) whenever a Newton step does not help, until ``interpolation_gap`` is at most ``tolerance``, in nats per token.
+    1977) whenever a Newton step does not help, until other weights could gain at most ``tolerance`` nats per token.
     """
     p = _scaled_probabilities(log_probs)
     weights = np.full(p.shape[1], 1 / p.shape[1])
@@ -55,15 +54,6 @@ def interpolation_weights(
         weights = step if better else weights * gain
         weights /= weights.sum()
     return weights
-
-
-def interpolation_gap(log_probs: Sequence[FloatArray], weights: FloatArray) -> float:
-    """Bound how much better the best weights can be, in nats per token: max_i mean_t p_i(t) / p(t) - 1."""
-    p = _scaled_probabilities(log_probs)
-    mixture = p @ _checked_weights(weights, p.shape[1])
-    if not np.all(mixture > 0):
-        return float("inf")
-    return float((p / mixture[:, None]).mean(axis=0).max() - 1)
 
 
 def _scaled_probabilities(log_probs: Sequence[FloatArray]) -> FloatArray:
@@ -126,7 +116,7 @@ def merge(
              for m, s in zip(models, shares) if s > 0]  # fmt: skip
     natives = [native_model(model, threads) for model, _ in mixed]
     shape = shape_of(mixed[0][0], threads)
-    arrays = _shape_arrays(mixed[0][0])
+    arrays: Sequence[NDArray] = shape_arrays(mixed[0][0])
     for model, _ in mixed[1:]:
         arrays = _core.unite_shapes(shape, shape_of(model, threads))
         shape = _core.NgramShape(threads, words.n_words, *arrays)
@@ -160,9 +150,7 @@ def renumber(model: BackoffModel, vocabulary: WordVocabulary, *, n_threads: int 
     return backoff_model(vocabulary, shape, log_backoff, log_probability)
 
 
-def _lines(
-    model: BackoffModel, new_number: NDArray[np.uint32]
-) -> tuple[list[NDArray[np.uint32]], list[NDArray[np.uint8]]]:
+def _lines(model: BackoffModel, new_number: IndexArray) -> tuple[list[IndexArray], list[NDArray[np.uint8]]]:
     """Return the words of each order n, those of entries, then those of contexts of length n; and their kinds."""
     histories = np.zeros((1, 0), dtype=np.uint32)  # [n_contexts of a length, length], oldest word first
     words, kinds = [], []
@@ -180,13 +168,6 @@ def _lines(
         words.append(np.ascontiguousarray(np.concatenate([entries, histories])).ravel())
         kinds.append(np.repeat([_ENTRY, _CONTEXT], [len(entries), len(histories)]).astype(np.uint8))
     return words, kinds
-
-
-def _shape_arrays(model: BackoffModel) -> tuple[NDArray, ...]:
-    return (
-        model.context_start, model.entry_start, model.context_word, model.context_child, model.context_entry,
-        model.entry_word,
-    )
 
 
 def _common_vocabulary(models: Sequence[BackoffModel]) -> WordVocabulary:
@@ -240,11 +221,7 @@ def log_probability_of(
 def loglinear_weights_on(model: BackoffModel, trie: NgramTrie, *, n_threads: int | None = None) -> FloatArray:
     """Return the weights of a trie, which must include the model's n-grams, that give the model's distribution."""
     log_p = log_probability_of(model, trie, n_threads=n_threads)
-    on_trie = BackoffModel(
-        vocabulary=model.vocabulary, order=trie.order, context_start=trie.context_start, entry_start=trie.entry_start,
-        context_word=trie.context_word, context_child=trie.context_child, context_entry=trie.context_entry,
-        log_backoff=np.zeros(trie.n_contexts), entry_word=trie.entry_word, log_probability=log_p,
-    )
+    on_trie = backoff_model(model.vocabulary, shape_arrays(trie), np.zeros(trie.n_contexts), log_p)
     threads = pool(n_threads)
     _core.normalising_backoffs(threads, shape_of(on_trie, threads), log_p, on_trie.log_backoff)
     return loglinear_weights(on_trie, n_threads=n_threads)

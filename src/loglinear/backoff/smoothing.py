@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear.backoff.model import BackoffModel
+from loglinear.backoff.native import backoff_model, shape_arrays
 from loglinear.data.ngram import NgramTrie
 from loglinear.errors import IncompatibleError
 from loglinear.features.word_vocabulary import WordVocabulary
@@ -52,10 +53,8 @@ def native_trie(trie: NgramTrie, vocabulary: WordVocabulary, threads: _core.Thre
             f"the n-grams are of {trie.n_words} words, the vocabulary has {vocabulary.n_words}: "
             "count n-grams with the vocabulary of the model"
         )
-    return _core.SmoothingTrie(
-        threads, trie.order, trie.n_words, trie.context_start, trie.entry_start, trie.context_word, trie.context_child,
-        trie.context_entry, trie.context_count, trie.entry_word, trie.entry_parent, trie.entry_count,
-    )
+    starts = (trie.context_start, trie.entry_start)
+    return _core.SmoothingTrie(threads, trie.order, trie.n_words, *starts, *trie.arrays)
 
 
 def smoothed(
@@ -71,14 +70,10 @@ def smoothed(
     """Return the model with an entry for every n-gram of the trie; it shares the trie's arrays."""
     threads = pool(n_threads)
     log_probability, log_backoff = np.empty(trie.n_entries), np.empty(trie.n_contexts)
-    _core.smooth(
-        threads, native or native_trie(trie, vocabulary, threads), adjusted, smoothing.discounts, smoothing.per_type,
-        smoothing.constant, smoothing.cut, interpolate, log_probability, log_backoff,
-    )
-    return BackoffModel(
-        vocabulary, trie.order, trie.context_start, trie.entry_start, trie.context_word, trie.context_child,
-        trie.context_entry, log_backoff, trie.entry_word, log_probability,
-    )
+    native = native or native_trie(trie, vocabulary, threads)
+    settings = (smoothing.discounts, smoothing.per_type, smoothing.constant, smoothing.cut, interpolate)
+    _core.smooth(threads, native, adjusted, *settings, log_probability, log_backoff)
+    return backoff_model(vocabulary, shape_arrays(trie), log_backoff, log_probability)
 
 
 def per_order(values: float | Sequence[float], order: int, name: str) -> list[float]:

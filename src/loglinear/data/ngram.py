@@ -73,6 +73,12 @@ class NgramTrie:
         """The size of all arrays in bytes."""
         return sum(a.nbytes for a in vars(self).values() if isinstance(a, np.ndarray))
 
+    @property
+    def arrays(self) -> list[IndexArray]:
+        """The arrays of contexts and those of entries, as the extension takes them."""
+        contexts = [self.context_word, self.context_child, self.context_entry, self.context_count]
+        return [*contexts, self.entry_word, self.entry_parent, self.entry_count]
+
     def order_of_entries(self) -> NDArray[np.uint8]:
         """Return the order of each entry: [n_entries]."""
         return np.repeat(np.arange(1, self.order + 1, dtype=np.uint8), np.diff(self.entry_start))

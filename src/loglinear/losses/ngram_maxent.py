@@ -21,7 +21,6 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear.arrays import FloatArray
@@ -125,16 +124,9 @@ class NgramHessian:
 
 def native_maxent(trie: NgramTrie, unit: int = 8192) -> _core.NgramMaxent:
     """Return the native form of a trie, which keeps the arrays alive."""
-    return _core.NgramMaxent(trie.n_words, trie.context_start, trie.entry_start, _arrays(trie), unit)
+    return _core.NgramMaxent(trie.n_words, trie.context_start, trie.entry_start, trie.arrays, unit)
 
 
 def native_histories(trie: NgramTrie) -> _core.NgramHistories:
     """Return the histories of a trie in native form, which keeps the arrays alive."""
-    return _core.NgramHistories(trie.n_words, trie.context_start, trie.entry_start, _arrays(trie))
-
-
-def _arrays(trie: NgramTrie) -> list[NDArray[np.uint32]]:
-    return [
-        trie.context_word, trie.context_child, trie.context_entry, trie.context_count, trie.entry_word,
-        trie.entry_parent, trie.entry_count,
-    ]
+    return _core.NgramHistories(trie.n_words, trie.context_start, trie.entry_start, trie.arrays)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from loglinear.arrays import FloatArray
 from loglinear.backoff.model import BackoffModel
+from loglinear.backoff.native import backoff_model, shape_arrays
 from loglinear.backoff.pruning import without_entries
 from loglinear.data.suffix_tree import SuffixTree
 from loglinear.features.word_vocabulary import WordVocabulary
@@ -35,11 +36,7 @@ def backoff_of(loss: NgramMaxentLoss, vocabulary: WordVocabulary, w: FloatArray)
     log_p, log_r = loss.log_probabilities(w)
     log_backoff = np.negative(log_r, out=log_r)
     log_backoff[0] = 0.0
-    model = BackoffModel(
-        vocabulary=vocabulary, order=trie.order, context_start=trie.context_start, entry_start=trie.entry_start,
-        context_word=trie.context_word, context_child=trie.context_child, context_entry=trie.context_entry,
-        log_backoff=log_backoff, entry_word=trie.entry_word, log_probability=log_p,
-    )
+    model = backoff_model(vocabulary, shape_arrays(trie), log_backoff, log_p)
     keep = kept_entries(loss.total_weights(w), trie.n_words)
     return without_entries(model, keep.view(np.uint8), n_threads=loss.n_threads)
 
