@@ -5,6 +5,7 @@ import signal
 
 import numpy as np
 import pytest
+from online_models import Examined
 from test_language_model import TEST, TRAIN, assert_sums_to_one
 
 from loglinear import LanguageModel, load
@@ -39,7 +40,7 @@ def test_many_passes_approach_fit():
     fitted = LanguageModel(**{**options, "solver_options": None}).fit(TRAIN)
     model = LanguageModel(**options).partial_fit(TRAIN)
     for k in range(30):
-        model.online_.epoch(k)
+        Examined.epoch(model.online_, k)
     for name in ("queries_", "order_"):
         model.__dict__.pop(name, None)
     assert model.perplexity(TEST) == pytest.approx(fitted.perplexity(TEST), rel=0.03)
