@@ -1,4 +1,4 @@
-// A back-off model as flat arrays (src/loglinear/base_models/backoff.py): a trie and natural logarithms.
+// A back-off model as flat arrays (src/loglinear/backoff/model.py): a trie and natural logarithms.
 //
 //   log p(w | h) = log_probability(e)                        where h has an entry e for w
 //   log p(w | h) = log_backoff(h) + log p(w | parent(h))     otherwise

@@ -1,4 +1,4 @@
-// Pruning of back-off models (src/loglinear/base_models/backoff.py): entries are removed and back-off weights
+// Pruning of back-off models (src/loglinear/backoff/model.py): entries are removed and back-off weights
 // recomputed, so that every distribution still sums to one.
 //
 //   unseen(h) = sum of p(w | h)  over the words w without an entry after h
