@@ -74,6 +74,7 @@ class Checkpoint:
             file.write(save({"weights": weights}, metadata=metadata))
         self._last = time.monotonic()
 
+
 class Fingerprinted(Protocol):
     """Training data that can be told from other data."""
 
