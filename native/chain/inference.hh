@@ -1,6 +1,11 @@
 // Inference on the lattice of one sequence: normaliser, marginals, expected transitions, local normalisation.
 //
-// Forward-backward runs on potentials, each token's scaled so that its forward values sum to one (Rabiner 1989, V.A).
+//     forward    alpha_t(y) = psi_t(y) sum_y' alpha_{t-1}(y') exp M(y', y) / c_t        c_t so that alpha_t sums to one
+//     backward   beta_t(y) is proportional to  sum_y' exp M(y, y') psi_{t+1}(y') beta_{t+1}(y')
+//     marginal   p(y_t = y | x) is proportional to  alpha_t(y) beta_t(y);      log Z = sum_t log c_t;      psi_t = exp N_t
+//
+// The dense recursions are in simd/chain.inc, the sparse ones and those in logarithms in inference.cc. Forward-backward
+// runs on potentials, each token's scaled so that its forward values sum to one (Rabiner 1989, V.A).
 // A forward value is never smaller than exp(-(range of the token's scores + range of the transition scores)) times the
 // largest of its token, so where the sum of both ranges is below 600 no forward value underflows. Sequences with a
 // larger sum are computed again in logarithms, which is slower and correct for any scores.

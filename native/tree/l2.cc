@@ -17,7 +17,7 @@ struct TreeL2::Map {
   void up(const TreeUnit& unit, Work& work, std::size_t first) const {
     double* eta = work.eta.data() + first;
     const Source from = source;
-    const double L = lipschitz;  // outside the root: its square is infinite under steps next to nothing
+    const double L = lipschitz;  // outside the square root: its square overflows under very small steps
     tree.upward(unit, [=](std::size_t i, std::size_t place, std::size_t target) {
       const double c = from.centre(i), s = from.penalty.s(i), k = from.penalty.groups.threshold(i);
       const double gamma = eta[place] + s * c * c, norm = L * std::sqrt(s * gamma);

@@ -36,7 +36,7 @@ struct TreeLinf::Map {
       const double u = std::fabs(from.centre(i)), spread = from.spread(i), k = from.penalty.groups.threshold(i);
       double& level = places[place].level;
       const std::uint32_t top = places[place].top;
-      // sum d u <= k, without the division by a step: whether it holds is hard to predict and soon to be known.
+      // The test sum d u <= k, times the step to avoid a division. It predicts badly, so it is decided early.
       if (level * spread + u <= k * spread) {
         level = 0.0;
         return;

@@ -194,7 +194,7 @@ class NgramQueries:
         return SentenceScores(*self._native.score_batch(pool(self.n_threads), sentences, bos, eos), n_ends=int(eos))
 
     def score_lines(self, text: bytes | np.ndarray) -> SentenceScores:
-        """The same for every line of a text; an empty line is a sentence of no words."""
+        """Score every line of a text as one sentence; an empty line is a sentence with ``</s>`` alone."""
         data = text if isinstance(text, np.ndarray) else np.frombuffer(text, dtype=np.uint8)
         return SentenceScores(*self._native.score_lines(pool(self.n_threads), data))
 

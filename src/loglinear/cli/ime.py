@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from loglinear.cli import console
+from loglinear.cli.options import Json, Output, Threads
 from loglinear.status import Status
 
 app = console.new_app()
@@ -17,8 +18,6 @@ Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file of ime
 RerankerFile = Annotated[
     str | None, typer.Option(metavar="R", help="A reranker of ime adapt, which chooses among the candidates.")
 ]
-Threads = Annotated[int | None, typer.Option("--threads", help="Native threads.", show_default="all cores")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
@@ -32,7 +31,7 @@ def build(
             show_default=False,
         ),
     ],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="MODEL", help="File to write.", show_default=False)],
+    output: Output,
     order: Annotated[int, typer.Option(help="Longest n-gram of the language model.")] = 3,
     estimator: Annotated[
         str, typer.Option(metavar="kneser-ney|maxent|witten-bell|...", help="Estimator of the language model.")

@@ -11,14 +11,12 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from loglinear.cli import choices, console
+from loglinear.cli.options import Json, Output, Threads, Verbose
 from loglinear.status import Status
 
 app = console.new_app()
 
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file or an ARPA file.", show_default=False)]
-Output = Annotated[str, typer.Option("--output", "-o", metavar="MODEL", help="File to write.", show_default=False)]
-Threads = Annotated[int | None, typer.Option("--threads", help="Native threads.", show_default="all cores")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 _Number = TypeVar("_Number", int, float)
 
 
@@ -94,7 +92,7 @@ def train(
         typer.Option(metavar="N1,N2,...", help="Leave out n-grams with at most this count, by order (Kneser-Ney)."),
     ] = None,
     prune_entropy: Annotated[
-        float | None, typer.Option(help="Leave out n-grams whose removal raises perplexity, relatively, by less.")
+        float | None, typer.Option(help="Remove n-grams whose removal raises perplexity by less than this fraction.")
     ] = None,
     add_k: Annotated[float | None, typer.Option(help="Added to counts (add-k).", show_default="1")] = None,
     vocab: Annotated[str | None, typer.Option(metavar="FILE", help="The vocabulary: one word per line.")] = None,
@@ -123,7 +121,7 @@ def train(
     ] = None,
     max_iterations: Annotated[int | None, typer.Option(help="Maximum solver steps.", show_default="200")] = None,
     threads: Threads = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Print a line per step on stderr.")] = False,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Train a language model and save it. Ctrl-C stops early and saves the model trained so far."""

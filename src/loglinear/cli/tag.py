@@ -58,7 +58,7 @@ def train(
     ] = None,
     strength: Annotated[
         float | None,
-        typer.Option(help="Strength of the penalty: 2 c2 or c1 of CRFsuite, rho of Wapiti.", show_default="1"),
+        typer.Option(help="Strength of the penalty; CRFsuite: 2 c2 or c1, Wapiti: rho2 or rho1.", show_default="1"),
     ] = None,
     l1_ratio: Annotated[float | None, typer.Option(help="Share of l1 in the elastic net.", show_default="0.5")] = None,
     order: Annotated[int | None, typer.Option(help="2 adds features of three labels.", show_default="1")] = None,
@@ -88,8 +88,8 @@ def train(
     solver: Annotated[
         str | None,
         typer.Option(
-            metavar="auto|NAME|list", callback=choices.list_solvers, is_eager=True, help="list: describe all.",
-            show_default="auto",
+            metavar="auto|NAME|list", callback=choices.list_solvers, is_eager=True,
+            help="Solver; list: describe all.", show_default="auto",
         ),
     ] = None,
     tolerance: Annotated[

@@ -4,7 +4,7 @@ Smith, Vail and Lafferty, "Computationally Efficient M-Estimation of Log-Linear 
 and o the path sums of equations 9-11,
 
     E[s -> s']                   = i_s t_s(s') o_s'
-    E[s at i, x emitted at i+3]  = sum over s', s'', s''' of i_s t_s(s') t_s'(s'') t_s''(s''') e_s'''(x) o_s'''   (12)
+    E[s at n, x emitted at n+3]  = sum over s', s'', s''' of i_s t_s(s') t_s'(s'') t_s''(s''') e_s'''(x) o_s'''   (12)
 
 and likewise for any observations around a position: positions between them that no part of the feature looks at are
 summed over by one more product with the transitions. ``gap_expectations`` has features of two parts at any distance,
@@ -215,7 +215,7 @@ def gap_expectations(hmm: HMM, left: FloatArray, right: FloatArray) -> FloatArra
     ``left[y, a]`` is the probability of part a at a position labelled y (an identity matrix for labels themselves, a
     column of emissions for observations), ``right[y, b]`` likewise. The sum over all paths between is
 
-        E[a .. b] = sum_s i_s left_s ((I - T)^-1 - I) right_s o_s.
+        E[a .. b] = sum_{s, s'} i_s left[s, a] ((I - T)^-1 - I)[s, s'] right[s', b] o_s'.
     """
     states = hmm.states
     into, out_of = states.path_sums

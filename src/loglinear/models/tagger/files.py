@@ -131,7 +131,7 @@ def tag(
         return _json_lines(model, inputs, nbest, marginals, constraint)
     if nbest is not None:
         if marginals:
-            raise ValueError("probabilities of labels and the n best labellings go together only as JSON")
+            raise ValueError("--nbest and --marginals can be combined only with --json")
         return _nbest_text(model, sequences, inputs, nbest, constraint)
     numbers = model.predict_numbers(inputs, constraint=constraint)
     label: Any = (numbers, *pack_strings(model.classes_))
