@@ -181,7 +181,7 @@ def test_adaptations_and_rerankers_that_do_not_fit_are_refused(domain: Path, tmp
     assert "--step is not an option of map" in refusal(adapt(domain, "map", "r", "--step", 0.1))
     assert "--weight is an option of map only" in refusal(adapt(domain, "blasso", "r", "--weight", 0.1))
     assert "unknown method 'x'" in refusal(adapt(domain, "x", "r"))
-    assert "--words takes numbers" in refusal(adapt(domain, "blasso", "r", "--words", "one"))
+    assert "--words takes whole numbers" in refusal(adapt(domain, "blasso", "r", "--words", "one"))
     assert "no such file" in refusal(adapt(domain, "blasso", "r", "--headwords", tmp_path / "none"))
     wrong = ("ime", "convert", domain / "m.ll", "--reranker")
     assert "an input method, not a reranker" in refusal(invoke(*wrong, domain / "m.ll", stdin="x\n"))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from loglinear.cli import console
-from loglinear.cli.options import Json, Output, Threads
+from loglinear.cli.options import Json, Output, Threads, numbers, source
 from loglinear.status import Status
 
 app = console.new_app()
@@ -67,8 +66,8 @@ def build(
         order, estimator, readings="keypad" if keypad else "given", spaces=spaces, channel=channel,
         min_word_count=min_word_count, encoding=encoding, n_threads=threads,
     )  # fmt: skip
-    more = None if dictionary is None else [_source(path) for path in dictionary]
-    model.fit([_source(path) for path in text], dictionary=more)
+    more = None if dictionary is None else [source(path) for path in dictionary]
+    model.fit([source(path) for path in text], dictionary=more)
     with console.naming(output):
         model.save(output)
     facts = model_facts(model) | {"seconds": model.fit_seconds_, "model": output}
@@ -82,11 +81,6 @@ def _spelt(value: Any) -> Any:
     if isinstance(value, list):
         return " + ".join(f"{n:,}" for n in value)
     return f"{value:,}" if type(value) is int else f"{value:.1f}" if isinstance(value, float) else value
-
-
-def _source(path: str) -> Any:
-    """Return a Path, which is never taken for a sentence."""
-    return path if path == "-" else Path(path)
 
 
 @app.command()
@@ -184,9 +178,9 @@ def adapt(
     settings = {
         "step": step, "threshold": threshold, "by_errors": by_errors or None, "smoothing": smoothing,
         "shrinkage": shrinkage, "max_iterations": max_iterations,
-        "patience": patience, "words": _numbers("words", words, int), "min_count": min_count, "skips": skips,
-        "headwords": _headwords(headwords), "characters": _numbers("characters", characters, int), "penalty": penalty,
-        "strength": _numbers("strength", strength, float), "random_state": seed, "weight": weight,
+        "patience": patience, "words": numbers("words", words, int), "min_count": min_count, "skips": skips,
+        "headwords": _headwords(headwords), "characters": numbers("characters", characters, int), "penalty": penalty,
+        "strength": numbers("strength", strength, float), "random_state": seed, "weight": weight,
     }  # fmt: skip
     given = {name: value for name, value in settings.items() if value is not None}
     _check_options(method, given)
@@ -197,8 +191,8 @@ def adapt(
 
     background = load(model, "input-method")
     background.n_threads = threads
-    held_out = None if dev is None else [_source(path) for path in dev]
-    done = adapt_to_text(background, [_source(path) for path in text], held_out, method=method, k=nbest, **given)
+    held_out = None if dev is None else [source(path) for path in dev]
+    done = adapt_to_text(background, [source(path) for path in text], held_out, method=method, k=nbest, **given)
     with console.naming(output):
         done.made.save(output)
     if json:
@@ -224,13 +218,6 @@ def _check_options(method: str, given: dict[str, Any]) -> None:
             raise ValueError(f"{option} is not an option of map, which has only --weight; leave it out")
         if method != "map" and name == "weight":
             raise ValueError(f"{option} is an option of map only; leave it out, or use --method map")
-
-
-def _numbers(option: str, text: str | None, kind: type) -> Any:
-    try:
-        return None if text is None else tuple(kind(part) for part in text.split(","))
-    except ValueError:
-        raise ValueError(f"--{option} takes numbers separated by commas, not {text!r}") from None
 
 
 def _headwords(given: str | None) -> Any:
@@ -262,7 +249,7 @@ def evaluate(
     from loglinear.report.input_method import score_facts
 
     chooser = None if reranker is None else load_reranker(reranker, threads)
-    score = evaluate_text(load_input_method(model, threads), _source(text), nbest, reranker=chooser)
+    score = evaluate_text(load_input_method(model, threads), source(text), nbest, reranker=chooser)
     if json:
         console.print_json(score.to_dict())
     else:

@@ -5,31 +5,23 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 
 from loglinear.cli import choices, console
-from loglinear.cli.options import Json, Output, Threads, Verbose
+from loglinear.cli.options import Json, Output, Threads, Verbose, numbers, source
 from loglinear.status import Status
 
 app = console.new_app()
 
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file or an ARPA file.", show_default=False)]
-_Number = TypeVar("_Number", int, float)
 
 
-def _numbers(option: str, text: str | None, kind: Callable[[str], _Number]) -> Any:
+def _numbers(option: str, text: str | None, kind: Callable[[str], Any]) -> Any:
     """Return None, a number, or a tuple of numbers that commas separate."""
-    if text is None:
-        return None
-    try:
-        values = tuple(kind(part) for part in text.split(","))
-    except ValueError:
-        what = "whole numbers" if kind is int else "numbers"
-        raise ValueError(f"--{option} takes {what} separated by commas, not {text!r}") from None
-    return values[0] if len(values) == 1 else values
+    values = numbers(option, text, kind)
+    return values[0] if values is not None and len(values) == 1 else values
 
 
 @app.command()
@@ -132,7 +124,7 @@ def train(
         "depth_growth": depth_growth, "l2": l2,
         "l1_ratio": _numbers("l1-ratio", l1_ratio, float), "strength_classes": strength_classes,
         "nonnegative": False if signed else None, "min_count": _numbers("min-count", min_count, int),
-        "prune": None if prune is None else tuple(_numbers("prune", prune + ",0", int)[:-1]),
+        "prune": numbers("prune", prune, int),
         "prune_entropy": prune_entropy, "k": add_k, "vocabulary": vocab, "min_word_count": min_word_count,
         "max_words": max_words, "unknown": unknown, "units": units, "reserved": reserved, "encoding": encoding,
         "base": base, "memory": memory, "tolerance": tolerance, "decrease_tolerance": tolerance,
@@ -144,8 +136,8 @@ def train(
 
     given = {name: value for name, value in settings.items() if value is not None}
     model = make_language_model({"order": _order(order), **given}, tuned=tune is not None)
-    held_out = {} if tune is None else {"validation": _source(tune)}
-    model.fit([_source(path) for path in corpus], **held_out)
+    held_out = {} if tune is None else {"validation": source(tune)}
+    model.fit([source(path) for path in corpus], **held_out)
     with console.naming(output):
         model.save(output)
     summary = training_summary(model, output)
@@ -167,11 +159,6 @@ def _order(text: str) -> int | None:
         raise ValueError(f"--order takes a whole number or none, not {text!r}") from None
 
 
-def _source(path: str) -> Any:
-    """Return a Path, which is never taken for a sentence."""
-    return path if path == "-" else Path(path)
-
-
 def _load(path: str, threads: int | None) -> Any:
     from loglinear.models.language_model.files import load_language_model
 
@@ -190,7 +177,7 @@ def evaluate(
     from loglinear.models.language_model.files import evaluate_text
     from loglinear.report.language_model import evaluation_dict, evaluation_facts, hit_table
 
-    score, unknown = evaluate_text(_load(model, threads), _source(test))
+    score, unknown = evaluate_text(_load(model, threads), source(test))
     if json:
         console.print_json(evaluation_dict(score, unknown))
         return
@@ -292,14 +279,13 @@ def mix(
     """
     if output is not None:
         console.check_writable(output)
-    values = _numbers("weights", weights, float)
+    given = numbers("weights", weights, float)
 
     from loglinear.models.language_model.files import Text
     from loglinear.models.language_model.files import mix as make_mixture
 
     parts = [_load(path, threads) for path in models]
-    texts = {path: Text.read(_source(path), parts[0]) for path in (tune, test) if path is not None}
-    given = (values,) if isinstance(values, float) else values
+    texts = {path: Text.read(source(path), parts[0]) for path in (tune, test) if path is not None}
     mixture = make_mixture(parts, weights=given, tune=None if tune is None else texts[tune], union=union)
     perplexities = {path: mixture.perplexities(text) for path, text in texts.items()}
     merged: Any = mixture.merged() if static or output is not None else None
@@ -386,7 +372,7 @@ def compare(
     from loglinear.models.language_model.files import compare as compare_models
 
     a, b = _load(first, threads), _load(second, threads)
-    found = compare_models(a, b, _source(test), n_samples=samples, random_state=seed, most=top)
+    found = compare_models(a, b, source(test), n_samples=samples, random_state=seed, most=top)
     if json:
         console.print_json({"first": first, "second": second, **found.to_dict()})
         return

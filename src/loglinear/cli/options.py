@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -15,3 +17,17 @@ L1Ratio = Annotated[float, typer.Option(help="Share of l1 in the elastic net.")]
 Checkpoint = Annotated[
     str | None, typer.Option(metavar="FILE", help="Save the state of training to this file, and resume from it.")
 ]
+
+
+def numbers(option: str, text: str | None, kind: Callable[[str], Any]) -> Any:
+    """Return the numbers of an option, which commas separate, as a tuple; None for an option that is not given."""
+    try:
+        return None if text is None else tuple(kind(part) for part in text.split(","))
+    except ValueError:
+        what = "whole numbers" if kind is int else "numbers"
+        raise ValueError(f"--{option} takes {what} separated by commas, not {text!r}") from None
+
+
+def source(path: str) -> Any:
+    """Return a Path, which is never taken for a sentence, or - for standard input."""
+    return path if path == "-" else Path(path)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from loglinear.cli import choices, console
-from loglinear.cli.options import Encoding, Json, L1Ratio, Output, Threads, Verbose
+from loglinear.cli.options import Encoding, Json, L1Ratio, Output, Threads, Verbose, numbers
 from loglinear.status import Status
 
 if TYPE_CHECKING:
@@ -131,12 +130,12 @@ def train(
     from loglinear.models.reranker.files import read_function_words, train_reranker, training_summary
     from loglinear.report.reranker import training_facts, verdict
 
-    strengths = _numbers("strength", strength, float)
+    strengths = numbers("strength", strength, float)
     heads: Any = headwords if headwords in (None, "cjk") else read_function_words(headwords, encoding)
     model = Reranker(
         method, step, threshold=threshold, smoothing=smoothing, shrinkage=shrinkage, by_errors=by_errors,
-        words=_numbers("words", words, int), min_count=min_count, boundaries=boundaries, skips=skips, headwords=heads,
-        characters=_numbers("characters", characters, int), base=_names(base), units=units, missing=missing,
+        words=_orders("words", words), min_count=min_count, boundaries=boundaries, skips=skips, headwords=heads,
+        characters=_orders("characters", characters), base=_names(base), units=units, missing=missing,
         penalty=penalty, l1_ratio=l1_ratio, strength=strengths[0] if len(strengths) == 1 else list(strengths),
         solver=solver, tolerance=tolerance, max_iterations=max_iterations, patience=patience, random_state=seed,
         verbose=1 if verbose else "auto", n_threads=threads,
@@ -157,15 +156,8 @@ def train(
         raise typer.Exit(console.INTERRUPTED)
 
 
-def _numbers(option: str, text: str, kind: Callable[[str], Any]) -> tuple[Any, ...]:
-    """Parse numbers separated by commas; "none" gives no number."""
-    if text == "none":
-        return ()
-    try:
-        return tuple(kind(part) for part in text.split(","))
-    except ValueError:
-        what = "whole numbers" if kind is int else "numbers"
-        raise ValueError(f"--{option} takes {what} separated by commas, not {text!r}") from None
+def _orders(option: str, text: str) -> Any:
+    return () if text == "none" else numbers(option, text, int)
 
 
 def _names(text: str | None) -> list[str] | None:
