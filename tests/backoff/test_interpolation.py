@@ -121,21 +121,14 @@ def test_threads_agree_to_the_bit():
     np.testing.assert_array_equal(one.log_backoff, three.log_backoff)
 
 
-def test_different_vocabularies_are_refused_or_united():
+def test_different_vocabularies_are_united():
     a, b = random_model(1, 4, 3, 8), random_model(2, 6, 2, 5)
-    with pytest.raises(IncompatibleError, match=r"2 words are only in it \(such as 'w2', 'w3'\).*union"):
-        merge([a, b], [0.5, 0.5])
-    c = renumber(a, WordVocabulary.from_words(["w1", "w0"]))
-    with pytest.raises(IncompatibleError, match="another order"):
-        merge([a, c], [0.5, 0.5])
-    with pytest.raises(ValueError, match="'same' or 'union'"):
-        merge([a, b], [0.5, 0.5], vocabulary="both")
-    merged = merge([a, b], [0.25, 0.75], vocabulary="union")
+    merged = merge([a, b], [0.25, 0.75])
     assert list(merged.vocabulary) == ["</s>", "<unk>", "w0", "w1", "w2", "w3"]
     np.testing.assert_allclose(sums(merged), 1, atol=1e-12)
     listed, _ = dictionaries(merged)
     assert math.exp(listed[(), 5]) == pytest.approx(0.75 * math.exp(dictionaries(b)[0][(), 5]))
-    closed = merge([random_model(3, 3, 2, 4, is_open=False), a], [0.5, 0.5], vocabulary="union")
+    closed = merge([random_model(3, 3, 2, 4, is_open=False), a], [0.5, 0.5])
     assert closed.vocabulary.is_open
     np.testing.assert_allclose(sums(closed), 1, atol=1e-12)
 

@@ -96,21 +96,17 @@ def _checked_weights(weights: Sequence[float] | FloatArray, n_models: int) -> Fl
 
 # ---- one model of several ----------------------------------------------------------------------------------------
 def merge(
-    models: Sequence[BackoffModel],
-    weights: Sequence[float] | FloatArray,
-    *,
-    vocabulary: str = "same",
-    n_threads: int | None = None,
+    models: Sequence[BackoffModel], weights: Sequence[float] | FloatArray, *, n_threads: int | None = None
 ) -> BackoffModel:
-    """Merge models into one back-off model over the n-grams of all; a model of weight zero adds none.
+    """Merge models into one back-off model over the n-grams and the words of all; a model of weight zero adds none.
 
-    Models must have the same words in the same order, unless ``vocabulary="union"``: then a word that a model lacks has
-    probability zero there.
+    A word that a model lacks has probability zero there.
     """
-    if vocabulary not in ("same", "union"):
-        raise ValueError(f"vocabulary must be 'same' or 'union', not {vocabulary!r}")
     shares = _checked_weights(weights, len(models))
-    words = _union_vocabulary(models) if vocabulary == "union" else _common_vocabulary(models)
+    words = models[0].vocabulary
+    if any(model.vocabulary != words for model in models):
+        every = dict.fromkeys(word for model in models for word in model.vocabulary)
+        words = WordVocabulary.from_words(every, is_open=any(model.vocabulary.is_open for model in models))
     threads = pool(n_threads)
     mixed = [(m if m.vocabulary == words else renumber(m, words, n_threads=n_threads), s)
              for m, s in zip(models, shares) if s > 0]  # fmt: skip
@@ -168,29 +164,6 @@ def _lines(model: BackoffModel, new_number: IndexArray) -> tuple[list[IndexArray
         words.append(np.ascontiguousarray(np.concatenate([entries, histories])).ravel())
         kinds.append(np.repeat([_ENTRY, _CONTEXT], [len(entries), len(histories)]).astype(np.uint8))
     return words, kinds
-
-
-def _common_vocabulary(models: Sequence[BackoffModel]) -> WordVocabulary:
-    first = models[0].vocabulary
-    for i, model in enumerate(models[1:], 2):
-        if model.vocabulary != first:
-            raise IncompatibleError(
-                f"model {i} has another vocabulary than the first: {_difference(first, model)}; train both with one"
-                " vocabulary, or mix with vocabulary='union', which gives a word no probability where a model lacks it"
-            )
-    return first
-
-
-def _difference(first: WordVocabulary, model: BackoffModel) -> str:
-    a, b = set(first), set(model.vocabulary)
-    parts = [f"{len(words)} words are only in {where} (such as {', '.join(map(repr, sorted(words)[:3]))})"
-             for words, where in ((a - b, "the first"), (b - a, "it")) if words]  # fmt: skip
-    return " and ".join(parts) or "the same words in another order"
-
-
-def _union_vocabulary(models: Sequence[BackoffModel]) -> WordVocabulary:
-    words = dict.fromkeys(word for model in models for word in model.vocabulary)
-    return WordVocabulary.from_words(words, is_open=any(model.vocabulary.is_open for model in models))
 
 
 # ---- back-off models as log-linear ones --------------------------------------------------------------------------

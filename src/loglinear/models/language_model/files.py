@@ -31,16 +31,8 @@ if TYPE_CHECKING:
 BLOCK = 1 << 22  # bytes of text scored at a time
 _MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 _OF_MAXENT = (
-    "penalty",
-    "strength",
-    "depth_growth",
-    "l2",
-    "strength_classes",
-    "l1_ratio",
-    "nonnegative",
-    "min_count",
-    "base",
-)
+    "penalty", "strength", "depth_growth", "l2", "strength_classes", "l1_ratio", "nonnegative", "min_count", "base",
+)  # fmt: skip
 _OF = {"prune": ("kneser-ney", "kneser-ney-single"), "k": ("add-k",)} | dict.fromkeys(_OF_MAXENT, ("maxent",))
 
 
@@ -222,8 +214,7 @@ class Mixture:
 
         first = self.models[0]
         parts = [m.queries_.to_backoff() for m in self.models]
-        words = "same" if all(p.vocabulary == parts[0].vocabulary for p in parts) else "union"
-        model = merge(parts, self.weights, vocabulary=words, n_threads=first.n_threads)
+        model = merge(parts, self.weights, n_threads=first.n_threads)
         return LanguageModel.from_backoff(model, **first.reading_options)
 
 
