@@ -56,15 +56,9 @@ class InputMethod(InputMethodPredictor, Estimator):
         verbose: str | int = "auto",
         n_threads: int | None = None,
     ) -> None:
-        self.order = order
-        self.estimator = estimator
-        self.readings = readings
-        self.spaces = spaces
-        self.channel = channel
-        self.min_word_count = min_word_count
-        self.encoding = encoding
-        self.verbose = verbose
-        self.n_threads = n_threads
+        self.order, self.estimator, self.readings, self.spaces = order, estimator, readings, spaces
+        self.channel, self.min_word_count, self.encoding = channel, min_word_count, encoding
+        self.verbose, self.n_threads = verbose, n_threads
 
     @restore_on_failure
     def fit(self, X: Any, y: Any = None, *, dictionary: Any = None) -> InputMethod:

@@ -39,17 +39,9 @@ from loglinear.status import Status
 
 # Attributes that only some settings leave, so that a fit with other settings removes them.
 _OPTIONAL = (
-    "strength_",
-    "depth_growth_",
-    "l2_",
-    "n_parameters_",
-    "strengths_",
-    "tuning_",
-    "tuning_status_",
-    "discounts_",
-    "collapsed_",
-    "online_",
-)
+    "strength_", "depth_growth_", "l2_", "n_parameters_", "strengths_", "tuning_", "tuning_status_", "discounts_",
+    "collapsed_", "online_",
+)  # fmt: skip
 # Attributes that more text makes stale; partial_fit removes them, and they are computed again on demand.
 _ON_DEMAND = ("queries_", "order_", "n_ngrams_", "n_weights_", "collapsed_")
 
@@ -141,38 +133,16 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         warm_start: bool = False,
         verbose: str | int = "auto",
     ) -> None:
-        self.order = order
-        self.estimator = estimator
-        self.penalty = penalty
-        self.strength = strength
-        self.depth_growth = depth_growth
-        self.l2 = l2
-        self.strength_classes = strength_classes
-        self.l1_ratio = l1_ratio
-        self.unigram_strength = unigram_strength
-        self.nonnegative = nonnegative
-        self.min_count = min_count
-        self.prune = prune
-        self.prune_entropy = prune_entropy
-        self.k = k
-        self.vocabulary = vocabulary
-        self.min_word_count = min_word_count
-        self.max_words = max_words
-        self.unknown = unknown
-        self.units = units
-        self.reserved = reserved
-        self.encoding = encoding
-        self.base = base
-        self.memory = memory
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tolerance = tolerance
-        self.decrease_tolerance = decrease_tolerance
-        self.max_iterations = max_iterations
-        self.n_threads = n_threads
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+        self.order, self.estimator, self.penalty, self.strength = order, estimator, penalty, strength
+        self.depth_growth, self.l2, self.strength_classes, self.l1_ratio = depth_growth, l2, strength_classes, l1_ratio
+        self.unigram_strength, self.nonnegative, self.min_count = unigram_strength, nonnegative, min_count
+        self.prune, self.prune_entropy, self.k = prune, prune_entropy, k
+        self.vocabulary, self.min_word_count, self.max_words = vocabulary, min_word_count, max_words
+        self.unknown, self.units, self.reserved, self.encoding = unknown, units, reserved, encoding
+        self.base, self.memory, self.solver, self.solver_options = base, memory, solver, solver_options
+        self.tolerance, self.decrease_tolerance = tolerance, decrease_tolerance
+        self.max_iterations, self.n_threads, self.random_state = max_iterations, n_threads, random_state
+        self.warm_start, self.verbose = warm_start, verbose
 
     # ---- training ---------------------------------------------------------------------------------------------------
     @restore_on_failure
