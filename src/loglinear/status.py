@@ -25,7 +25,6 @@ class Status(str, Enum):
     NO_SLOPE = "no strength changes the validation loss: are all weights zero? Begin with smaller ones"
     MAX_ROUNDS = "max_rounds reached"
     MAX_TRIALS = "all trials made"
-    OUT_OF_TIME = "out of time"
 
     # Paths of rerankers (stagewise/)
     MAX_STEPS = "max_iterations"

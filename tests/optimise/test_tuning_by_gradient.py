@@ -148,12 +148,9 @@ def test_fixed_strengths_stay():
         tune_strengths(training, penalty, validation, fixed=range(6))
 
 
-def test_stops_by_time_callback_and_ctrl_c():
+def test_stops_by_callback_and_ctrl_c():
     losses = text_losses()
     penalty = PENALTIES["by class"](losses[0], 4)
-    tuned = tune_strengths(losses[0], penalty, losses[1], seconds=1e-6)
-    assert (tuned.status, len(tuned.history)) == ("out of time", 1)
-    assert tuned.weights.size == losses[0].n_weights
     count = []
     tuned = tune_strengths(losses[0], penalty, losses[1], callback=lambda t: count.append(t) or len(count) == 2)
     assert (tuned.status, len(tuned.history)) == ("stopped by the callback", 2)

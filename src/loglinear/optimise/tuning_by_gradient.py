@@ -97,7 +97,6 @@ def tune_strengths(
     solver: str | Solver = "auto",
     solver_options: Mapping[str, Any] | None = None,
     max_rounds: int = 20,
-    seconds: float | None = None,
     tolerance: float = 1e-5,
     bounds: tuple[float, float] = (1e-6, 1e6),
     fixed: Sequence[int] = (),
@@ -112,7 +111,6 @@ def tune_strengths(
     w0 : weights that the first training starts from; None: zeros
     solver, solver_options : as in ``choose_solver``
     max_rounds : maximum number of trials after the first
-    seconds : no round is begun that would probably end later; None: no limit
     tolerance : stop when two rounds gain, or one can hope to gain, less than this fraction of the validation loss
     bounds : least and greatest strength
     fixed : numbers of strengths that stay as they are
@@ -136,7 +134,7 @@ def tune_strengths(
         raise ValueError("no strength is free and positive: there is nothing to tune; begin with a positive one")
     tuner = _Tuner(
         loss, penalty, validation_loss, free, solver, dict(solver_options or {}), budget or Budget(), bounds, n_threads,
-        tolerance, max_rounds, seconds, callback,
+        tolerance, max_rounds, callback,
     )  # fmt: skip
     return tuner.run(w0)
 
@@ -170,12 +168,11 @@ class _Tuner:
         n_threads: int | None,
         tolerance: float,
         max_rounds: int,
-        seconds: float | None,
         callback: Callable[[Trial], bool | None] | None,
     ) -> None:
         self.loss, self.penalty, self.validation_loss, self.n_threads = loss, penalty, validation_loss, n_threads
         self.solver, self.solver_options, self.budget = solver, solver_options, budget
-        self.tolerance, self.max_rounds, self.seconds, self.callback = tolerance, max_rounds, seconds, callback
+        self.tolerance, self.max_rounds, self.callback = tolerance, max_rounds, callback
         self.free = np.flatnonzero(free)
         start = np.log(penalty.strengths[self.free])
         self.start = start
@@ -185,7 +182,6 @@ class _Tuner:
         self.history: list[Trial] = []
         self.status: Status | None = None
         self.began = time.perf_counter()
-        self.longest_round = 0.0
         self.idle = 0  # rounds in a row that gained next to nothing
         self.best: _Point
         self.model: TrustRegion
@@ -221,7 +217,7 @@ class _Tuner:
 
     def _round(self) -> None:
         """Make one more trial, and take it for the best if it is."""
-        best, mark = self.best, time.perf_counter()
+        best = self.best
         step, hope = self._proposal()
         trial = self._train(best.rho + step, best.result.weights, self.budget.iterations)
         trial = self._settle(trial, max(0.5 * hope, self._enough()), self.budget.iterations)
@@ -233,7 +229,6 @@ class _Tuner:
             accepted = gain > 0
         self._tighten(trial, gain)
         self.model.learn(step, gain, hope, trial.slopes if trial.slopes.size else None, accepted)
-        self.longest_round = max(self.longest_round, time.perf_counter() - mark)
         self.idle = self.idle + 1 if accepted and gain < self._enough() else 0
         if accepted:
             self.best = trial
@@ -251,9 +246,6 @@ class _Tuner:
             return Status.MAX_ROUNDS
         if self._proposal()[1] <= self._enough():
             return Status.NO_EXPECTED_GAIN
-        spent = time.perf_counter() - self.began
-        if self.seconds is not None and spent + 0.7 * self.longest_round > self.seconds:
-            return Status.OUT_OF_TIME
         return None
 
     def _proposal(self) -> tuple[FloatArray, float]:
@@ -289,14 +281,11 @@ class _Tuner:
             objective, choose_solver(objective, self.solver, self.solver_options)[0], w0,
             tolerance=self.budget.tolerance * self.precision, decrease_tolerance=self.budget.gain * self.precision,
             max_iterations=max_iterations,
-            callback=lambda *_: self.seconds is not None and time.perf_counter() - self.began > self.seconds,
         )
         if not math.isfinite(result.value):
             raise ValueError(f"training diverged at strengths {strengths.tolist()}: begin with larger ones")
         if result.status is Status.INTERRUPTED:
             self.status = Status.INTERRUPTED
-        elif result.status is Status.STOPPED:
-            self.status = Status.OUT_OF_TIME
         w, gradient, remaining = result.weights, np.empty_like(result.weights), np.empty_like(result.weights)
         objective.value_and_smooth_gradient(w, gradient)
         cast(Orthant, objective.penalty).pseudo_gradient(w, gradient, remaining)
