@@ -11,7 +11,7 @@ from loglinear.data.matrix import SparseRows
 from loglinear.data.sequence import SequenceData
 from loglinear.features.sequences import TokenRows
 from loglinear.hmm.counts import feature_counts, mean_counts
-from loglinear.losses.m_estimation import MEstimationLoss
+from loglinear.losses.m_estimation import MEstimationLoss, rank_features
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective
 from loglinear.penalties import L1, L2
@@ -204,6 +204,18 @@ class TestPowers:
         for value, g in results[1:]:
             assert value == results[0][0]
             np.testing.assert_array_equal(g, results[0][1])
+
+
+def test_ranking():
+    F, expectations = problem()
+    loss = make(F, expectations)
+    gradient = expectations - F.mean(axis=0)
+    np.testing.assert_array_equal(rank_features(loss), np.argsort(-np.abs(gradient), kind="stable"))
+    w = np.random.default_rng(0).normal(size=12)
+    order = rank_features(loss, w)
+    assert np.all(np.diff(np.abs(w[order])) <= 0)
+    with pytest.raises(ValueError, match="3 weights for a loss of 12"):
+        rank_features(loss, np.zeros(3))
 
 
 class TestCounts:
