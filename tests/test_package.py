@@ -27,6 +27,13 @@ def test_public_names():
     assert set(loglinear.__all__) <= set(dir(loglinear))
 
 
+def test_the_package_runs_as_a_command():
+    done = subprocess.run([sys.executable, "-m", "loglinear", "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"loglinear {loglinear.__version__}\n"), done.stderr
+    done = subprocess.run([sys.executable, "-m", "loglinear", "--help"], capture_output=True, text=True, check=True)
+    assert "Usage: python -m loglinear [OPTIONS] COMMAND" in done.stdout
+
+
 def _evaluate(_):
     loss = MultinomialLoss(sparse_data(3), n_threads=2)
     g = np.empty(loss.n_weights)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import signal
 import sys
 from pathlib import Path
@@ -140,7 +141,9 @@ def test_a_reranker_converts_and_is_evaluated(domain: Path) -> None:
     assert found["cer"] == found["oracle_cer"] == 0 < found["baseline_cer"]
     assert found["reduction"] == 1
     assert found["comparison"]["p_matched_pairs"] < 0.05
-    assert "errors avoided" in invoke("ime", "eval", domain / "m.ll", domain / "dev", *with_reranker).stdout
+    shown = invoke("ime", "eval", domain / "m.ll", domain / "dev", *with_reranker).stdout
+    assert "errors avoided" in shown
+    assert re.search(r"^p-value +\S+ \(matched pairs\), \S+ \(bootstrap\)$", shown, re.MULTILINE)
     assert "comparison" not in json.loads(invoke("ime", "eval", domain / "m.ll", domain / "dev", "--json").stdout)
 
 

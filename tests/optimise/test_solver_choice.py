@@ -10,7 +10,7 @@ from loglinear.losses.multinomial import MultinomialLoss
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.representer import RepresenterObjective
-from loglinear.optimise.solver_choice import choose_solver
+from loglinear.optimise.solver_choice import AS_ASKED, RULES, choose_solver
 from loglinear.penalties import L1, L2, Blocks
 from loglinear.solvers import Fista, Lbfgs, Newton, Owlqn, StochasticProximal, WorkingSet
 
@@ -33,31 +33,35 @@ BLOCKS = Blocks([(10, L2(1.0))])
 
 
 @pytest.mark.parametrize(
-    ("loss", "penalty", "n_weights", "expected"),
+    ("loss", "penalty", "n_weights", "expected", "why"),
     [
-        (MultinomialLoss, L2(1.0), 10, Newton()),
-        (MultinomialLoss, L1(1.0), 10, Owlqn()),
-        (MultinomialLoss, L1(1.0), 10_000, WorkingSet()),
-        (MultinomialLoss, BLOCKS, 10, Fista()),
-        (Plain, L2(1.0), 10, Lbfgs()),
-        (Plain, L1(1.0), 10_000, Owlqn()),
-        (ChainLoss, L2(1.0), 10, Lbfgs(memory=7)),
-        (ChainLoss, L2(1.0), 3_000_000, Lbfgs()),
-        (ChainLoss, L1(1.0), 10_000, WorkingSet()),
-        (MEstimationLoss, L2(1.0), 10, Lbfgs(memory=7)),
-        (NgramMaxentLoss, L2(1.0), 10, Lbfgs(metric="curvature")),
-        (NgramMaxentLoss, L1(1.0), 10_000, Owlqn(metric="curvature")),
-        (NgramMaxentLoss, BLOCKS, 10, Fista()),
-        (CollapsedNgramLoss, L2(1.0), 10, Fista()),
-        (ListLogLoss, L2(1.0), 10, Newton()),
-        (ListLogLoss, L1(1.0), 10_000, Owlqn(metric="curvature")),
-        (ExpectedErrorLoss, L1(1.0), 10_000, WorkingSet()),
+        (MultinomialLoss, L2(1.0), 10, Newton(), "smooth penalty and the loss has second derivatives"),
+        (MultinomialLoss, L1(1.0), 10, Owlqn(), "smooth within orthants"),
+        (MultinomialLoss, L1(1.0), 10_000, WorkingSet(), "l1 zeroes most of many weights"),
+        (MultinomialLoss, BLOCKS, 10, Fista(), "only a proximal map"),
+        (Plain, L2(1.0), 10, Lbfgs(), "smooth penalty"),
+        (Plain, L1(1.0), 10_000, Owlqn(), "smooth within orthants"),
+        (ChainLoss, L2(1.0), 10, Lbfgs(memory=7), "default for taggers"),
+        (ChainLoss, L2(1.0), 3_000_000, Lbfgs(), "default for taggers"),
+        (ChainLoss, L1(1.0), 10_000, WorkingSet(), "l1 zeroes most of many weights"),
+        (MEstimationLoss, L2(1.0), 10, Lbfgs(memory=7), "default for taggers"),
+        (NgramMaxentLoss, L2(1.0), 10, Lbfgs(metric="curvature"), "default for language models"),
+        (NgramMaxentLoss, L1(1.0), 10_000, Owlqn(metric="curvature"), "default for language models"),
+        (NgramMaxentLoss, BLOCKS, 10, Fista(), "default for language models"),
+        (CollapsedNgramLoss, L2(1.0), 10, Fista(), "default for language models"),
+        (ListLogLoss, L2(1.0), 10, Newton(), "smooth penalty and the loss has second derivatives"),
+        (ListLogLoss, L1(1.0), 10_000, Owlqn(metric="curvature"), "default for rerankers"),
+        (ExpectedErrorLoss, L1(1.0), 10_000, WorkingSet(), "l1 zeroes most of many weights"),
     ],
 )
-def test_the_first_rule_that_applies_decides(loss, penalty, n_weights, expected):
+def test_the_first_rule_that_applies_decides_and_says_why(loss, penalty, n_weights, expected, why):
     solver, reason = choose_solver(objective_of(loss, penalty, n_weights))
     assert solver == expected
-    assert reason
+    assert why in reason
+
+
+def test_only_a_solver_that_was_named_is_as_asked():
+    assert AS_ASKED not in {rule.reason for rule in RULES}
 
 
 def test_a_named_solver_wins_and_options_win_over_the_rule():

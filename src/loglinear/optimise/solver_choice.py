@@ -19,7 +19,7 @@ from loglinear.optimise.representer import RepresenterObjective
 from loglinear.protocols import Curvature, Orthant, Restrict, Smooth
 from loglinear.solvers.solver import Solver
 
-AS_ASKED = "as asked"
+AS_ASKED = "as asked"  # the reason where the user names the solver, and only there
 MANY_WEIGHTS = 5000  # below, OWL-QN on all weights is as quick as on a working set
 LONG_VECTORS = 2_000_000  # weights of a tagger above which L-BFGS keeps its own default memory
 
@@ -52,7 +52,7 @@ def _sparse(objective: Objective) -> bool:
 
 
 _CURVATURE = {"metric": "curvature"}
-# Rules for one kind of model report AS_ASKED, as model files and summaries always did; the comments give the reasons.
+_NGRAMS = "default for language models: n-gram counts differ by orders of magnitude, so steps are scaled by curvature"
 RULES = (
     Rule(
         "lbfgs",
@@ -61,21 +61,22 @@ RULES = (
     ),
     Rule(
         "fista",
-        AS_ASKED,  # n-grams of a collapsed tree or under a penalty of trees: FISTA measures steps by curvature
+        "default for language models of collapsed trees or under tree penalties: proximal steps scaled by curvature",
         lambda o: _of(o, CollapsedNgramLoss) or (_of(o, NgramMaxentLoss) and not _orthant(o)),
     ),
-    # Counts of n-grams span orders of magnitude: steps are measured by the curvature.
-    Rule("lbfgs", AS_ASKED, lambda o: _of(o, NgramMaxentLoss) and _smooth(o), _CURVATURE),
-    Rule("owlqn", AS_ASKED, lambda o: _of(o, NgramMaxentLoss) and _orthant(o), _CURVATURE),
-    # Base scores bend the loss of lists far more than features do: steps are measured by the curvature.
+    Rule("lbfgs", _NGRAMS, lambda o: _of(o, NgramMaxentLoss) and _smooth(o), _CURVATURE),
+    Rule("owlqn", _NGRAMS, lambda o: _of(o, NgramMaxentLoss) and _orthant(o), _CURVATURE),
     Rule(
         "owlqn",
-        AS_ASKED,
+        "default for rerankers: base scores bend the loss far more than features, so steps are scaled by curvature",
         lambda o: _of(o, ListLoss) and _of(o, Curvature) and _orthant(o) and not _smooth(o),
         _CURVATURE,
     ),
-    # Evaluations are cheap beside the many Hessian products that a Newton step of a chain or an M-estimate takes.
-    Rule("lbfgs", AS_ASKED, lambda o: _of(o, ChainLoss, MEstimationLoss) and _smooth(o)),
+    Rule(
+        "lbfgs",
+        "default for taggers: an evaluation is cheap beside the many Hessian products of a Newton step",
+        lambda o: _of(o, ChainLoss, MEstimationLoss) and _smooth(o),
+    ),
     Rule(
         "newton",
         "smooth penalty and the loss has second derivatives",
@@ -87,7 +88,7 @@ RULES = (
         "l1 zeroes most of many weights",
         lambda o: _orthant(o) and _sparse(o) and _of(o, Restrict) and o.n_weights > MANY_WEIGHTS,
     ),
-    Rule("owlqn", "the penalty has corners but is smooth within orthants", _orthant),
+    Rule("owlqn", "non-smooth penalty that is smooth within orthants", _orthant),
     Rule("fista", "the penalty has only a proximal map", lambda o: True),
 )
 

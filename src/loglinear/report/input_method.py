@@ -63,7 +63,7 @@ def _comparison_facts(found: ErrorComparison | None) -> list[tuple[str, str]]:
         ("without the reranker", f"{found.rate_first:.2%}"),
         ("errors avoided", f"{found.reduction:.1%}"),
         ("difference", f"{found.difference:+.2%}, 95% between {low:+.2%} and {high:+.2%}"),
-        ("p of no difference", f"{found.p_matched_pairs:.2g} (matched pairs), {found.p_bootstrap:.2g} (bootstrap)"),
+        ("p-value", f"{found.p_matched_pairs:.2g} (matched pairs), {found.p_bootstrap:.2g} (bootstrap)"),
         ("better, worse sentences", f"{found.n_better:,}, {found.n_worse:,}"),
     ]
 
