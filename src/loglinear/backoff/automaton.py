@@ -1,4 +1,5 @@
-"""From the arrays of an automaton back to the n-grams of a model: for ARPA files, mixtures and further training.
+"""The arrays of an automaton read in Python: back to the n-grams of a model (for ARPA files, mixtures and further
+training), and what its contexts hold for one word (for explanations).
 
 An automaton does not store the words of its contexts, but its arcs spell them: the entry w of the context h leads to
 the context h w, unless that is not in the model and it leads to a shorter one; the first context is ``<s>``.
@@ -7,6 +8,7 @@ the context h w, unless that is not in the model and it leads to a shorter one; 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,3 +63,33 @@ def to_backoff(
 
 def _floats(bits: NDArray[np.uint32]) -> NDArray[np.float64]:
     return np.ascontiguousarray(bits).view(np.float32).astype(np.float64)
+
+
+class ContextLookup(NamedTuple):
+    """One context that a history ends in, and what it holds for a word."""
+
+    length: int  # number of words
+    log_backoff: float
+    log_probability: float | None  # log p(word | context) where the context has an entry for the word
+
+
+def look_up(arrays: Mapping[str, NDArray], context: int, word: int) -> tuple[list[ContextLookup], int]:
+    """Return what a context and all that it ends in hold for a word, longest first; and the context after the word.
+
+    The last is the empty context, which has an entry for every word.
+    """
+    start = np.asarray(arrays["context_start"])
+    contexts, entries = arrays["contexts"].reshape(-1, 4), arrays["entries"].reshape(-1, 3)
+    found, following = [], -1
+    while True:
+        first, size, parent, _ = contexts[context].tolist()
+        places = [word] if context == 0 else first + np.flatnonzero(entries[first : first + size, 0] == word)
+        log_p = None
+        if len(places):
+            log_p = float(_floats(entries[places[0], 1:2])[0])
+            following = int(entries[places[0], 2]) if following < 0 else following
+        length = int(np.searchsorted(start[1:-1], context, side="right"))
+        found.append(ContextLookup(length, float(_floats(contexts[context, 3:])[0]), log_p))
+        if context == 0:
+            return found, following
+        context = parent

@@ -228,6 +228,13 @@ class NgramQueries:
         )
         return SentenceScores(*scores)
 
+    def look_up(self, context: int | None, word: int) -> tuple[list[automaton.ContextLookup], int]:
+        """Return what the contexts that a history ends in hold for a word, and the context after it, all as numbers.
+
+        A context of None is that after ``<s>``; see ``automaton.look_up``.
+        """
+        return automaton.look_up(self._arrays, int(self._arrays["begin"][0]) if context is None else context, word)
+
     # ---- the next word -------------------------------------------------------------------------------------------
     def state(self, context: str | bytes | Sequence[str] = (), bos: bool = True) -> State:
         """Return the state after the words of a context, which begins a sentence unless ``bos`` is false."""

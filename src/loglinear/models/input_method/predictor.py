@@ -25,6 +25,7 @@ from loglinear.metrics.input_method import ConversionScore
 from loglinear.models.archive import Archive
 from loglinear.models.input_method import file
 from loglinear.models.input_method.conversions import Conversion, Conversions, Coverage, check_fits
+from loglinear.models.input_method.explain import ConversionExplanation, explain
 from loglinear.models.language_model.predictor import LanguageModelPredictor
 from loglinear.models.predictor import Predictor
 from loglinear.threads import pool
@@ -169,6 +170,14 @@ class InputMethodPredictor(Predictor):
         return [texts[a:b] for a, b in pairwise(ptr)]
 
     predict = convert
+
+    def explain(self, reading: str, words: Sequence[str] | None = None) -> ConversionExplanation:
+        """Return which words, readings and n-grams gave a conversion of one reading its score, and by how much.
+
+        ``words`` are those of a candidate; None: of the most probable one.
+        """
+        self.check_fitted()
+        return explain(self, reading, words)
 
     def candidate_lists(
         self, X: Any, k: int = 20, *, distinct: str = "words", report: Report | None = None

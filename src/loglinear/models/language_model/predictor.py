@@ -19,6 +19,7 @@ from loglinear.formats.running_text import Units, join_units, split_units
 from loglinear.metrics.perplexity import TextScore
 from loglinear.models.archive import Archive
 from loglinear.models.language_model import file
+from loglinear.models.language_model.explain import SentenceExplanation, explain
 from loglinear.models.predictor import Predictor
 from loglinear.status import Status
 
@@ -86,6 +87,11 @@ class LanguageModelPredictor(Predictor):
         """Return the mean log-probability per token (greater is better, as scikit-learn expects)."""
         text = self.evaluate(X)
         return text.log_probability / text.n_tokens
+
+    def explain(self, sentence: str | Sequence[str]) -> SentenceExplanation:
+        """Return which n-grams gave each word of a sentence its log-probability, and by how much."""
+        self.check_fitted()
+        return explain(self, sentence)
 
     # ---- the next word ----------------------------------------------------------------------------------------------
     def next_distribution(self, context: str | Sequence[str] = "") -> FloatArray:
