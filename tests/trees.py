@@ -130,6 +130,25 @@ def prox_l2(parent, thresholds, centre, scale, lipschitz):
     return x
 
 
+def violation_l2(parent, thresholds, centre, d, x):
+    """How far x is from argmin sum d (x - centre)^2 / 2 + sum_g k_g |x_g|, by the conditions of optimality themselves.
+
+    A group with weights pulls each of them by k_g x_i / |x_g|. In a subtree of zeros the groups can undo d centre if
+    what they leave of it, one after the other from the leaves, is nothing.
+    """
+    inside, n = members(parent), len(parent)
+    norms = np.sqrt((inside * x**2).sum(1))
+    pull = sum(thresholds[g] * inside[g] * x / norms[g] for g in range(n) if norms[g] > 0)
+    left = d * (centre - x) - pull
+    worst = np.abs(left[norms > 0]).max(initial=0.0)
+    rest = left * (norms == 0)
+    for g in range(n - 1, -1, -1):
+        if norms[g] == 0:
+            size = np.sqrt(np.sum(rest[inside[g]] ** 2))
+            rest[inside[g]] *= max(0.0, 1 - thresholds[g] / size) if size > 0 else 0.0
+    return max(worst, np.abs(rest).max(initial=0.0))
+
+
 def gap_linf(parent, thresholds, centre, d, x, steps=5000):
     """Duality gap of x: an upper bound of sum d (x - optimum)^2 / 2, whatever prox says.
 

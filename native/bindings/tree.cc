@@ -30,7 +30,7 @@ struct BoundNorm {
 
   BoundNorm(nb::object t, double strength, std::optional<In<double>> w, std::optional<In<double>> m,
             std::optional<In<double>> g, std::optional<In<std::uint32_t>> levels, std::optional<In<double>> s,
-            double l2, bool nonnegative)
+            double l2, bool nonnegative, bool plain)
       : tree(std::move(t)),
         weights(std::move(w)),
         multiplicity(std::move(m)),
@@ -44,7 +44,8 @@ struct BoundNorm {
                                                                            .depth = view(depth)},
                                                                 .scale = view(scale),
                                                                 .l2 = l2,
-                                                                .nonnegative = nonnegative}) {}
+                                                                .nonnegative = nonnegative,
+                                                                .plain = plain}) {}
 };
 
 template <class Norm>
@@ -53,11 +54,11 @@ nb::class_<BoundNorm<Norm>> bind_norm(nb::module_& m, const char* name, const ch
   using Vector = std::optional<In<double>>;
   return nb::class_<P>(m, name, doc)
       .def(nb::init<nb::object, double, Vector, Vector, Vector, std::optional<In<std::uint32_t>>, Vector, double,
-                    bool>(),
+                    bool, bool>(),
            nb::arg("tree"), nb::arg("strength"), nb::arg("weights").none().noconvert(),
            nb::arg("multiplicity").none().noconvert(), nb::arg("growth").none().noconvert(),
            nb::arg("depth").none().noconvert(), nb::arg("scale").none().noconvert(), nb::arg("l2"),
-           nb::arg("nonnegative"))
+           nb::arg("nonnegative"), nb::arg("plain") = false)
       .def(
           "value",
           [](const P& p, ThreadPool& pool, In<double> w) {
@@ -105,7 +106,7 @@ void bind_tree(nb::module_& m) {
     sort_forest(view(parent), view(order), view(sorted_parent));
   }, nb::arg("parent").noconvert(), nb::arg("order").noconvert(), nb::arg("sorted_parent").noconvert());
 
-  bind_norm<TreeL2>(m, "TreeL2", "sum_g k_g sqrt(sum_i s_i / s_g x_i^2) over subtrees + l2 / 2 sum x^2.");
+  bind_norm<TreeL2>(m, "TreeL2", "sum_g k_g sqrt(sum_i q_i / q_g x_i^2) over subtrees + l2 / 2 sum x^2, q = scale, or 1.");
   using Linf = BoundNorm<TreeLinf>;
   bind_norm<TreeLinf>(m, "TreeLinf", "sum_g k_g max |x_i| over subtrees + l2 / 2 sum m_i x_i^2.")
       .def("prox_pivot", [](const Linf& p, ThreadPool& pool, In<double> z, In<double> steps, std::uint64_t seed,

@@ -102,12 +102,13 @@ TEST(tree_maps_do_not_depend_on_units_or_threads) {
         .nonnegative = by_levels};
     const Tree whole(parent, n);
     CHECK(whole.units().size() == 1 && whole.crown().size == 0);
-    std::vector<double> expected(n), flat(n), found(n), pivot(n), again(n);
+    std::vector<double> expected(n), flat(n), uneven(n), found(n), pivot(n), again(n);
     const std::vector<double> step{0.8};
     const TreeLinf linf(whole, penalty);
     const TreeL2 l2(whole, penalty);
     linf.prox(one, z, steps, expected);
     l2.prox(one, z, step, flat);
+    l2.prox(one, z, steps, uneven);
     baselines::pivot_prox(three, linf, z, steps, 9, pivot);
     CHECK(distance(expected, pivot) < 1e-12);
     for (std::size_t unit : {1, 50, 700}) {
@@ -125,13 +126,16 @@ TEST(tree_maps_do_not_depend_on_units_or_threads) {
       l2_cut.prox(three, z, step, again);
       CHECK(found == again);
       CHECK(distance(flat, found) < 1e-12);
+      l2_cut.prox(one, z, steps, found);
+      l2_cut.prox(three, z, steps, again);
+      CHECK(found == again);
+      CHECK(distance(uneven, found) < 1e-11);
       CHECK(std::fabs(l2_cut.max_strength(three, z) - l2.max_strength(one, z)) < 1e-12);
     }
     const auto counts = linf.pivot_counts(one, z, steps, false);
     std::int64_t total = 0;
     for (std::int64_t c : counts) total += c;
     CHECK(total == static_cast<std::int64_t>(n));
-    CHECK_THROWS(l2.prox(one, z, steps, found), InvalidInput);
     CHECK_THROWS(linf.prox(one, z, std::vector<double>{0.0}, found), InvalidInput);
     CHECK_THROWS(linf.prox(one, z, std::vector<double>{1.0, 1.0}, found), InvalidInput);
     CHECK_THROWS(linf.prox(one, step, steps, found), InvalidInput);

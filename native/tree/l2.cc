@@ -1,5 +1,6 @@
 #include "tree/l2.hh"
 
+#include <atomic>
 #include <functional>
 
 namespace loglinear::tree {
@@ -19,8 +20,8 @@ struct TreeL2::Map {
     const Source from = source;
     const double L = lipschitz;  // outside the square root: its square overflows under very small steps
     tree.upward(unit, [=](std::size_t i, std::size_t place, std::size_t target) {
-      const double c = from.centre(i), s = from.penalty.s(i), k = from.penalty.groups.threshold(i);
-      const double gamma = eta[place] + s * c * c, norm = L * std::sqrt(s * gamma);
+      const double c = from.centre(i), q = from.penalty.q(i), k = from.penalty.groups.threshold(i);
+      const double gamma = eta[place] + q * c * c, norm = L * std::sqrt(q * gamma);
       const double kept = above_zero(norm - k) / std::max(norm, std::numeric_limits<double>::min());
       const double own = k == 0.0 ? 1.0 : kept;
       eta[place] = own;
@@ -54,35 +55,38 @@ TreeL2::TreeL2(const Tree& tree, const TreePenalty& penalty) : tree_(tree), pena
 double TreeL2::value(ThreadPool& pool, std::span<const double> x) const {
   require(x.size() == tree_.size(), "the tree of the penalty does not have one node per weight");
   return gather<double>(pool, tree_, [&](std::size_t i, double& sum) {
-    sum += penalty_.s(i) * x[i] * x[i];
-    return penalty_.groups.threshold(i) * std::sqrt(sum / penalty_.s(i)) + 0.5 * penalty_.ridge(i) * x[i] * x[i];
+    sum += penalty_.q(i) * x[i] * x[i];
+    return penalty_.groups.threshold(i) * std::sqrt(sum / penalty_.q(i)) + 0.5 * penalty_.ridge(i) * x[i] * x[i];
   }, std::plus<double>());
 }
 
-double TreeL2::lipschitz(ThreadPool& pool, const ProxSource& source) const {
-  const double first = source.weight(0) / penalty_.s(0);
-  if (source.steps.size() > 1 || !penalty_.scale.empty())
-    parallel_for(pool, tree_.size(), kVectorChunk, [&](std::size_t begin, std::size_t end) {
-      bool same = true;
-      for (std::size_t i = begin; i < end; ++i)
-        same &= std::fabs(source.weight(i) - first * penalty_.s(i)) <= 1e-9 * first * penalty_.s(i);
-      require(same,
-              "tree_l2 has a closed form only where 1 / step + l2 is the same multiple of scale for every weight: "
-              "give such steps (own_metric), or one step and no scale");
-    });
-  return first;
+// The number L of the closed form, where there is one.
+std::optional<double> TreeL2::lipschitz(ThreadPool& pool, const ProxSource& source) const {
+  const double first = source.weight(0) / penalty_.q(0);
+  if (source.steps.size() == 1 && (penalty_.scale.empty() || penalty_.plain)) return first;
+  std::atomic<bool> matched = true;
+  parallel_for(pool, tree_.size(), kVectorChunk, [&](std::size_t begin, std::size_t end) {
+    if (!matched) return;
+    bool same = true;
+    for (std::size_t i = begin; i < end; ++i)
+      same &= std::fabs(source.weight(i) - first * penalty_.q(i)) <= 1e-9 * first * penalty_.q(i);
+    if (!same) matched = false;
+  });
+  return matched ? std::optional(first) : std::nullopt;
 }
 
 void TreeL2::prox(ThreadPool& pool, std::span<const double> z, std::span<const double> steps,
                   std::span<double> out) const {
   const ProxSource source{penalty_, z, steps, out};
   check_prox(pool, tree_, source, out.size());
-  sweep_both(pool, tree_, spare_, Map<ProxSource>{tree_, source, lipschitz(pool, source)});
+  if (const auto L = lipschitz(pool, source)) sweep_both(pool, tree_, spare_, Map<ProxSource>{tree_, source, *L});
+  else l2_newton(pool, tree_, spare_newton_, source, source.weight(0) / penalty_.q(0));
 }
 
 double TreeL2::violation(ThreadPool& pool, std::span<const double> w, std::span<const double> gradient) const {
   const ResidualSource source{penalty_, w, gradient};
   check_residual(tree_, source);
+  if (penalty_.plain && !penalty_.scale.empty()) return l2_newton(pool, tree_, spare_newton_, source, source.weight(0));
   return sweep_both(pool, tree_, spare_, Map<ResidualSource>{tree_, source, 1.0});
 }
 
@@ -100,8 +104,8 @@ double TreeL2::max_strength(ThreadPool& pool, std::span<const double> gradient) 
   const auto pass = [&](double c) {
     return gather<Left>(pool, tree_, [&](std::size_t i, Left& left) {
       const double g = penalty_.clip(-gradient[i]);
-      left.gamma += g * g / penalty_.s(i);
-      const double q = std::sqrt(left.gamma), k = penalty_.groups.threshold(i) / std::sqrt(penalty_.s(i));
+      left.gamma += g * g / penalty_.q(i);
+      const double q = std::sqrt(left.gamma), k = penalty_.groups.threshold(i) / std::sqrt(penalty_.q(i));
       const double rest = q - c * k;
       if (rest <= 0.0) {
         left = {};

@@ -1,14 +1,19 @@
-// The tree-structured l2 norm (Nelakanti et al. 2013, algorithm 2; Jenatton et al. 2011), in the metric of its scale:
+// The tree-structured l2 norm (Nelakanti et al. 2013, algorithm 2; Jenatton et al. 2011), weighted by q, which is the
+// scale s or (plain) one:
 //
-//   penalty(x) = sum_g k_g sqrt( sum_{i in subtree of g} (s_i / s_g) x_i^2 ) + l2 / 2 sum_i x_i^2
+//   penalty(x) = sum_g k_g sqrt( sum_{i in subtree of g} (q_i / q_g) x_i^2 ) + l2 / 2 sum_i x_i^2
 //
-// With weights L s_i on the squares (the ridge included) the map is two sweeps: gamma_g = s_g c_g^2 + sum of children's
-// eta^2 gamma, eta_g = max(0, 1 - k_g / (L sqrt(s_g gamma_g))) going up, and x_i = c_i times the product of the etas of
-// its ancestors and its own going down. In any other metric there is no closed form.
+// With weights L q_i on the squares (the ridge included) the map is two sweeps: gamma_g = q_g c_g^2 + sum of children's
+// eta^2 gamma, eta_g = max(0, 1 - k_g / (L sqrt(q_g gamma_g))) going up, and x_i = c_i times the product of the etas of
+// its ancestors and its own going down. In any other metric there is no closed form, and sweeps are repeated
+// (tree/l2_newton.hh).
 //
 // Cost: a square root and a division per node; 12 bytes read and 8 written per node (20 and 8 with a scale), and 8 more
 // each way for units below the crown. Memory bandwidth is the limit.
 #pragma once
+#include <optional>
+
+#include "tree/l2_newton.hh"
 #include "tree/prox.hh"
 
 namespace loglinear::tree {
@@ -19,7 +24,7 @@ class TreeL2 {
   TreeL2(const Tree& tree, const TreePenalty& penalty);
 
   double value(ThreadPool& pool, std::span<const double> x) const;
-  // Throws InvalidInput unless 1 / step_i + l2 = L s_i for one number L, to 1e-9.
+  // A closed form where 1 / step_i + l2 = L q_i for one number L, to 1e-9; elsewhere Newton's method, to 1e-12.
   void prox(ThreadPool& pool, std::span<const double> z, std::span<const double> steps,
             std::span<double> out) const;
   double violation(ThreadPool& pool, std::span<const double> w, std::span<const double> gradient) const;
@@ -34,11 +39,12 @@ class TreeL2 {
   };
   template <class Source>
   struct Map;
-  double lipschitz(ThreadPool& pool, const ProxSource& source) const;
+  std::optional<double> lipschitz(ThreadPool& pool, const ProxSource& source) const;
 
   const Tree& tree_;
   TreePenalty penalty_;
   mutable Reused<Work> spare_;
+  mutable Reused<L2NewtonWork> spare_newton_;
 };
 
 }  // namespace loglinear::tree

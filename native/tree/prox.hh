@@ -41,8 +41,10 @@ struct TreePenalty {
   std::span<const double> scale;  // one per node; empty: ones
   double l2 = 0.0;
   bool nonnegative = false;
+  bool plain = false;  // of l2: the norms do not depend on the scale
 
   double s(std::size_t i) const { return scale.empty() ? 1.0 : scale[i]; }
+  double q(std::size_t i) const { return plain ? 1.0 : s(i); }
   double ridge(std::size_t i) const { return l2 == 0.0 ? 0.0 : l2 * groups.times(i); }
   double clip(double x) const { return nonnegative ? above_zero(x) : x; }
 };

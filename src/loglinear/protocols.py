@@ -150,12 +150,12 @@ class Metric(Protocol):
 
 @runtime_checkable
 class OwnMetric(Protocol):
-    """Power of a penalty: its ``prox`` is exact in steps along a diagonal of its own only."""
+    """Power of a penalty: its ``prox`` asks for steps along a diagonal of its own, where it is exact or quickest."""
 
     def own_metric(self, out: FloatArray) -> None:
-        """Overwrite ``out`` with that diagonal d: steps must satisfy 1 / step + ridge = L d for one number L.
+        """Overwrite ``out`` with that diagonal d: steps should satisfy 1 / step + ridge = L d for one number L.
 
-        Entries of weights for which any step is exact stay as they are.
+        Entries of weights for which any step will do stay as they are.
         """
 
 

@@ -41,10 +41,15 @@ TREES = [
         {},
         {"nonnegative": True, "l2": 0.3},
         {"depth_growth": 1.2, "weights": [1, 0.5, 0, 2, 1, 1], "scale": [1, 2, 0.5, 3, 1, 0.7], "l2": 0.2},
+        {"feature_decay": 0.8, "nonnegative": True, "l2": 0.2},
+        {"feature_decay": 1.2, "scale": [1, 2, 0.5, 3, 1, 0.7], "l2": 0.2},
     )
 ] + [
     {"name": "tree_linf", "strength": 0.4, "tree": _TREE, "multiplicity": [1, 2, 1, 3, 1, 1], "l2": 0.1},
     {"name": "tree_linf", "strength": 0.4, "tree": _TREE, "method": "pivot", "nonnegative": True},
+    {"name": "tree_l2", "strength": 0.4, "tree": _TREE, "plain": True, "scale": [1, 2, 0.5, 3, 1, 0.7], "l2": 0.2},
+    {"name": "tree_l2", "strength": 0.4, "tree": _TREE, "plain": True, "scale": [1, 2, 0.5, 3, 1, 0.7],
+     "feature_decay": 1.1, "nonnegative": True},
 ]
 
 

@@ -8,6 +8,7 @@ from trees import (
     prox,
     prox_l2,
     random_parent,
+    violation_l2,
 )
 
 from loglinear import penalties
@@ -53,6 +54,70 @@ def test_prox_is_optimal_by_duality(case):
     assert gap_l2(case.parent, case.thresholds / root, centre, d, y) <= 1e-7 * value
 
 
+def in_plain_norms(case, scale, steps):
+    """(centre, weights of the squares, thresholds, units) of the problem in y = units * x, whose norms are plain."""
+    root = np.sqrt(scale)
+    centre = case.z / (1 + case.l2 * steps)
+    centre = (np.maximum(centre, 0) if case.nonnegative else centre) * root
+    return centre, (1 / steps + case.l2) / scale, case.thresholds / root, root
+
+
+@settings(max_examples=600, deadline=None)
+@given(cases(), st.booleans(), st.sampled_from([1.0, 10.0, 1e3]))
+def test_prox_is_optimal_in_any_metric(case, plain, spread):
+    """Steps over up to six orders of magnitude, as counts of n-grams have them."""
+    steps = case.steps**np.log10(spread) if spread > 1 else case.steps
+    s = np.ones(case.n) if plain else case.scale
+    centre, d, thresholds, root = in_plain_norms(case, s, steps)
+    y = prox(TreeL2(case.tree, scale=case.scale, plain=plain, **case.options), case.z, steps) * root
+    size = 1 + np.abs(d * centre).max() + thresholds.max()
+    assert violation_l2(case.parent, thresholds, centre, d, y) <= 1e-9 * size
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(n=7), st.booleans())
+def test_prox_in_any_metric_is_optimal_by_duality(case, plain):
+    s = np.ones(case.n) if plain else case.scale
+    centre, d, thresholds, root = in_plain_norms(case, s, case.steps)
+    y = prox(TreeL2(case.tree, scale=case.scale, plain=plain, **case.options), case.z, case.steps) * root
+    value = 0.5 * np.sum(d * (y - centre) ** 2) + 1
+    assert gap_l2(case.parent, thresholds, centre, d, y) <= 1e-6 * value
+
+
+@settings(max_examples=200, deadline=None)
+@given(cases())
+def test_the_closed_form_is_what_newton_finds(case):
+    """Steps that miss the closed form's metric by 1e-6 give its result, to that precision."""
+    _, steps = consistent(case, case.scale)
+    penalty = TreeL2(case.tree, scale=case.scale, **case.options)
+    beside = steps * (1 + 1e-6 * (-1.0) ** np.arange(case.n))
+    np.testing.assert_allclose(prox(penalty, case.z, beside), prox(penalty, case.z, steps), rtol=0, atol=1e-4)
+
+
+@settings(max_examples=200, deadline=None)
+@given(cases(), st.sampled_from([0.25, 1.0, 8.0]))
+def test_plain_and_scaled_norms_agree_where_the_scale_is_constant(case, level):
+    plain, scaled = (TreeL2(case.tree, scale=np.full(case.n, level), plain=p, **case.options) for p in (True, False))
+    assert plain.value(case.z) == pytest.approx(scaled.value(case.z), rel=1e-14)
+    np.testing.assert_allclose(prox(plain, case.z, case.steps), prox(scaled, case.z, case.steps), rtol=0, atol=1e-12)
+    gradient = case.z[::-1].copy()
+    assert plain.violation(case.z, gradient) == pytest.approx(scaled.violation(case.z, gradient), rel=1e-9, abs=1e-12)
+    assert plain.max_strength(gradient) == pytest.approx(scaled.max_strength(gradient), rel=1e-12)
+
+
+@settings(max_examples=200, deadline=None)
+@given(cases())
+def test_value_and_violation_of_the_plain_norm(case):
+    penalty = TreeL2(case.tree, scale=case.scale, plain=True, **case.options)
+    expected = case.thresholds @ np.sqrt((case.inside * case.z**2).sum(1)) + case.l2 / 2 * np.sum(case.z**2)
+    assert penalty.value(case.z) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    x = prox(penalty, case.z, case.steps)
+    size = 1 + np.abs(case.z / case.steps).max()
+    assert penalty.violation(x, (x - case.z) / case.steps) <= 1e-9 * size
+    off = x + np.where(np.arange(case.n) == case.n // 2, 0.5, 0.0)
+    assert penalty.violation(off, (off - case.z) / case.steps) > 1e-3
+
+
 @settings(max_examples=300, deadline=None)
 @given(cases(), st.integers(0, 2**32 - 1))
 def test_three_points(case, seed):
@@ -88,7 +153,9 @@ def test_value_and_violation(case):
 def test_singletons_are_l1(z, strength, nonnegative):
     tree = Tree(np.full(len(z), -1))
     tree_norm, l1 = TreeL2(tree, strength, nonnegative=nonnegative), L1(strength, nonnegative=nonnegative)
+    steps = np.geomspace(0.01, 10, len(z))
     np.testing.assert_allclose(prox(tree_norm, z, 0.7), prox(l1, z, 0.7), atol=1e-14)
+    np.testing.assert_allclose(prox(tree_norm, z, steps), prox(l1, z, steps), atol=1e-12)
     assert tree_norm.value(np.array(z)) == pytest.approx(l1.value(np.array(z)))
 
 
@@ -146,6 +213,7 @@ def test_threads_agree_to_the_bit():
         tree, z, scale = Tree(parent), rng.normal(size=n) * 3, rng.uniform(0.1, 1, n)
         one, two = (TreeL2(tree, 0.4, scale=scale, depth_growth=1.02, n_threads=k) for k in (1, 2))
         np.testing.assert_array_equal(prox(one, z, 1 / scale), prox(two, z, 1 / scale))
+        np.testing.assert_array_equal(prox(one, z, scale), prox(two, z, scale))
         assert one.value(z) == two.value(z)
         assert one.violation(z, z) == two.violation(z, z)
         assert one.max_strength(z) == two.max_strength(z)
@@ -154,9 +222,10 @@ def test_threads_agree_to_the_bit():
 def test_out_may_be_z():
     rng = np.random.default_rng(1)
     penalty, z = TreeL2(Tree(random_parent(rng, 50)), 0.3), rng.normal(size=50)
-    expected = prox(penalty, z)
-    penalty.prox(z, 1.0, z)
-    np.testing.assert_array_equal(z, expected)
+    for step in (1.0, rng.uniform(0.1, 1.0, 50)):
+        expected = prox(penalty, z, step)
+        penalty.prox(z, step, z)
+        np.testing.assert_array_equal(z, expected)
 
 
 def test_deep_and_wide():
@@ -207,11 +276,12 @@ def test_refusals(kind):
         kind(Tree(np.arange(-1, 9999)), depth_growth=1.2)
 
 
-def test_refuses_steps_without_a_closed_form():
-    tree = Tree([-1, 0, 0])
-    scaled = TreeL2(tree, scale=[1.0, 2.0, 3.0])
-    for penalty, step in ((TreeL2(tree), np.array([1.0, 1.0, 2.0])), (scaled, 1.0), (scaled, np.ones(3))):
-        with pytest.raises(ValueError, match="tree_l2 has a closed form only where"):
-            prox(penalty, np.zeros(3), step)
+def test_not_a_number_stays_one():
+    penalty = TreeL2(Tree([-1, 0, 0, 1]), 0.3)
+    for step in (1.0, np.array([1.0, 0.5, 2.0, 0.1])):
+        assert np.isnan(prox(penalty, [1.0, np.nan, 2.0, 1.0], step)).any()
+
+
+def test_refuses_a_penalty_without_a_tree():
     with pytest.raises(IncompatibleError, match="TreeL2 needs tree="):
         penalties.make("tree-l2", 1.0)

@@ -1,5 +1,7 @@
 """Steps next to nothing project onto what a tree penalty allows, as FISTA does with weights it begins from."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from loglinear.penalties import TreeL2, TreeLinf
 from loglinear.structure.tree import Tree
 
 
-@pytest.mark.parametrize("penalty", [TreeL2, TreeLinf])
+@pytest.mark.parametrize("penalty", [TreeL2, TreeLinf, partial(TreeL2, plain=True)])
 @pytest.mark.parametrize("nonnegative", [False, True])
 def test_zero_groups_stay_zero_under_steps_next_to_nothing(penalty, nonnegative):
     scale = np.array([3.0, 2.0, 1.0, 0.5, 1.0])

@@ -1,8 +1,12 @@
 """Norms over the subtrees of a forest (Zhao et al. 2009; Jenatton et al. 2011; Nelakanti et al. 2013).
 
 Every node g of the tree is a group: its subtree. Where a node's weight vanishes, so do all weights below it. The weight
-of group g is ``weights[g] * depth_growth ** depth[g]``. (Nelakanti et al. multiply *features* by alpha ** depth:
-their alpha is 1 / depth_growth.) The loops are native (native/tree/).
+of group g is ``weights[g] * depth_growth ** depth[g]``.
+
+Nelakanti et al. multiply *features* by alpha ** depth instead (``feature_decay`` = alpha): the whole penalty is then
+that of v_i = w_i / alpha ** depth[i]. For l1 and squared l2 this is the same as strengths that grow by 1 / alpha or its
+square per level; for norms of several weights it is not, since the weights of one group lie at several depths. The
+loops are native (native/tree/).
 """
 
 from __future__ import annotations
@@ -44,6 +48,11 @@ def per_node(tree: Tree, name: str, given: Any, *, positive: bool) -> FloatArray
     return array
 
 
+def _powers(tree: Tree, decay: float) -> FloatArray:
+    """Return decay ** depth for every node."""
+    return growth_by_depth(tree, decay, name="feature_decay")[tree.depth]
+
+
 class TreePenalty(ABC):
     """The common part of both norms; a subclass makes the native form of its own (``_make_native``)."""
 
@@ -56,6 +65,7 @@ class TreePenalty(ABC):
         *,
         weights: Any = None,
         depth_growth: float = 1.0,
+        feature_decay: float = 1.0,
         scale: Any = None,
         l2: float = 0.0,
         nonnegative: bool = False,
@@ -68,6 +78,9 @@ class TreePenalty(ABC):
         self.weights = per_node(tree, "weights", weights, positive=False)
         self.scale = per_node(tree, "scale", scale, positive=True)
         self.depth_growth, self.nonnegative = float(depth_growth), bool(nonnegative)
+        self.feature_decay = float(feature_decay)
+        # w_i / v_i; None for ones
+        self._unit = None if feature_decay == 1.0 else _powers(tree, self.feature_decay)
         self._growth = None if depth_growth == 1.0 else growth_by_depth(tree, self.depth_growth, self.strength)
         self._depth = None if self._growth is None else tree.depth
         self._native = self._make_native()
@@ -87,13 +100,19 @@ class TreePenalty(ABC):
 
     def _native_arguments(self, multiplicity: FloatArray | None) -> tuple[Any, ...]:
         groups = (self.strength, self.weights, multiplicity, self._growth, self._depth)
-        return self.tree.native, *groups, self.scale, self.l2, self.nonnegative
+        return self.tree.native, *groups, self._native_scale, self.l2, self.nonnegative
+
+    @property
+    def _native_scale(self) -> FloatArray | None:
+        """The scale as the metric of v."""
+        return self.scale if self._unit is None or self.scale is None else self.scale * self._unit**2
 
     def _options(self) -> dict[str, Any]:
         """Return the keywords that make the same penalty again, besides tree and strength."""
         return {
             "weights": self.weights,
             "depth_growth": self.depth_growth,
+            "feature_decay": self.feature_decay,
             "scale": self.scale,
             "l2": self.l2,
             "nonnegative": self.nonnegative,
@@ -107,7 +126,7 @@ class TreePenalty(ABC):
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}({self.tree!r}, strength={self.strength:g}, depth_growth={self.depth_growth:g}, "
-            f"l2={self.l2:g}, nonnegative={self.nonnegative})"
+            f"feature_decay={self.feature_decay:g}, l2={self.l2:g}, nonnegative={self.nonnegative})"
         )
 
     def _check(self, w: FloatArray) -> None:
@@ -118,30 +137,44 @@ class TreePenalty(ABC):
     def value(self, w: FloatArray) -> float:
         """Return strength times the norm, plus the ridge."""
         self._check(w)
-        return float(self._native.value(pool(self.n_threads), w))
+        return float(self._native.value(pool(self.n_threads), w if self._unit is None else w / self._unit))
 
     def prox(self, z: FloatArray, step: float | FloatArray, out: FloatArray) -> None:
         """Write the prox, exact, ridge and sign constraint included; ``out`` may be ``z``."""
         self._check(z)
-        self._native.prox(pool(self.n_threads), z, step_vector(step), out)
+        self._native_prox(*self._of_features(z, step), out)
+        if self._unit is not None:
+            out *= self._unit
+
+    def _of_features(self, z: FloatArray, step: float | FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return z and the steps in units of v."""
+        steps = np.ascontiguousarray(step, dtype=np.float64).reshape(-1)
+        return (z, steps) if self._unit is None else (z / self._unit, steps / self._unit**2)
+
+    def _native_prox(self, z: FloatArray, steps: FloatArray, out: FloatArray) -> None:
+        self._native.prox(pool(self.n_threads), z, steps, out)
 
     def violation(self, w: FloatArray, gradient: FloatArray) -> float:
         """Return the largest entry of D (w - prox(w - gradient / D)), D = scale: zero at the optimum and only there.
 
-        The gradient includes the ridge here, and prox is that of the norm alone with steps of 1 / D.
+        The gradient includes the ridge here, and prox is that of the norm alone with steps of 1 / D. Under a
+        feature decay, w and the gradient are those of v.
         """
         self._check(w)
-        return float(self._native.violation(pool(self.n_threads), w, gradient))
+        unit = self._unit
+        given = (w, gradient) if unit is None else (w / unit, gradient * unit)
+        return float(self._native.violation(pool(self.n_threads), *given))
 
     def max_strength(self, gradient_at_zero: FloatArray) -> float:
         """Return the least multiple of this penalty that holds all weights at zero; infinity if no group has weight."""
         self._check(gradient_at_zero)
-        return float(self._native.max_strength(pool(self.n_threads), gradient_at_zero))
+        gradient = gradient_at_zero if self._unit is None else gradient_at_zero * self._unit
+        return float(self._native.max_strength(pool(self.n_threads), gradient))
 
     # Metric
     def add_curvature_diagonal(self, w: FloatArray, out: FloatArray) -> None:
         """Add the second derivative of the ridge."""
-        out += self._ridge()
+        out += self._ridge
 
     # Split
     @cached_property
@@ -153,14 +186,11 @@ class TreePenalty(ABC):
         """Add ridge * w to the gradient; return the value of the ridge at ``w``."""
         if self.l2 == 0.0:
             return 0.0
-        pull = self._ridge() * w
+        pull = self._ridge * w
         gradient += pull
         return 0.5 * float(pull @ w)
 
+    @cached_property
     def _ridge(self) -> float | FloatArray:
-        return self.l2
-
-
-def step_vector(step: float | FloatArray) -> FloatArray:
-    """Return one step, or one per weight, as the vector that the kernels take."""
-    return np.ascontiguousarray(step, dtype=np.float64).reshape(-1)
+        """The second derivatives of the ridge."""
+        return self.l2 if self._unit is None or self.l2 == 0.0 else self.l2 / self._unit**2

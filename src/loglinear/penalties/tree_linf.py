@@ -10,6 +10,7 @@ metric: mergeable heaps of values from the leaves to the roots, then caps from t
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.errors import IncompatibleError
-from loglinear.penalties.tree import TreePenalty, per_node, step_vector
+from loglinear.penalties.tree import TreePenalty, per_node
 from loglinear.structure.tree import Tree
 from loglinear.threads import pool
 
@@ -51,16 +52,17 @@ class TreeLinf(TreePenalty):
         own = {"multiplicity": self.multiplicity, "method": self.method, "random_state": self.random_state}
         return super()._options() | own
 
+    @cached_property
     def _ridge(self) -> float | FloatArray:
-        return self.l2 if self.multiplicity is None or self.l2 == 0.0 else self.l2 * self.multiplicity
+        """The second derivatives of the ridge."""
+        ridge = super()._ridge
+        return ridge if self.multiplicity is None or self.l2 == 0.0 else ridge * self.multiplicity
 
-    def prox(self, z: FloatArray, step: float | FloatArray, out: FloatArray) -> None:
-        """Write the prox, exact for any steps, ridge and sign constraint included; ``out`` may be ``z``."""
+    def _native_prox(self, z: FloatArray, steps: FloatArray, out: FloatArray) -> None:
         if self.method == "heap":
-            return super().prox(z, step, out)
-        self._check(z)
-        self._native.prox_pivot(pool(self.n_threads), z, step_vector(step), self.random_state, out)
-        return None
+            self._native.prox(pool(self.n_threads), z, steps, out)
+        else:
+            self._native.prox_pivot(pool(self.n_threads), z, steps, self.random_state, out)
 
     def pivot_counts(self, z: FloatArray, step: float | FloatArray, *, merged: bool = False) -> NDArray[np.int64]:
         """Return a histogram of the prox at ``z``: ``counts[k]`` groups have k values above the level they sink to.
@@ -69,5 +71,6 @@ class TreeLinf(TreePenalty):
         values that sank together before are one.
         """
         self._check(z)
-        counts: NDArray[np.int64] = self._native.pivot_counts(pool(self.n_threads), z, step_vector(step), merged)
+        z, steps = self._of_features(z, step)
+        counts: NDArray[np.int64] = self._native.pivot_counts(pool(self.n_threads), z, steps, merged)
         return counts

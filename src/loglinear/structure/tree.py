@@ -72,19 +72,20 @@ class Tree:
         return int(self.depth.max())
 
 
-def growth_by_depth(tree: Tree, growth: float, strength: float = 1.0) -> FloatArray:
+def growth_by_depth(tree: Tree, growth: float, strength: float = 1.0, *, name: str = "depth_growth") -> FloatArray:
     """Return growth ** depth for the depths of the tree: [height + 1].
 
     ValueError is raised where these numbers, or their multiples of ``strength``, leave the range of normal doubles.
+    ``name`` is what it calls the growth.
     """
     if not (math.isfinite(growth) and growth > 0):
-        raise ValueError(f"depth_growth must be positive and finite, not {growth!r}")
+        raise ValueError(f"{name} must be positive and finite, not {growth!r}")
     with np.errstate(over="ignore", under="ignore"):
         table = np.asarray(growth, dtype=np.float64) ** np.arange(tree.height + 1)
         last = float(table[-1] * (strength or 1.0))
     if not np.finfo(np.float64).tiny <= min(last, float(table[-1])) <= max(last, float(table[-1])) < math.inf:
         ends = "overflows" if growth > 1 else "underflows"
         raise ValueError(
-            f"depth_growth={growth:g} {ends} at the depth of this tree, {tree.height}: choose one nearer to 1"
+            f"{name}={growth:g} {ends} at the depth of this tree, {tree.height}: choose one nearer to 1"
         )
     return table
