@@ -40,7 +40,7 @@ def run(folder: Path, threads: int, n_sentences: int) -> dict:
         score = model.evaluate(text, 20)
         for k in TARGETS:
             speed = measure(model, readings[:n_sentences], k)
-            rows.append({"text": name, "k": k, "cer": score.cer, "oracle_cer": score.oracle_cer, "speed": speed})
+            rows.append({"text": name, "k": k, "cer": score["cer"], "oracle_cer": score["oracle_cer"], "speed": speed})
     return {
         "machine": about_run(), "threads": threads, "build_seconds": model.fit_seconds_,
         "words": len(model.lexicon_.surfaces), "readings": len(model.lexicon_.readings), "rows": rows,

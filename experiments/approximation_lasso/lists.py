@@ -134,13 +134,13 @@ class Conversions:
         """Sizes, and bits per word of the test text under the background model."""
         background = self.model.language_model_
         score = background.evaluate(self.sentences("test")[0])
-        known = score.n_words - score.n_unknown
+        known = score["n_words"] - score["n_unknown"]
         return {
             "sentences": {part: len(self.lists(part)) for part in PARTS},
-            "bits": -score.log_probability / math.log(2) / score.n_tokens,
-            "bits_known": math.log2(score.perplexity_without_unknown),
-            "n_words": score.n_words,
-            "share_unknown": 1 - known / score.n_words,
+            "bits": -score["log_probability"] / math.log(2) / score["n_tokens"],
+            "bits_known": math.log2(score["perplexity_without_unknown"]),
+            "n_words": score["n_words"],
+            "share_unknown": 1 - known / score["n_words"],
             "background": {"sentences": self.model.n_sentences_, "tokens": self.model.n_tokens_},
             "lexicon": len(self.model.lexicon_.surfaces),
         }

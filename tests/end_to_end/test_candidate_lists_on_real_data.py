@@ -43,8 +43,8 @@ def test_a_reranker_makes_fewer_errors_on_unseen_lists(method, tmp_path):
     model = Reranker(method, max_iterations=2000).fit(lists[:2500], dev=lists[2500:3200])
     scores = model.evaluate(lists[3200:])
     assert not model.no_change_
-    assert scores.oracle.rate < scores.reranked.rate < 0.85 * scores.baseline.rate
-    assert scores.comparison.p_bootstrap < 0.01
+    assert scores["oracle"]["rate"] < scores["reranked"]["rate"] < 0.85 * scores["baseline"]["rate"]
+    assert scores["comparison"]["p_bootstrap"] < 0.01
     model.save(tmp_path / "m.ll")
     assert Reranker.load(tmp_path / "m.ll").evaluate(lists[3200:]) == scores
     assert (tmp_path / "m.ll").stat().st_size < 64_000

@@ -21,8 +21,8 @@ def lines(name, n):
 def test_conversion_with_a_lexicon_of_real_size():
     model = InputMethod(3).fit(lines("background.txt.gz", 60000))
     score = model.evaluate(lines("cooking.test.txt.gz", 300), k=20)
-    assert score.oracle_cer < 0.8 * score.cer
-    assert score.cer < 0.25
+    assert score["oracle_cer"] < 0.8 * score["cer"]
+    assert score["cer"] < 0.25
     text = model.read(lines("science.test.txt.gz", 40))
     _, typed = text.sentences()
     queries = model.language_model_.queries_

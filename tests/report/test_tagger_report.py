@@ -48,23 +48,23 @@ def test_few_labels_of_many_are_shown() -> None:
 
 def test_tables_of_scores() -> None:
     predicted = [["B-NP", "I-NP", "B-NP"], ["B-NP", "B-VP", "B-NP", "B-NP"]]
-    scores = span_scores(Y, predicted)
+    scores = span_scores(Y, predicted).to_dict()
     types, confusion = score_tables(scores)
     assert [row["type"] for row in to_records(types)] == ["NP", "VP"]
     rows = {row["gold \\ predicted"]: row for row in to_records(confusion)}
     assert rows["VP"]["NP"] == 1
     assert rows["NP"]["(missed)"] == 1
     assert rows["(spurious)"]["NP"] == 2
-    assert dict(score_facts(scores))["F1"] == f"{scores.f1:.4f}"
+    assert dict(score_facts(scores))["F1"] == f"{scores['f1']:.4f}"
 
 
 def test_tables_of_labels_without_a_scheme() -> None:
-    scores = span_scores([["D", "N", "V"]], [["D", "V", "V"]])
+    scores = span_scores([["D", "N", "V"]], [["D", "V", "V"]]).to_dict()
     labels, wrong = score_tables(scores)
     assert [row["label"] for row in to_records(labels)] == ["D", "N", "V"]
     assert to_records(wrong) == [{"gold": "N", "predicted": "V", "tokens": 1}]
     assert "macro F1" in dict(score_facts(scores))
-    assert len(score_tables(span_scores([["D"]], [["D"]]))) == 1
+    assert len(score_tables(span_scores([["D"]], [["D"]]).to_dict())) == 1
 
 
 def test_labels_a_tagger_never_saw_are_counted(model: Tagger) -> None:

@@ -128,29 +128,16 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Score a classifier on labelled examples."""
-    from loglinear.metrics.evaluation import evaluate as score
-
     classifier, examples = _read(model, data, format, encoding, threads, labelled=True)
-    result = score(classifier, examples.X, examples.labels)
-    console.note_unseen(result.unseen)
+    found = classifier.evaluate(examples.X, examples.labels)
+    console.note_unseen(found["unseen_labels"])
     if json:
-        console.print_json(result.to_dict())
+        console.print_json(found)
         return
-    from loglinear.report.tables import Table
+    from loglinear.report.classifier import score_facts, score_table
 
-    scores = result.scores
-    facts = [
-        ("examples", f"{scores.n_examples:,}"),
-        ("accuracy", f"{scores.accuracy:.4f}"),
-        ("log-loss", "none: no label is known" if result.log_loss is None else f"{result.log_loss:.4f}"),
-        ("macro F1", f"{scores.macro_f1:.4f}"),
-        ("micro F1", f"{scores.micro_f1:.4f}"),
-    ]
-    if result.unseen and result.log_loss is not None:
-        facts[2] = ("log-loss", f"{facts[2][1]} (over the labels known)")
-    console.print_facts(facts)
-    rows = [(str(c.label), *(f"{x:.4f}" for x in (c.precision, c.recall, c.f1)), c.support) for c in scores.classes]
-    console.print_table(Table(("class", "precision", "recall", "F1", "support"), rows))
+    console.print_facts(score_facts(found))
+    console.print_table(score_table(found))
 
 
 @app.command()

@@ -251,6 +251,6 @@ def evaluate(
     chooser = None if reranker is None else load_reranker(reranker, threads)
     score = evaluate_text(load_input_method(model, threads), source(text), nbest, reranker=chooser)
     if json:
-        console.print_json(score.to_dict())
+        console.print_json(score)
     else:
         console.print_facts(score_facts(score))

@@ -174,15 +174,14 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Print the perplexity of a text, with and without its unknown words, and the orders of the n-grams found."""
-    from loglinear.models.language_model.files import evaluate_text
-    from loglinear.report.language_model import evaluation_dict, evaluation_facts, hit_table
+    from loglinear.report.language_model import evaluation_facts, hit_table
 
-    score, unknown = evaluate_text(_load(model, threads), source(test))
+    found = _load(model, threads).evaluate(source(test))
     if json:
-        console.print_json(evaluation_dict(score, unknown))
+        console.print_json(found)
         return
-    console.print_facts(evaluation_facts(score, unknown))
-    console.print_table(hit_table(score))
+    console.print_facts(evaluation_facts(found))
+    console.print_table(hit_table(found))
 
 
 @app.command()

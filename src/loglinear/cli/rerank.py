@@ -241,6 +241,6 @@ def evaluate(
     files = _files(format, references, costs, language_model, encoding, threads)
     scores = evaluate_file(reranker, lists, files=files, n_samples=samples)
     if json:
-        console.print_json({"units": reranker.units, **scores.to_dict()})
+        console.print_json(scores)
     else:
-        console.print_facts(score_facts(scores, reranker.units))
+        console.print_facts(score_facts(scores))

@@ -180,15 +180,15 @@ def evaluate(
     from loglinear.models.tagger.files import evaluate_file
 
     tagger, layout, constraint = _load(model, format, encoding, label_column, comments, threads, constrain)
-    result = evaluate_file(tagger, data, layout, constraint)
-    console.note_unseen(result.unseen)
+    found = evaluate_file(tagger, data, layout, constraint)
+    console.note_unseen(found["unseen_labels"])
     if json:
-        console.print_json(result.to_dict())
+        console.print_json(found)
         return
     from loglinear.report.spans import score_facts, score_tables
 
-    console.print_facts(score_facts(result.scores))
-    for table in score_tables(result.scores):
+    console.print_facts(score_facts(found))
+    for table in score_tables(found):
         console.print_table(table)
 
 

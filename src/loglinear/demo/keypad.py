@@ -10,13 +10,12 @@ would cause most errors.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from loglinear.demo.docstrings import Corpus, stdlib_docstrings, topic_paragraphs
 from loglinear.demo.sentences import part_of, sentences
 from loglinear.features.keypad import digits
-from loglinear.metrics.input_method import ConversionScore
 from loglinear.models import InputMethod, Reranker
 from loglinear.report.html import Section
 from loglinear.report.tables import Table
@@ -93,9 +92,9 @@ def run(corpus: Corpus) -> list[Section]:
             [
                 f"An input method of {len(text.background):,} sentences of the language reference: "
                 f"{len(model.lexicon_.surfaces):,} words, {len(model.lexicon_.readings):,} ways to type them; "
-                f"{before.sentences_per_second:,.0f} sentences a second to 20 candidates, exactly. Of "
-                f"{before.n_sentences:,} sentences of docstrings {before.n_uncovered:,} have a word that it lacks, "
-                "which stands as it was typed.",
+                f"{before['sentences_per_second']:,.0f} sentences a second to 20 candidates, exactly. Of "
+                f"{before['n_sentences']:,} sentences of docstrings {before['n_uncovered']:,} have a word that it "
+                "lacks, which stands as it was typed.",
                 f"It is adapted by {len(text.train):,} other sentences of docstrings: by mixing its language model "
                 "with theirs (MAP), or by a reranker, which learns a few weights to choose among 20 candidates and "
                 "leaves the language model alone.",
@@ -107,7 +106,7 @@ def run(corpus: Corpus) -> list[Section]:
     ]
 
 
-def _interpolated(model: InputMethod, text: KeypadText, before: ConversionScore) -> tuple[Any, ...]:
+def _interpolated(model: InputMethod, text: KeypadText, before: Mapping[str, Any]) -> tuple[Any, ...]:
     began = time.perf_counter()
     adapted = model.adapt_language_model(text.train, text.dev)
     seconds = time.perf_counter() - began
@@ -117,12 +116,14 @@ def _interpolated(model: InputMethod, text: KeypadText, before: ConversionScore)
 
 
 def _row(
-    text: str, adaptation: str, score: ConversionScore, before: ConversionScore | None = None,
+    text: str, adaptation: str, score: Mapping[str, Any], before: Mapping[str, Any] | None = None,
     n_added: int | None = None, seconds: float | None = None,
 ) -> tuple[Any, ...]:  # fmt: skip
-    avoided = None if before is None else f"{(before.n_errors - score.n_errors) / max(before.n_errors, 1):.1%}"
+    avoided = None
+    if before is not None:
+        avoided = f"{(before['n_errors'] - score['n_errors']) / max(before['n_errors'], 1):.1%}"
     rounded = None if seconds is None else round(seconds, 2)
-    return text, adaptation, f"{score.cer:.2%}", f"{score.oracle_cer:.2%}", avoided, n_added, rounded
+    return text, adaptation, f"{score['cer']:.2%}", f"{score['oracle_cer']:.2%}", avoided, n_added, rounded
 
 
 def _learnt(model: InputMethod, reranker: Reranker) -> Table:

@@ -17,6 +17,7 @@ import numpy as np
 
 from loglinear.arrays import FloatArray
 from loglinear.data.candidates import CandidateLists
+from loglinear.metrics.figures import Figures
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class RerankingScores:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
-        return asdict(self)
+        return asdict(self, dict_factory=Figures)
 
 
 def error_rate(errors: Any, length: Any, *, n_samples: int = 1000, random_state: int = 0) -> ErrorRate:

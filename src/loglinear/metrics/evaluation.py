@@ -35,7 +35,7 @@ class Evaluation:
         }
 
 
-def evaluate(model: Any, X: Any, labels: Sequence[Any]) -> Evaluation:
+def evaluate_classifier(model: Any, X: Any, labels: Sequence[Any]) -> Evaluation:
     """Score a classifier; labels are compared as text, so a model trained on the numbers 0 and 1 knows "0" and "1"."""
     classes = [_text(label) for label in model.classes_.tolist()]
     logs = model.predict_log_proba(X)

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from loglinear.metrics.error_rate import ErrorComparison
+from loglinear.metrics.figures import Figures
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,10 @@ class ConversionScore:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
         rates = {"cer": self.cer, "oracle_cer": self.oracle_cer, "sentence_accuracy": self.n_exact / self.n_sentences}
-        found = {**rates, **asdict(self), "sentences_per_second": self.sentences_per_second}
+        found = Figures(rates | asdict(self, dict_factory=Figures))
+        found["sentences_per_second"] = self.sentences_per_second
         if self.comparison is None:
             del found["comparison"]
-            return found
-        return {**found, "baseline_cer": self.comparison.rate_first, "reduction": self.comparison.reduction}
+        else:
+            found |= {"baseline_cer": self.comparison.rate_first, "reduction": self.comparison.reduction}
+        return found

@@ -6,6 +6,8 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from loglinear.metrics.figures import Figures
+
 
 @dataclass(frozen=True)
 class TextScore:
@@ -35,7 +37,7 @@ class TextScore:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
-        figures = asdict(self)
+        figures = asdict(self, dict_factory=Figures)
         figures["perplexity"] = self.perplexity
         figures["perplexity_without_unknown"] = self.perplexity_without_unknown
         figures["n_tokens"] = self.n_tokens

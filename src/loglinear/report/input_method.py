@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from loglinear.metrics.error_rate import ErrorComparison
-from loglinear.metrics.input_method import ConversionScore
 from loglinear.models.input_method.files import Adaptation
 from loglinear.models.input_method.predictor import InputMethodPredictor
 from loglinear.report.html import Section
@@ -41,30 +40,30 @@ def model_sections(model: InputMethodPredictor, top: int) -> list[Section]:
     return [Section("Readings with most words", tables=[Table(("reading", "words", "the most frequent"), rows)])]
 
 
-def score_facts(score: ConversionScore) -> list[tuple[str, str]]:
-    """Return a score as names and texts."""
+def score_facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the figures of ``evaluate`` as names and texts."""
     return [
-        ("sentences", f"{score.n_sentences:,}, {score.n_characters:,} characters"),
-        ("character error rate", f"{score.cer:.2%}"),
-        *_comparison_facts(score.comparison),
-        (f"oracle of {score.k}", f"{score.oracle_cer:.2%}"),
-        ("sentences without error", f"{score.n_exact / score.n_sentences:.2%}"),
-        ("sentences not covered", f"{score.n_uncovered:,}, with words or readings that the lexicon lacks"),
-        ("words left as typed", f"{score.n_unknown:,}"),
-        ("sentences per second", f"{score.sentences_per_second:,.0f}, to {score.k} candidates"),
+        ("sentences", f"{found['n_sentences']:,}, {found['n_characters']:,} characters"),
+        ("character error rate", f"{found['cer']:.2%}"),
+        *_comparison_facts(found.get("comparison")),
+        (f"oracle of {found['k']}", f"{found['oracle_cer']:.2%}"),
+        ("sentences without error", f"{found['sentence_accuracy']:.2%}"),
+        ("sentences not covered", f"{found['n_uncovered']:,}, with words or readings that the lexicon lacks"),
+        ("words left as typed", f"{found['n_unknown']:,}"),
+        ("sentences per second", f"{found['sentences_per_second']:,.0f}, to {found['k']} candidates"),
     ]
 
 
-def _comparison_facts(found: ErrorComparison | None) -> list[tuple[str, str]]:
+def _comparison_facts(found: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     if found is None:
         return []
-    low, high = found.interval
+    low, high = found["interval"]
     return [
-        ("without the reranker", f"{found.rate_first:.2%}"),
-        ("errors avoided", f"{found.reduction:.1%}"),
-        ("difference", f"{found.difference:+.2%}, 95% between {low:+.2%} and {high:+.2%}"),
-        ("p-value", f"{found.p_matched_pairs:.2g} (matched pairs), {found.p_bootstrap:.2g} (bootstrap)"),
-        ("better, worse sentences", f"{found.n_better:,}, {found.n_worse:,}"),
+        ("without the reranker", f"{found['rate_first']:.2%}"),
+        ("errors avoided", f"{found['reduction']:.1%}"),
+        ("difference", f"{found['difference']:+.2%}, 95% between {low:+.2%} and {high:+.2%}"),
+        ("p-value", f"{found['p_matched_pairs']:.2g} (matched pairs), {found['p_bootstrap']:.2g} (bootstrap)"),
+        ("better, worse sentences", f"{found['n_better']:,}, {found['n_worse']:,}"),
     ]
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loglinear.data.sentences import UnknownWords
 from loglinear.metrics.comparison import Comparison, Part
-from loglinear.metrics.perplexity import TextScore
 from loglinear.models.language_model.predictor import LanguageModelPredictor
 from loglinear.report.html import Section
 from loglinear.report.tables import Table, plain_line
@@ -152,35 +150,25 @@ def _tuning_table(trials: Sequence[dict[str, Any]], of_tree: bool) -> Table:
 
 
 # ---- evaluation -----------------------------------------------------------------------------------------------------
-def evaluation_facts(score: TextScore, unknown: UnknownWords | None) -> Facts:
-    """Return perplexities and unknown words as names and texts."""
+def evaluation_facts(found: Mapping[str, Any]) -> Facts:
+    """Return the figures of ``evaluate`` as names and texts."""
+    n_unknown = found["n_unknown"]
     facts = [
-        ("sentences", f"{score.n_sentences:,}"),
-        ("tokens", f"{score.n_tokens:,} (ends of sentences included)"),
-        ("perplexity", f"{score.perplexity:.4f}"),
-        ("without unknown words", f"{score.perplexity_without_unknown:.4f}"),
-        ("unknown words", f"{score.n_unknown:,} ({score.n_unknown / max(score.n_words, 1):.2%} of the words)"),
+        ("sentences", f"{found['n_sentences']:,}"),
+        ("tokens", f"{found['n_tokens']:,} (ends of sentences included)"),
+        ("perplexity", f"{found['perplexity']:.4f}"),
+        ("without unknown words", f"{found['perplexity_without_unknown']:.4f}"),
+        ("unknown words", f"{n_unknown:,} ({n_unknown / max(found['n_words'], 1):.2%} of the words)"),
     ]
-    if unknown is not None and unknown.examples:
-        told = ", ".join(f"{plain_line(word)} (line {line})" for word, _, line in unknown.examples)
+    if found.get("unknown_examples"):
+        told = ", ".join(f"{plain_line(one['word'])} (line {one['line']})" for one in found["unknown_examples"])
         facts.append(("for instance", told))
     return facts
 
 
-def evaluation_dict(score: TextScore, unknown: UnknownWords | None) -> dict[str, Any]:
-    """Return the same as plain values."""
-    found = score.as_dict()
-    if unknown is not None:
-        found["unknown_types"] = unknown.n_types
-        found["unknown_examples"] = [
-            {"word": word, "source": source, "line": line} for word, source, line in unknown.examples
-        ]
-    return found
-
-
-def hit_table(score: TextScore) -> Table:
+def hit_table(found: Mapping[str, Any]) -> Table:
     """Return a table of tokens by the length of the n-gram found."""
-    rows = [(n, hits, f"{hits / score.n_tokens:.2%}") for n, hits in enumerate(score.hits, 1)]
+    rows = [(n, hits, f"{hits / found['n_tokens']:.2%}") for n, hits in enumerate(found["hits"], 1)]
     return Table(("order hit", "tokens", "share"), rows)
 
 

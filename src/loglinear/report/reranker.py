@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from loglinear.metrics.error_rate import ErrorRate, RerankingScores
 from loglinear.models.reranker.predictor import RerankerPredictor
 from loglinear.report.html import Section
 from loglinear.report.plots import Curve, Plot
@@ -116,30 +116,27 @@ def training_facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     return [*facts, ("seconds", f"{summary['seconds']:.1f}")]
 
 
-def score_facts(scores: RerankingScores, units: str) -> list[tuple[str, str]]:
-    """Return (name, value) of each error rate and test."""
-    rate = "word error rate" if units == "words" else "character error rate"
-    compared = scores.comparison
-    low, high = compared.interval
-    facts = [
-        ("lists", f"{scores.reranked.n_lists:,}, {scores.reranked.length:,.0f} {units}"),
-        (rate, _rate(scores.reranked)),
-        ("baseline", _rate(scores.baseline)),
-        ("oracle", _rate(scores.oracle)),
-        ("worst", _rate(scores.worst)),
-        ("difference", f"{compared.difference:+.2%} ({low:+.2%} to {high:+.2%})"),
-        ("reduction", _share(compared.reduction, "the baseline has no errors")),
-        ("of what the oracle saves", _share(scores.oracle_share, "it saves nothing")),
-        ("lists better, worse", f"{compared.n_better:,}, {compared.n_worse:,}"),
-        ("p-value", f"{compared.p_bootstrap:.2g} (bootstrap), {compared.p_matched_pairs:.2g} (matched pairs)"),
+def score_facts(scores: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the figures of ``evaluate`` as names and texts."""
+    rate = "word error rate" if scores["units"] == "words" else "character error rate"
+    reranked, compared = scores["reranked"], scores["comparison"]
+    low, high = compared["interval"]
+    return [
+        ("lists", f"{reranked['n_lists']:,}, {reranked['length']:,.0f} {scores['units']}"),
+        (rate, _rate(reranked)),
+        *((name, _rate(scores[name])) for name in ("baseline", "oracle", "worst")),
+        ("difference", f"{compared['difference']:+.2%} ({low:+.2%} to {high:+.2%})"),
+        ("reduction", _share(compared["reduction"], "the baseline has no errors")),
+        ("of what the oracle saves", _share(scores["oracle_share"], "it saves nothing")),
+        ("lists better, worse", f"{compared['n_better']:,}, {compared['n_worse']:,}"),
+        ("p-value", f"{compared['p_bootstrap']:.2g} (bootstrap), {compared['p_matched_pairs']:.2g} (matched pairs)"),
     ]
-    return facts
 
 
 def _share(value: float, otherwise: str) -> str:
     return f"{value:.1%}" if np.isfinite(value) else otherwise
 
 
-def _rate(rate: ErrorRate) -> str:
-    low, high = rate.interval
-    return f"{rate.rate:.2%} ({low:.2%} to {high:.2%}), {rate.n_errors:,.0f} errors"
+def _rate(found: Mapping[str, Any]) -> str:
+    low, high = found["interval"]
+    return f"{found['rate']:.2%} ({low:.2%} to {high:.2%}), {found['n_errors']:,.0f} errors"

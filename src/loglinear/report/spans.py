@@ -2,74 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from loglinear.metrics.span_f1 import SpanScores
 from loglinear.report.tables import Table
 
 _MOST_CONFUSIONS = 15
 
 
-def score_facts(scores: SpanScores) -> list[tuple[str, str]]:
-    """Return names and values of the overall figures."""
+def score_facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the overall figures of ``evaluate`` as names and texts."""
     facts = [
-        ("sequences", f"{scores.n_sequences:,}"),
-        ("tokens", f"{scores.n_tokens:,}"),
-        ("accuracy", f"{scores.accuracy:.4f}"),
-        ("sequence accuracy", f"{scores.sequence_accuracy:.4f}"),
+        ("sequences", f"{found['n_sequences']:,}"),
+        ("tokens", f"{found['n_tokens']:,}"),
+        ("accuracy", f"{found['accuracy']:.4f}"),
+        ("sequence accuracy", f"{found['sequence_accuracy']:.4f}"),
     ]
-    if scores.f1 is None:
-        return [*facts, ("macro F1", f"{scores.labels.macro_f1:.4f}")]
-    counts = f"{scores.n_gold:,} gold spans, {scores.n_predicted:,} predicted, {scores.n_correct:,} correct"
+    if found["f1"] is None:
+        return [*facts, ("macro F1", f"{found['labels']['macro_f1']:.4f}")]
+    counts = f"{found['n_gold']:,} gold spans, {found['n_predicted']:,} predicted, {found['n_correct']:,} correct"
     return [
         *facts,
-        ("spans", f"{counts} ({scores.scheme})"),
-        ("precision", f"{scores.precision:.4f}"),
-        ("recall", f"{scores.recall:.4f}"),
-        ("F1", f"{scores.f1:.4f}"),
+        ("spans", f"{counts} ({found['scheme']})"),
+        ("precision", f"{found['precision']:.4f}"),
+        ("recall", f"{found['recall']:.4f}"),
+        ("F1", f"{found['f1']:.4f}"),
     ]
 
 
-def score_tables(scores: SpanScores) -> list[Table]:
+def score_tables(found: Mapping[str, Any]) -> list[Table]:
     """Return tables of spans by type and their confusions, or of labels where they spell no spans."""
-    if scores.f1 is None:
-        return [_labels(scores), *_label_confusions(scores)]
-    rows = [
-        (row.type or "(no type)", *(f"{x:.4f}" for x in (row.precision, row.recall, row.f1)), row.gold, row.predicted)
-        for row in scores.types
-    ]
+    if found["f1"] is None:
+        return [_labels(found["labels"]), *_label_confusions(found["labels"])]
     columns = ("type", "precision", "recall", "F1", "gold", "predicted")
-    return [Table(columns, rows), *_span_confusions(scores)]
+    rows = [(row["type"] or "(no type)", *_figures(row), row["gold"], row["predicted"]) for row in found["types"]]
+    return [Table(columns, rows), *_span_confusions(found)]
 
 
-def _span_confusions(scores: SpanScores) -> list[Table]:
+def _figures(row: Mapping[str, Any]) -> list[str]:
+    return [f"{row[name]:.4f}" for name in ("precision", "recall", "f1")]
+
+
+def _span_confusions(found: Mapping[str, Any]) -> list[Table]:
     """Return a table with gold types in rows; a span with wrong boundaries counts as missed and as spurious."""
-    types = [row.type for row in scores.types]
+    types = [row["type"] for row in found["types"]]
     if not types:
         return []
     rows: list[list[Any]] = []
     for gold in types:
-        found = scores.confusion.get(gold, {})
-        rows.append([gold or "(no type)", *(found.get(p) for p in types), scores.missed.get(gold)])
-    rows.append(["(spurious)", *(scores.spurious.get(p) for p in types), None])
+        same = found["confusion"].get(gold, {})
+        rows.append([gold or "(no type)", *(same.get(p) for p in types), found["missed"].get(gold)])
+    rows.append(["(spurious)", *(found["spurious"].get(p) for p in types), None])
     columns = ["gold \\ predicted", *(p or "(no type)" for p in types), "(missed)"]
     return [Table(columns, rows, title="Spans with the same boundaries, by type")]
 
 
-def _labels(scores: SpanScores) -> Table:
-    rows = [
-        (c.label, *(f"{x:.4f}" for x in (c.precision, c.recall, c.f1)), c.support, c.predicted)
-        for c in scores.labels.classes
-    ]
+def _labels(scores: Mapping[str, Any]) -> Table:
+    rows = [(c["label"], *_figures(c), c["support"], c["predicted"]) for c in scores["classes"]]
     return Table(("label", "precision", "recall", "F1", "gold", "predicted"), rows)
 
 
-def _label_confusions(scores: SpanScores) -> list[Table]:
+def _label_confusions(scores: Mapping[str, Any]) -> list[Table]:
     wrong = [
-        (gold, found, count)
-        for gold, row in scores.labels.confusion.items()
-        for found, count in row.items()
-        if gold != found
+        (gold, predicted, count)
+        for gold, row in scores["confusion"].items()
+        for predicted, count in row.items()
+        if gold != predicted
     ]
     wrong.sort(key=lambda entry: -entry[2])
     if not wrong:

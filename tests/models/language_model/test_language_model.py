@@ -168,7 +168,7 @@ def test_cut_offs_pruning_and_vocabularies(tmp_path):
     assert_sums_to_one(fitted(prune_entropy=1e-4))
     few = fitted(max_words=6)
     assert len(few.vocabulary_) == 8
-    assert few.evaluate(TEST).n_unknown > 0
+    assert few.evaluate(TEST)["n_unknown"] > 0
     (tmp_path / "words.txt").write_text("\n".join(WORDS[:10]), encoding="utf-8")
     listed = fitted(vocabulary=tmp_path / "words.txt")
     assert set(listed.vocabulary_) == {"</s>", "<unk>", *WORDS[:10]}

@@ -63,9 +63,9 @@ def test_every_method_goes_from_lists_to_lists(method, tmp_path):
     predicted = model.predict(DEV)
     assert errors_of(predicted, DEV) == model.path_.dev_errors[model.chosen_]
     rates = model.evaluate(DEV)
-    assert rates.reranked.n_errors == model.path_.dev_errors[model.chosen_]
-    assert rates.baseline.n_errors == model.dev_baseline_errors_
-    assert model.score(DEV) == 1 - rates.reranked.rate
+    assert rates["reranked"]["n_errors"] == model.path_.dev_errors[model.chosen_]
+    assert rates["baseline"]["n_errors"] == model.dev_baseline_errors_
+    assert model.score(DEV) == 1 - rates["reranked"]["rate"]
     model.save(tmp_path / "m.ll")
     loaded = loglinear.load(tmp_path / "m.ll", verify=True)
     assert loaded.rerank(TEST, with_scores=True) == model.rerank(TEST, with_scores=True)
@@ -85,7 +85,7 @@ def test_every_method_learns_which_word_is_right(method):
     weights = dict(model.feature_weights())
     assert weights.get("word: good", 0.0) > weights.get("word: bad", 0.0)
     scores = model.evaluate(right_word_lists(12))
-    assert (scores.baseline.rate, scores.reranked.rate) == (1 / 6, 0.0)
+    assert (scores["baseline"]["rate"], scores["reranked"]["rate"]) == (1 / 6, 0.0)
 
 
 def test_maxent_is_the_optimum_of_its_objective():
@@ -116,7 +116,7 @@ def test_strengths_are_a_path_and_dev_chooses():
     for point in range(4):
         model.take(point)
         assert model.chosen_ == point
-        assert model.evaluate(DEV).reranked.n_errors == model.path_.dev_errors[point]
+        assert model.evaluate(DEV)["reranked"]["n_errors"] == model.path_.dev_errors[point]
         assert np.count_nonzero(model.weights_[1:]) == model.path_.n_nonzeros[point]
     assert model.take(0).no_change_
     assert not model.take(chosen).no_change_ or chosen == 0
@@ -232,7 +232,7 @@ def test_with_several_base_scores_the_baseline_is_the_first_candidate():
     several = random_lists(60, 3, scores=("b", "a"))
     scores = Reranker("none").fit(several).evaluate(several)
     first = [one.candidates[0].text if one.candidates else "" for one in several]
-    assert scores.baseline.n_errors == errors_of(first, several)
+    assert scores["baseline"]["n_errors"] == errors_of(first, several)
 
 
 @pytest.mark.parametrize("method", list(METHODS))
@@ -348,7 +348,7 @@ def test_empty_lists_and_lists_of_one_candidate():
         assert model.no_change_
         assert model.predict([one, empty]) == ["the cat", ""]
         scores = model.evaluate([one, empty])
-        assert scores.reranked.rate == scores.oracle.rate == 1.0
+        assert scores["reranked"]["rate"] == scores["oracle"]["rate"] == 1.0
     mixed = Reranker("maxent").fit([*TRAIN, one, empty])
     assert np.array_equal(mixed.weights_, Reranker("maxent").fit(TRAIN).weights_)
     for nothing in ([], ()):
@@ -363,8 +363,8 @@ def test_all_candidates_wrong():
     lists = [replace(one, reference="zzz yyy xxx www vvv uuu ttt sss") for one in TRAIN]
     model = Reranker("maxent").fit(lists, dev=lists)
     scores = model.evaluate(lists)
-    assert scores.oracle.rate > 0
-    assert scores.reranked.rate >= scores.oracle.rate
+    assert scores["oracle"]["rate"] > 0
+    assert scores["reranked"]["rate"] >= scores["oracle"]["rate"]
 
 
 def test_scores_missing_for_some():

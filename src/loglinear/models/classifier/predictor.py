@@ -11,6 +11,7 @@ from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.data.matrix import DenseRows, Rows, SparseRows
 from loglinear.features.featuriser import Featuriser
+from loglinear.metrics.evaluation import evaluate_classifier
 from loglinear.models.archive import Archive
 from loglinear.models.classifier import file
 from loglinear.models.classifier.explain import Explanation, explain
@@ -88,6 +89,14 @@ class ClassifierPredictor(Predictor):
         margins, K = self._margins(X), self.coef_.shape[0]
         best = (margins > 0).astype(int) if K == 1 else margins.reshape(-1, K).argmax(axis=1)
         return self.classes_[best]
+
+    def evaluate(self, X: Any, y: Any) -> dict[str, Any]:
+        """Return the figures of ``classify eval``: accuracy, log-loss, F1, scores by class, confusions, unseen labels.
+
+        Labels are compared as text, and those that never occurred in training count as errors.
+        """
+        self.check_fitted()
+        return evaluate_classifier(self, X, y).to_dict()
 
     # ---- looking inside ---------------------------------------------------------------------------------------------
     def feature_names(self) -> list[str]:

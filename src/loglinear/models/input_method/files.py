@@ -14,7 +14,6 @@ from loglinear.errors import IncompatibleError
 from loglinear.features.lexicon import ReadText
 from loglinear.formats.running_text import iterate_lines
 from loglinear.formats.text import Source, split_lines
-from loglinear.metrics.input_method import ConversionScore
 from loglinear.models import load_predictor
 from loglinear.models.input_method.conversions import Conversions, Coverage, check_fits
 from loglinear.models.input_method.predictor import InputMethodPredictor, Report
@@ -105,7 +104,7 @@ class ConvertedFile:
 
 def evaluate_text(
     model: InputMethodPredictor, source: Any, k: int = 20, *, reranker: RerankerPredictor | None = None
-) -> ConversionScore:
+) -> dict[str, Any]:
     """Score the conversions of a text, with a progress bar on a terminal."""
     text = model.read(source)
     with Counting("sentences converted", text.n_sentences) as progress:
@@ -161,7 +160,7 @@ def _interpolated(
     with Counting("sentences converted", 2 * dev.n_sentences) as progress:
         before = model.evaluate(dev, k, report=progress)
         after = made.evaluate(dev, 1, report=progress.after(dev.n_sentences))
-    return made, DevRates(before.cer, after.cer, before.oracle_cer)
+    return made, DevRates(before["cer"], after["cer"], before["oracle_cer"])
 
 
 def _with_reranker(
@@ -178,4 +177,4 @@ def _with_reranker(
     if held_out is None:
         return made, None
     found = made.evaluate(held_out)
-    return made, DevRates(found.baseline.rate, found.reranked.rate, found.oracle.rate)
+    return made, DevRates(*(found[name]["rate"] for name in ("baseline", "reranked", "oracle")))

@@ -200,10 +200,11 @@ class InputMethodPredictor(Predictor):
 
     def evaluate(
         self, X: Any, k: int = 20, *, reranker: RerankerPredictor | None = None, report: Report | None = None
-    ) -> ConversionScore:
-        """Count the character errors of the best conversion, and of the best of k, over a text with readings.
+    ) -> dict[str, Any]:
+        """Return the figures of ``ime eval``: character errors of the best conversion and of the best of k, speed.
 
-        With a ``reranker``, its choice among the k is scored, and compared with the most probable candidate.
+        ``X`` is text with readings. With a ``reranker``, its choice among the k is scored, and compared with the most
+        probable candidate.
         """
         text = self.read_once(X)
         written, typed = text.sentences(self.separator)
@@ -219,11 +220,11 @@ class InputMethodPredictor(Predictor):
             n_exact=int((errors[chosen] == 0).sum()), n_unknown=int(found.n_unknown.sum()),
             n_uncovered=int((~self.lexicon_.knows(text)).sum()), k=k, seconds=seconds,
             comparison=None if reranker is None else compare_errors(errors[most_probable], errors[chosen], lengths),
-        )
+        ).to_dict()
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return 1 - character error rate on a text with readings (greater is better, as scikit-learn expects)."""
-        return 1.0 - self.evaluate(X, 1).cer
+        return float(1.0 - self.evaluate(X, 1)["cer"])
 
     # ---- files ------------------------------------------------------------------------------------------------------
     def save(self, path: str | os.PathLike[str]) -> None:

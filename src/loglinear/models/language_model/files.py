@@ -16,13 +16,13 @@ from loglinear.arrays import FloatArray
 from loglinear.backoff.interpolation import interpolation_weights, merge
 from loglinear.backoff.queries import SentenceScores
 from loglinear.data.corpus import iter_corpus, read_corpus
-from loglinear.data.sentences import Sentences, UnknownWords
+from loglinear.data.sentences import Sentences
 from loglinear.errors import FormatError, IncompatibleError
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.formats.running_text import TextSource, Units, join_units
 from loglinear.formats.text import Source, name_of, read_line_blocks
 from loglinear.metrics.comparison import Comparison, PairedScores, compare_scores
-from loglinear.metrics.perplexity import TextScore, perplexity
+from loglinear.metrics.perplexity import perplexity
 from loglinear.models.language_model.predictor import LanguageModelPredictor
 
 if TYPE_CHECKING:
@@ -119,12 +119,6 @@ def _numbers_in(known: WordVocabulary, words: WordVocabulary) -> np.ndarray:
     numbers = np.empty(len(words), dtype=np.int32)
     known.words.index().find(words.words.blob, words.words.offsets, numbers)
     return numbers
-
-
-def evaluate_text(model: LanguageModelPredictor, source: TextSource) -> tuple[TextScore, UnknownWords | None]:
-    """Return the score of a text, and which of its words are unknown to the model."""
-    sentences = model.read(source)
-    return model.evaluate(sentences), sentences.unknown
 
 
 # ---- sentence by sentence -------------------------------------------------------------------------------------------

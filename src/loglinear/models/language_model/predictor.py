@@ -69,8 +69,19 @@ class LanguageModelPredictor(Predictor):
         sentences, _ = read_corpus(X, vocabulary=self.vocabulary_, **self.reading_options)
         return sentences
 
-    def evaluate(self, X: Any) -> TextScore:
-        """Return the log-probability and perplexity of a text, its unknown words, and n-grams found by order."""
+    def evaluate(self, X: Any, y: Any = None) -> dict[str, Any]:
+        """Return the figures of ``lm eval``: perplexity, log-probability, unknown words, n-grams found by order."""
+        self.check_fitted()
+        sentences = self.read(X)
+        found, unknown = self._score(sentences).as_dict(), sentences.unknown
+        if unknown is not None:
+            found["unknown_types"] = unknown.n_types
+            found["unknown_examples"] = [
+                {"word": word, "source": source, "line": line} for word, source, line in unknown.examples
+            ]
+        return found
+
+    def _score(self, X: Any) -> TextScore:
         self.check_fitted()
         sentences = self.read(X)
         scores = self.queries_.score_sentences(sentences)
@@ -81,11 +92,11 @@ class LanguageModelPredictor(Predictor):
 
     def perplexity(self, X: Any) -> float:
         """Return exp(- log-probability per token); the ends of sentences and unknown words are tokens."""
-        return self.evaluate(X).perplexity
+        return self._score(X).perplexity
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-probability per token (greater is better, as scikit-learn expects)."""
-        text = self.evaluate(X)
+        text = self._score(X)
         return text.log_probability / text.n_tokens
 
     def explain(self, sentence: str | Sequence[str]) -> SentenceExplanation:

@@ -11,7 +11,6 @@ from loglinear.errors import FormatError
 from loglinear.formats.candidate_list import BadList, CandidateList
 from loglinear.formats.nbest import json_line, read_nbest
 from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
-from loglinear.metrics.error_rate import RerankingScores
 from loglinear.models.reranker.inputs import with_language_model
 from loglinear.models.reranker.predictor import RerankerPredictor
 
@@ -108,7 +107,7 @@ def _line(text: str) -> str:
 
 def evaluate_file(
     model: RerankerPredictor, source: Source, *, files: ListFiles | None = None, n_samples: int = 1000
-) -> RerankingScores:
+) -> dict[str, Any]:
     """Return the error rates of a file of lists with references."""
     files = files or ListFiles()
     lists = files.read(source)

@@ -19,7 +19,8 @@ from loglinear.data.edit_distance import ErrorUnits, check_error_units
 from loglinear.data.matrix import SparseRows
 from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.formats.candidate_list import BadList, CandidateList
-from loglinear.metrics.error_rate import RerankingScores, reranking_scores
+from loglinear.metrics.error_rate import reranking_scores
+from loglinear.metrics.figures import Figures
 from loglinear.models.archive import Archive
 from loglinear.models.predictor import Predictor
 from loglinear.models.reranker import file as reranker_file
@@ -114,21 +115,22 @@ class RerankerPredictor(Predictor):
     # ---- evaluation -------------------------------------------------------------------------------------------------
     def evaluate(
         self, X: Any, *, base_model: LanguageModelPredictor | None = None, n_samples: int = 1000, random_state: int = 0
-    ) -> RerankingScores:
-        """Return the error rate of the chosen candidates, beside the baseline and the oracle, and their significance.
+    ) -> dict[str, Any]:
+        """Return the figures of ``rerank eval``: error rates of the choice, the baseline and the oracle; tests.
 
         The baseline is the choice of the base score or, if there are several, the first candidate as it was given.
         Intervals come from ``n_samples`` bootstrap samples.
         """
         self.check_fitted()
         data = self._encode(read_lists(X, base_model), self._features, self.base_names_)
-        return reranking_scores(
+        scores = reranking_scores(
             data, self._weights, baseline=self._baseline(), n_samples=n_samples, random_state=random_state
         )
+        return Figures({"units": self.units} | scores.to_dict())
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return 1 - error rate: greater is better, as scikit-learn expects."""
-        return 1.0 - self.evaluate(X, n_samples=1).reranked.rate
+        return float(1.0 - self.evaluate(X, n_samples=1)["reranked"]["rate"])
 
     def _encode(
         self, lists: Sequence[CandidateList], features: CandidateFeatures, names: Sequence[str], *, fit: bool = False

@@ -18,7 +18,6 @@ from loglinear.features.template_sets import TEMPLATE_SETS
 from loglinear.features.vocabulary import pack_strings
 from loglinear.formats.conll import CodedColumn, format_conll
 from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
-from loglinear.metrics.evaluation import TaggerEvaluation, evaluate_tagger
 from loglinear.models.tagger.inputs import TokenInputs
 from loglinear.models.tagger.predictor import TaggerPredictor
 from loglinear.models.tagger.reading import (
@@ -175,10 +174,10 @@ def _json_lines(model: TaggerPredictor, inputs: TokenInputs, k: int | None, marg
     return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in found).encode("utf-8", "surrogatepass")
 
 
-def evaluate_file(model: TaggerPredictor, source: Source, layout: Layout, constraint: Any = None) -> TaggerEvaluation:
+def evaluate_file(model: TaggerPredictor, source: Source, layout: Layout, constraint: Any = None) -> dict[str, Any]:
     """Score a tagger on a file of labelled sequences."""
     sequences = parse_sequences(read_bytes(source), name_of(source), layout)
-    return evaluate_tagger(model, sequences.X, sequences.labels, constraint)
+    return model.evaluate(sequences.X, sequences.labels, constraint=constraint)
 
 
 def read_constraint(name: str | None) -> Any:

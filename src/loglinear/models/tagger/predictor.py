@@ -16,6 +16,7 @@ from loglinear.data.chain_features import ChainFeatures
 from loglinear.features import schemes
 from loglinear.features.sequences import FlatLabels
 from loglinear.hmm.model import HMM
+from loglinear.metrics.evaluation import evaluate_tagger
 from loglinear.models.archive import Archive
 from loglinear.models.predictor import Predictor
 from loglinear.models.tagger import file as tagger_file
@@ -121,6 +122,13 @@ class TaggerPredictor(TaggerSettings, Predictor):
         if not self.has_base:
             raise ValueError(f"estimator {self.estimator!r} models labels given the input, not the input itself")
         return self._lattices(X).log_normalisers()
+
+    def evaluate(self, X: Any, y: Any, *, constraint: Any = None) -> dict[str, Any]:
+        """Return the figures of ``tag eval``: accuracy, spans as conlleval counts them, single labels, unseen labels.
+
+        Labels that never occurred in training count as errors.
+        """
+        return evaluate_tagger(self, self.encode(X), y, constraint).to_dict()
 
     def score(self, X: Any, y: Any) -> float:
         """Return the F1 of spans where labels follow a scheme (BIO, IOBES), else the share of correct labels."""
