@@ -13,6 +13,7 @@ from commands import COMMAND, heavy_imports, invoke, refusal, run
 
 import loglinear
 from loglinear import Tagger
+from loglinear.features.schemes import convert
 from loglinear.formats.conll import read_conll
 from loglinear.metrics.span_f1 import span_scores
 from loglinear.models.tagger.files import read_constraint, tag_file, tag_text
@@ -348,6 +349,56 @@ def test_illegal_labels_are_told_once_and_training_goes_on(place: Path, tmp_path
     assert done.exit_code == 0
     assert done.stderr.count("are illegal in the scheme") == 1
     assert (tmp_path / "m.ll").exists()
+
+
+def iob1(sequences: list[list[tuple[str, str, str]]]) -> list[list[tuple[str, str, str]]]:
+    labels = convert([[label for *_, label in sequence] for sequence in sequences], "bio", "iob1")
+    return [[(word, tag, y) for (word, tag, _), y in zip(s, row)] for s, row in zip(sequences, labels)]
+
+
+def test_labels_in_iob1_are_known_as_such_and_constrained_to_it(place: Path, tmp_path: Path) -> None:
+    data, model = tmp_path / "iob1.conll", tmp_path / "m.ll"
+    data.write_text(conll(iob1(sentences(40))))
+    done = invoke("tag", "train", data, "-o", model, "--templates", place / "templates")
+    assert done.exit_code == 0
+    assert "illegal" not in done.stderr
+    assert "scheme            iob1\n" in done.stdout
+    free, bound = (
+        json.loads(invoke("tag", "eval", model, data, "--json", *more).stdout)
+        for more in ((), ("--constrain", "auto"))
+    )
+    assert (free["scheme"], free["f1"], bound["scheme"], bound["f1"]) == ("iob1", 1.0, "iob1", 1.0)
+    assert "spans              100 gold spans" in (shown := invoke("tag", "eval", model, data).stdout)
+    assert "(iob1)" in shown
+    assert json.loads(invoke("inspect", model, "--json").stdout)["scheme"] == "iob1"
+
+
+def test_labels_are_converted_on_request(place: Path, tmp_path: Path) -> None:
+    data, model = tmp_path / "iob1.conll", tmp_path / "m.ll"
+    data.write_text(conll(iob1(sentences(40))))
+    args = ("-o", model, "--templates", place / "templates", "--scheme", "iobes", "--dev", data)
+    done = invoke("tag", "train", data, *args)
+    assert "scheme            iobes, converted from iob1\n" in done.stdout
+    summary = json.loads(invoke("tag", "train", data, *args, "--json").stdout)
+    found = {name: summary[name] for name in ("scheme", "illegal_labels", "converted_from", "dev_score")}
+    assert found == {"scheme": "iobes", "illegal_labels": 0, "converted_from": "iob1", "dev_score": 1.0}
+    scores = json.loads(invoke("tag", "eval", model, data, "--json", "--constrain", "auto").stdout)
+    assert (scores["scheme"], scores["f1"], scores["accuracy"], scores["unseen_labels"]) == ("iobes", 1.0, 1.0, {})
+    assert scores["converted_from"] == "iob1"
+    note = f"note: {data} has iob1 labels, which were converted to the model's scheme\n"
+    assert invoke("tag", "eval", model, data).stderr == note
+    assert invoke("tag", "predict", model, stdin="the D\nnoun1 N\n").stdout == "the D B-NP\nnoun1 N E-NP\n\n"
+    refused = invoke("tag", "train", data, "-o", model, "--templates", place / "templates", "--scheme", "iob")
+    assert "scheme must be one of None, 'bio', 'iob1', 'iobes', 'bilou', not 'iob'" in refusal(refused)
+
+
+def test_auto_says_that_it_constrains_nothing_where_the_labels_break_their_scheme(place: Path, tmp_path: Path) -> None:
+    data, model = tmp_path / "d.conll", tmp_path / "m.ll"
+    data.write_text(conll(sentences(5)) + "odd N O\nodd N I-NP\n")
+    done = invoke("tag", "train", data, "-o", model, "--templates", place / "templates")
+    assert "scheme            bio (illegal labels: 1)\n" in done.stdout
+    done = invoke("tag", "eval", model, data, "--constrain", "auto")
+    assert done.stderr == "note: the labels of the training data break bio, their scheme, so nothing is constrained\n"
 
 
 def test_one_label_only(place: Path, tmp_path: Path) -> None:

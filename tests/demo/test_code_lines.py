@@ -8,7 +8,7 @@ import pytest
 
 from loglinear.demo.code_lines import TaggedLines, identifier_roles, shape
 from loglinear.errors import LoglinearError
-from loglinear.features.schemes import detect
+from loglinear.features.schemes import schemes_of
 
 SOURCE = '''# comment – not in ASCII
 import os.path as p, sys; from a.b import (c,
@@ -79,7 +79,7 @@ def test_the_whole_corpus() -> None:
     assert 12_000 < test.n_tokens < 18_000
     roles = {label for labels in train.labels for label in labels}
     assert len(roles) == 11
-    assert detect(roles) is None
+    assert schemes_of(roles) == ()
     for part in (train, test):
         assert roles >= {label for labels in part.labels for label in labels}
         for sequence, labels in zip(part.sequences, part.labels):

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from loglinear.features.schemes import convert, detect, flatten, illegal, legal_transitions, spans
+from loglinear.features.schemes import Detected, convert, detect, flatten, illegal, legal_transitions, schemes_of, spans
 
 LABELS = {
     "bio": ["O", "B-a", "I-a", "B-b-c", "I-b-c"],
@@ -56,13 +56,86 @@ def test_spans_by_hand() -> None:
     assert spans([]) == []
 
 
-def test_names_tell_the_scheme() -> None:
-    assert detect(["O", "B-x", "I-x"]) == "bio"
-    assert detect(["I-x", "O"]) == "bio"
-    assert detect(["O", "B-x", "S-x"]) == detect(["O", "U-x"]) == "iobes"
-    assert detect(["B", "I", "O"]) == "bio"
-    for names in (["O"], [], ["NN", "VB"], ["B", "S"], ["B-x", "S-x", "U-x"], ["definition-class", "O"], ["B-x", "X"]):
-        assert detect(names) is None
+def segmentations(n: int) -> list[list[tuple[int, int, str]]]:
+    """All ways to lay spans of two types over n tokens."""
+    if n == 0:
+        return [[]]
+    found = segmentations(n - 1)  # the last token is outside
+    for start in range(n):
+        found += [[*before, (start, n, kind)] for before in segmentations(start) for kind in ("a", "b-c")]
+    return found
+
+
+def spell(segmentation: list[tuple[int, int, str]], n: int, scheme: str) -> list[str]:
+    """The labels of spans by the definition of the scheme."""
+    labels = ["O"] * n
+    previous: tuple[int, int, str] | None = None
+    for start, end, kind in segmentation:
+        letters = ["I"] * (end - start)
+        touches = previous is not None and previous[1] == start and previous[2] == kind
+        if scheme != "iob1" or touches:
+            letters[0] = "B"
+        if scheme in ("iobes", "bilou"):
+            letters[-1] = "EL"[scheme == "bilou"] if end - start > 1 else "SU"[scheme == "bilou"]
+        labels[start:end] = [f"{letter}-{kind}" for letter in letters]
+        previous = start, end, kind
+    return labels
+
+
+@pytest.mark.parametrize("scheme", LABELS)
+def test_spans_of_every_short_segmentation_are_read_by_the_rules_of_all_schemes(scheme: str) -> None:
+    for n in range(6):
+        for segmentation in segmentations(n):
+            labels = spell(segmentation, n, scheme)
+            assert spans(labels, scheme) == segmentation, labels
+            assert illegal([labels], scheme) == (0, None), labels
+            found = detect([labels])
+            assert found.n_illegal == 0, labels
+            if segmentation:  # no spans, no scheme
+                assert found.scheme == scheme, labels
+
+
+@pytest.mark.parametrize(
+    ("corpus", "expected"),
+    [
+        ([["O", "I-x", "I-x"], ["I-y", "O"]], ("iob1", 0)),  # only I and O: no two spans touch
+        ([["O", "I-x", "B-x"], ["I-y", "I-x"]], ("iob1", 0)),
+        ([["O", "B-x", "B-x"], ["B-y", "B-x"]], ("bio", 0)),  # spans of one token
+        ([["O", "B-x", "I-x"], ["B-y", "I-y"], ["I-x"]], ("bio", 1)),  # the fewest breaches
+        ([["O", "I-x", "I-x"], ["I-y", "I-y"], ["O", "B-x"]], ("iob1", 1)),
+        ([["B-x"], ["I-x"]], ("bio", 1)),  # of equal schemes the commoner
+        ([["S-x", "B-x", "E-x"]], ("iobes", 0)),
+        ([["U-x", "B-x", "L-x"]], ("bilou", 0)),
+        ([["O", "S-x"]], ("iobes", 0)),
+        ([["O", "U-x"]], ("bilou", 0)),
+        ([["I-x", "E-x", "E-x"]], ("iobes", 2)),  # IOE2
+        ([["B", "I", "O", "B"]], ("bio", 0)),
+        ([["I", "B", "O", "I"]], ("iob1", 0)),
+        ([["b-PER", "i-PER", "o", "B-PER"]], ("bio", 0)),
+        ([["I-PER", "I-per"]], ("iob1", 0)),  # types differ by case
+        ([["B-a-b", "I-a-b", "B--"]], ("bio", 0)),
+        ([["O", "O"]], (None, 0)),
+        ([], (None, 0)),
+        ([["NN", "VB"]], (None, 0)),
+        ([["NN", "I-x", "B-x"]], (None, 0)),  # one label of another kind
+        ([["B-", "I-", "O"]], (None, 0)),  # a hyphen without a type
+        ([["B-x", "O-x"]], (None, 0)),
+        ([["B-x", "OTHER"]], (None, 0)),
+        ([["B", "S"]], (None, 0)),
+        ([["I", "O"]], (None, 0)),
+        ([["B-x", "S-x", "U-x"]], (None, 0)),
+        ([["definition-class", "O"]], (None, 0)),
+    ],
+)
+def test_the_scheme_is_the_one_with_the_fewest_illegal_labels(corpus: list[list[str]], expected: tuple) -> None:
+    assert detect(corpus) == Detected(*expected)
+
+
+def test_names_tell_the_schemes_they_may_be_of() -> None:
+    assert schemes_of(["O", "B-x", "I-x"]) == schemes_of(["I-x"]) == ("bio", "iob1")
+    assert schemes_of(["O", "B-x", "S-x"]) == ("iobes",)
+    assert schemes_of(["L-x"]) == ("bilou",)
+    assert schemes_of(["O"]) == schemes_of([]) == schemes_of(["NN", "I-x"]) == ()
 
 
 @pytest.mark.parametrize("scheme", LABELS)
@@ -101,8 +174,9 @@ def test_the_first_illegal_token_is_named() -> None:
 def test_refusals() -> None:
     with pytest.raises(ValueError, match=r"'S-x' is not of the scheme bio \(O, B-, I-\); the scheme iobes has it"):
         spans(["S-x"])
-    with pytest.raises(ValueError, match="'NN' is not of the scheme"):
-        legal_transitions(["NN"], "iobes")
+    for name in ("NN", "B-", "O-x", "Bx-y", ""):
+        with pytest.raises(ValueError, match=f"label '{name}' is not of the scheme iobes"):
+            legal_transitions([name], "iobes")
     with pytest.raises(ValueError, match="no label scheme 'x': there are bio, iob1, iobes, bilou"):
         convert([["O"]], "bio", "x")
     with pytest.raises(ValueError, match="no label scheme 'x'"):

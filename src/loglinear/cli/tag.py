@@ -26,8 +26,9 @@ Constrain = Annotated[
     str | None,
     typer.Option(
         metavar="bio|iobes|iob1|bilou|auto|FILE",
-        help="Allow only labellings that are legal in a scheme (auto: the scheme of the labels), or that avoid the "
-        "pairs in a file with two labels per line, the second of which must not follow the first.",
+        help="Allow only labellings that are legal in a scheme (auto: that of the training labels, unless they break "
+        "it), or that avoid the pairs in a file with two labels per line, the second of which must not follow the "
+        "first.",
     ),
 ]
 
@@ -48,6 +49,13 @@ def train(
     estimator: Annotated[
         str | None,
         typer.Option(metavar="crf|memm|pseudolikelihood|m-estimation|hmm", help="Kind of tagger.", show_default="crf"),
+    ] = None,
+    scheme: Annotated[
+        str | None,
+        typer.Option(
+            metavar="bio|iob1|iobes|bilou", help="Convert the labels to this scheme, and learn and predict in it.",
+            show_default="labels as they are",
+        ),
     ] = None,
     penalty: Annotated[
         str | None,
@@ -121,10 +129,10 @@ def train(
         raise ValueError("--tune scores on its own file already; leave --dev out")
     settings = _given(
         estimator=estimator, templates=templates, order=order, features=features, transitions=transitions,
-        min_count=min_count, hash_bits=hash_bits, oov=oov or None, base=base, initialise=initialise, penalty=penalty,
-        strength=strength, l1_ratio=l1_ratio, solver=solver, tolerance=tolerance, max_iterations=max_iterations,
-        tune=None if tune is None else "dev", n_threads=threads, random_state=seed, checkpoint=checkpoint,
-        verbose=1 if verbose else None,
+        min_count=min_count, hash_bits=hash_bits, oov=oov or None, base=base, initialise=initialise, scheme=scheme,
+        penalty=penalty, strength=strength, l1_ratio=l1_ratio, solver=solver, tolerance=tolerance,
+        max_iterations=max_iterations, tune=None if tune is None else "dev", n_threads=threads, random_state=seed,
+        checkpoint=checkpoint, verbose=1 if verbose else None,
     )  # fmt: skip
 
     from loglinear.models.tagger.files import train_on_file
@@ -143,15 +151,22 @@ def _given(**settings: Any) -> dict[str, Any]:
 
 
 def _summary(model: Any, sequences: Any, output: str) -> dict[str, Any]:
+    from loglinear.features.schemes import flat_detect
+
     summary = {
         "model": output,
         "sequences": len(sequences),
         "tokens": sequences.n_tokens,
         "labels": len(model.classes_),
+        "scheme": model.scheme_,
+        "illegal_labels": model.n_illegal_,
         "attributes": model.reader_.n_attributes,
         "estimator": model.estimator,
         **training.solver_summary(model, model.weights_),
     }
+    source = flat_detect(sequences.labels).scheme
+    if model.scheme not in (None, source):
+        summary["converted_from"] = source
     if hasattr(model, "dev_score_"):
         summary["dev_score"] = model.dev_score_
     if model.tune is not None:
@@ -163,11 +178,19 @@ def _print_summary(s: dict[str, Any]) -> None:
     counted = s["estimator"] == "hmm"
     shown = ("sequences", "tokens", "labels") if counted else ("sequences", "tokens", "labels", "attributes")
     facts = [(name, f"{s[name]:,}") for name in shown]
+    facts.insert(3, ("scheme", _scheme_fact(s)))
     facts.append(("estimator", s["estimator"]))
     facts += [("seconds", f"{s['seconds']:.2f}")] if counted else training.solver_facts(s)
     if "dev_score" in s:
         facts.append(("score on dev", f"{s['dev_score']:.4f}"))
     console.print_facts([*facts, ("model", s["model"])])
+
+
+def _scheme_fact(s: dict[str, Any]) -> str:
+    if "converted_from" in s:
+        return f"{s['scheme']}, converted from {s['converted_from']}"
+    broken = f" (illegal labels: {s['illegal_labels']:,})" if s["illegal_labels"] else ""
+    return f"{s['scheme'] or 'none'}{broken}"
 
 
 @app.command("eval")
@@ -182,6 +205,8 @@ def evaluate(
     tagger, layout, constraint = _load(model, format, encoding, label_column, comments, threads, constrain)
     found = evaluate_file(tagger, data, layout, constraint)
     console.note_unseen(found["unseen_labels"])
+    if found["converted_from"]:
+        console.note(f"note: {data} has {found['converted_from']} labels, which were converted to the model's scheme")
     if json:
         console.print_json(found)
         return
@@ -234,7 +259,9 @@ def _load(
 
     constraint, tagger = read_constraint(constrain), load_predictor(path, "tagger")
     tagger.n_threads = threads
-    if constraint == "auto" and tagger.scheme_ is None:
-        console.note("note: the labels follow no scheme (BIO, IOBES), so there is nothing to constrain")
+    if constraint == "auto" and tagger.legal_scheme is None:
+        scheme = tagger.scheme_
+        why = "follow no scheme (BIO, IOBES, ...)" if scheme is None else f"break {scheme}, their scheme"
+        console.note(f"note: the labels of the training data {why}, so nothing is constrained")
     layout = layout_for(tagger, format, encoding, label_column=label_column, comments=comments, n_threads=threads)
     return tagger, layout, constraint

@@ -1,10 +1,12 @@
 """Label schemes: how labels of tokens spell spans such as names or phrases.
 
-A label is ``O`` or a part and a type, as in ``B-PER``; a type may hold hyphens, and may be missing (``B``).
+A label is ``O`` or a part and a type, as in ``B-PER``; a type may hold hyphens, and may be missing (``B``). Parts may
+be in lower case; what is written is in upper case.
 
     bio     B begins a span, I continues it                                       (IOB2)
     iob1    I continues or begins a span; B begins one right after another of the same type
-    iobes   B begins, I continues, E ends, S is a span of one token               (BILOU with L for E and U for S)
+    iobes   B begins, I continues, E ends, S is a span of one token
+    bilou   the same with L for E and U for S
 
 Spans are read by one set of rules, which never fail: those of the CoNLL shared tasks' scorer (Tjong Kim Sang and
 Buchholz, "Introduction to the CoNLL-2000 shared task: chunking", 2000), with E and S closing what they end:
@@ -13,13 +15,15 @@ Buchholz, "Introduction to the CoNLL-2000 shared task: chunking", 2000), with E 
     a span ends after  E or S;  B or I before O, B, S or the end of the sequence;   any part whose type changes
 
 So labels that break their scheme still have spans, and a scheme matters only for what is legal and for conversion.
+The scheme of a corpus is the one that the fewest of its labels break. Letters tell IOBES and BILOU; BIO and IOB1 share
+theirs, but the first token of a span is B in the one and I in the other, unless it touches a span of its type.
 Corpora are flat: label numbers of all tokens one after another, and where each sequence begins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import chain, pairwise
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +35,7 @@ SCHEMES = ("bio", "iob1", "iobes", "bilou")
 
 _O, _B, _I, _E, _S = range(5)
 _PARTS = {"O": _O, "B": _B, "I": _I, "E": _E, "S": _S, "L": _E, "U": _S}
+_LETTERS = {**{letter: letter for letter in _PARTS}, **{letter.lower(): letter for letter in _PARTS}}
 _ALLOWED = {"bio": "OBI", "iob1": "OBI", "iobes": "OBIESLU", "bilou": "OBIESLU"}
 _WRITTEN = {"bio": "OBIIB", "iob1": "OBIIB", "iobes": "OBIES", "bilou": "OBILU"}  # letters of _O, _B, _I, _E, _S
 
@@ -43,6 +48,13 @@ class LabelParts(NamedTuple):
     parts: NDArray[np.uint8]  # [n_labels], one of O, B, I, E, S
     types: NDArray[np.int32]  # [n_labels], -1 for O
     type_names: list[str]  # sorted
+
+
+class Detected(NamedTuple):
+    """The scheme of labels, None where they spell no spans, and how many tokens break it."""
+
+    scheme: str | None
+    n_illegal: int
 
 
 class FlatSpans(NamedTuple):
@@ -74,24 +86,60 @@ def flatten(sequences: Iterable[Sequence[str]]) -> FlatLabels:
     return FlatLabels(numbers, ptr, names)
 
 
-def detect(labels: Iterable[str]) -> str | None:
-    """Return the scheme of a set of label names: "bio", "iobes" (either spelling) or None.
+def schemes_of(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the schemes that have all these labels, the commonest first; none where they spell no spans.
 
-    Names do not tell IOB1 from BIO: ask :func:`illegal`. Labels without types count only where B and I are both there.
+    Labels without types count only where B and I are both there.
     """
-    names = set(labels)
-    split = [_split(name) for name in names if name != "O"]
+    split = [_split(name) for name in names]
     letters = {letter for letter, _ in split}
-    if not split or not letters <= set("BIESLU") or (letters & set("ES") and letters & set("LU")):
-        return None
-    if any(kind is None for _, kind in split) and not {"B", "I"} <= names:
-        return None
-    return "iobes" if letters & set("ESLU") else "bio"
+    inside = letters - {"O"}
+    if not inside or "" in inside or (letters & set("ES") and letters & set("LU")):
+        return ()
+    bare = {letter for letter, kind in split if kind is None} - {"O"}
+    if bare and not {"B", "I"} <= bare:
+        return ()
+    if inside <= set("BI"):
+        return "bio", "iob1"
+    return ("bilou",) if letters & set("LU") else ("iobes",)
+
+
+def detect(sequences: Iterable[Sequence[str]]) -> Detected:
+    """Return the scheme that the fewest labels break, and how many do; of equals the commonest scheme."""
+    return flat_detect(flatten(sequences))
+
+
+def flat_detect(corpus: FlatLabels) -> Detected:
+    """Return the scheme of a corpus whose unknown labels are -1; they break nothing."""
+    return _fewest(corpus.names, lambda scheme: flat_illegal(corpus, scheme).size)
+
+
+def detect_by_pairs(names: Sequence[str], codes: NDArray[np.int32]) -> Detected:
+    """Return the scheme of labels of which only the different pairs in a corpus are known: before * L + label.
+
+    Where all pairs are there, they were not counted, and tell nothing.
+    """
+    seen = codes if codes.size < len(names) ** 2 else codes[:0]
+
+    def count(scheme: str) -> int:
+        legal = legal_transitions(names, scheme)[1].reshape(-1)[seen]
+        return int(np.count_nonzero(legal == 0))
+
+    return _fewest(names, count)
+
+
+def _fewest(names: Sequence[str], count: Callable[[str], int]) -> Detected:
+    counted: list[tuple[int, str | None]] = [(count(scheme), scheme) for scheme in schemes_of(names)]
+    n_illegal, scheme = min(counted, key=lambda pair: pair[0], default=(0, None))
+    return Detected(scheme, n_illegal)
 
 
 def _split(name: str) -> tuple[str, str | None]:
-    """Return part and type; the type is None where there is no hyphen."""
-    letter, hyphen, kind = name.partition("-")
+    """Return the letter of the part, empty where the name is of no scheme, and the type, None without a hyphen."""
+    part, hyphen, kind = name.partition("-")
+    letter = _LETTERS.get(part, "")
+    if hyphen and (letter == "O" or not kind):
+        letter = ""
     return letter, kind if hyphen else None
 
 
@@ -102,8 +150,8 @@ def take_apart(labels: Sequence[str], scheme: str) -> LabelParts:
         raise ValueError(f"no label scheme {scheme!r}: there are {', '.join(SCHEMES)}")
     split = [_split(name) for name in labels]
     for name, (letter, _) in zip(labels, split):
-        if len(letter) != 1 or letter not in allowed:
-            other = "; the scheme iobes has it" if letter in _PARTS else ""
+        if not letter or letter not in allowed:
+            other = "; the scheme iobes has it" if letter else ""
             known = ", ".join(part if part == "O" else f"{part}-" for part in allowed)
             raise ValueError(f"label {name!r} is not of the scheme {scheme} ({known}){other}")
     type_names = sorted({kind or "" for letter, kind in split if letter != "O"})
@@ -180,23 +228,27 @@ def illegal(sequences: Iterable[Sequence[str]], scheme: str) -> tuple[int, tuple
 
 
 def flat_illegal(corpus: FlatLabels, scheme: str) -> NDArray[np.int64]:
-    """Return the tokens that break the scheme, in order."""
+    """Return the tokens that break the scheme, in order; an unknown label, -1, breaks nothing."""
     start, transitions, stop = legal_transitions(corpus.names, scheme)
     numbers, ptr = corpus.numbers, corpus.sequence_ptr
     filled = np.diff(ptr) > 0
     firsts, lasts = ptr[:-1][filled], ptr[1:][filled] - 1
-    legal = np.ones(numbers.size, dtype=bool)
-    legal[1:] = transitions[numbers[:-1], numbers[1:]] != 0
+    legal, unknown = np.ones(numbers.size, dtype=bool), numbers < 0
+    legal[1:] = (transitions[numbers[:-1], numbers[1:]] != 0) | unknown[:-1]
     legal[firsts] = start[numbers[firsts]] != 0
     legal[lasts] &= stop[numbers[lasts]] != 0
-    return np.flatnonzero(~legal)
+    return np.flatnonzero(~legal & ~unknown)
 
 
 def convert(sequences: Iterable[Sequence[str]], source: str, target: str) -> list[list[str]]:
     """Return the same spans in another scheme; labels that break the source scheme become legal in the target's."""
+    return list(flat_convert(flatten(sequences), source, target))
+
+
+def flat_convert(corpus: FlatLabels, source: str, target: str) -> FlatLabels:
+    """Return the labels of a corpus in another scheme; see :func:`convert`."""
     if target not in SCHEMES:
         raise ValueError(f"no label scheme {target!r}: there are {', '.join(SCHEMES)}")
-    corpus = flatten(sequences)
     table = take_apart(corpus.names, source)
     found = flat_spans(corpus, table)
     parts = np.full(corpus.numbers.size, _I, dtype=np.int64)
@@ -208,10 +260,19 @@ def convert(sequences: Iterable[Sequence[str]], source: str, target: str) -> lis
     letters = _WRITTEN[target]
     endings = [f"-{kind}" if kind else "" for kind in table.type_names]
     names = ["O", *(letters[part] + ending for ending in endings for part in (_B, _I, _E, _S))]
-    numbers = np.where(types < 0, 0, 1 + 4 * types + parts - _B)
-    flat = [names[number] for number in numbers.tolist()]
-    bounds = corpus.sequence_ptr.tolist()
-    return [flat[start:end] for start, end in pairwise(bounds)]
+    numbers = np.where(types < 0, 0, 1 + 4 * types + parts - _B).astype(np.int32)
+    return flatten(FlatLabels(numbers, corpus.sequence_ptr, names))
+
+
+def to_scheme(corpus: FlatLabels, target: str) -> FlatLabels:
+    """Return the labels in a scheme, whichever they are of; ValueError where they spell no spans."""
+    source = flat_detect(corpus).scheme
+    if source is None and any(_split(name)[0] != "O" for name in corpus.names):
+        wrong = next((name for name in corpus.names if not _split(name)[0]), None)
+        mixed = "the letters of their parts are mixed"
+        why = mixed if wrong is None else f"{wrong!r} is neither O nor a part and a type"
+        raise ValueError(f"the labels follow no scheme and cannot be converted to {target!r}: {why}")
+    return flat_convert(corpus, source or target, target)
 
 
 def _begins(found: FlatSpans, sequence_ptr: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from loglinear.features.schemes import detect, flatten
+from loglinear.features.schemes import flat_convert, flat_detect, flatten, schemes_of
 from loglinear.formats.text import plain_label
 from loglinear.metrics.accuracy import Scores, log_loss, score_labels
 from loglinear.metrics.span_f1 import SpanScores, span_scores
@@ -54,18 +54,29 @@ def _text(label: Any) -> str:
 
 @dataclass(frozen=True)
 class TaggerEvaluation:
-    """Scores of labelled sequences, and the labels that never occurred in training, which count as errors."""
+    """Scores of labelled sequences, and the labels that never occurred in training, which count as errors.
+
+    ``converted_from`` is the scheme of the labels given where the model's is another, to which they were converted.
+    """
 
     scores: SpanScores
     unseen: dict[str, int]
+    converted_from: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""
-        return {**self.scores.to_dict(), "unseen_labels": self.unseen}
+        return {**self.scores.to_dict(), "unseen_labels": self.unseen, "converted_from": self.converted_from}
 
 
 def evaluate_tagger(model: Any, X: Any, labels: Any, constraint: Any = None) -> TaggerEvaluation:
-    """Score a tagger; spans are counted where its labels and those given are of one scheme."""
-    gold, known = flatten(labels), set(model.classes_)
-    scores = span_scores(gold, model.predict_flat(X, constraint=constraint), detect([*known, *gold.names]))
-    return TaggerEvaluation(scores, {label: n for label, n in gold.counts().items() if label not in known})
+    """Score a tagger; spans are counted where its labels and those given spell them, each in a scheme of its own."""
+    gold, known, scheme = flatten(labels), set(model.classes_), model.scheme_
+    source = flat_detect(gold).scheme
+    if source is None or scheme in (None, source):
+        source = None
+    else:
+        gold = flat_convert(gold, source, scheme)
+    spells = scheme in schemes_of([*known, *gold.names])
+    scores = span_scores(gold, model.predict_flat(X, constraint=constraint), scheme if spells else None)
+    unseen = {label: n for label, n in gold.counts().items() if label not in known}
+    return TaggerEvaluation(scores, unseen, converted_from=source)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from loglinear.features.schemes import FlatSpans, detect, flat_spans, flatten, take_apart
+from loglinear.features.schemes import FlatSpans, flat_detect, flat_spans, flatten, take_apart
 from loglinear.features.sequences import FlatLabels
 from loglinear.metrics.accuracy import Scores, score_labels
 
@@ -89,12 +89,12 @@ def _percentages(correct: int, predicted: int, gold: int) -> str:
 def span_scores(
     gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]], scheme: str | None = None
 ) -> SpanScores:
-    """Score predicted labels against gold ones; a scheme of None is taken from the names of all labels.
+    """Score predicted labels against gold ones; a scheme of None is that of the gold labels.
 
     ValueError names a sequence whose two lists of labels are of unequal length.
     """
     truth, guess = _flatten_both(gold, predicted)
-    scheme = detect(truth.names) if scheme is None else scheme
+    scheme = flat_detect(truth).scheme if scheme is None else scheme
     right = truth.numbers == guess.numbers
     whole = _whole_sequences(right, truth.sequence_ptr)
     counts = _NO_SPANS if scheme is None else _count_spans(truth, guess, scheme)

@@ -84,22 +84,23 @@ def test_a_constraint_of_the_estimator():
     assert tagger.predict(X, constraint=()) == plain.predict(X)
 
 
-@pytest.mark.parametrize("scheme", ["bio", "iob1", "iobes", "bilou", "auto"])
+@pytest.mark.parametrize("scheme", schemes.SCHEMES)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind[0]}-{kind[1]}")
 def test_schemes(kind, scheme):
     inputs, y = words()
-    target = {"auto": "bio"}.get(scheme, scheme)
-    y = schemes.convert(y, "bio", target)
+    y = schemes.convert(y, "bio", scheme)
     # Labels at random places make illegal predictions likely.
     rng = np.random.default_rng(0)
     y = [[row[k] for k in rng.permutation(len(row))] if i % 2 else row for i, row in enumerate(y)]
     with pytest.warns(UserWarning, match="illegal"):
         tagger = Tagger(kind[0], TEMPLATES, order=kind[1], strength=0.01).fit(columns_of(inputs), y)
     found = tagger.predict(columns_of(inputs), constraint=scheme)
-    assert schemes.illegal(found, target)[0] == 0
-    assert tagger.has_base or schemes.illegal(tagger.predict(columns_of(inputs)), target)[0] > 0
+    assert schemes.illegal(found, scheme)[0] == 0
+    free = tagger.predict(columns_of(inputs))
+    assert tagger.has_base or schemes.illegal(free, scheme)[0] > 0
     for nbest in tagger.predict_nbest(columns_of(inputs[:5]), 5, constraint=scheme):
-        assert schemes.illegal([labels for labels, _ in nbest], target)[0] == 0
+        assert schemes.illegal([labels for labels, _ in nbest], scheme)[0] == 0
+    assert tagger.predict(columns_of(inputs), constraint="auto") == free  # the training labels break their scheme
 
 
 @pytest.mark.parametrize("kind", [("crf", 1), ("crf", 2), ("memm", 1), ("hmm", 2)])
@@ -138,8 +139,8 @@ def test_tables_of_scores():
     pairs = forbidden_transitions(["a", "b"], [("a", "b")])
     assert pairs.transitions.tolist() == [[0.0, -np.inf], [0.0, 0.0]]
     assert constraint_base(["a"], None) is None
-    assert constraint_base(["a", "b"], "auto") is None  # no scheme
     assert as_constraint([["a", "b"]]) == (("a", "b"),)
+    assert (as_constraint("auto"), as_constraint("auto", None), as_constraint("bio", None)) == ("auto", None, "bio")
 
 
 def test_bases_are_added():

@@ -642,8 +642,8 @@ def test_warnings():
         only = Tagger(templates=TEMPLATES).fit(X, [["A"] * len(labels) for labels in y])
     assert only.predict(X[:1]) == [["A"] * len(X[0])]
     tokens = [[["x"], ["y"]], [["x"], ["y"], ["z"]]]
-    with pytest.warns(UserWarning, match=r"2 labels .* illegal in the scheme 'bio', the first at sequence 0, token 1"):
-        Tagger().fit(tokens, [["O", "I-X"], ["I-X", "I-X", "B-X"]])
+    with pytest.warns(UserWarning, match=r"1 labels .* illegal in the scheme 'bio', the first at sequence 0, token 1"):
+        Tagger().fit(tokens, [["O", "I-X"], ["B-X", "I-X", "B-X"]])
     with pytest.warns(ConvergenceWarning, match="max_iterations=1") as caught:
         Tagger(max_iterations=1, tolerance=0).fit(*words())
     assert caught[0].filename == __file__  # it points at the call

@@ -29,10 +29,10 @@ def forbidden_transitions(classes: Sequence[str], pairs: Iterable[tuple[str, str
     return ChainBase(transitions=transitions)
 
 
-def as_constraint(constraint: Any) -> str | tuple[tuple[str, str], ...] | None:
-    """Return a constraint in a form that can be read twice, compared and hashed."""
+def as_constraint(constraint: Any, auto: str | None = "auto") -> str | tuple[tuple[str, str], ...] | None:
+    """Return a constraint in a form that can be read twice, compared and hashed; ``auto`` is what "auto" stands for."""
     if constraint is None or isinstance(constraint, str):
-        return constraint
+        return auto if constraint == "auto" else constraint
     pairs = []
     for pair in constraint:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
@@ -42,13 +42,10 @@ def as_constraint(constraint: Any) -> str | tuple[tuple[str, str], ...] | None:
 
 
 def constraint_base(classes: Sequence[str], constraint: str | Iterable[tuple[str, str]] | None) -> ChainBase | None:
-    """Return the scores of a constraint: a scheme by name, "auto", forbidden label pairs, or None."""
+    """Return the scores of a constraint: a scheme by name, forbidden label pairs, or None."""
     if constraint is None:
         return None
     if isinstance(constraint, str):
-        if constraint == "auto":
-            found = schemes.detect(list(classes))
-            return None if found is None else scheme_base(classes, found)
         return scheme_base(classes, constraint)
     return forbidden_transitions(classes, constraint)
 

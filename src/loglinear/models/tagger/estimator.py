@@ -24,7 +24,7 @@ from loglinear.models.tagger.constraints import as_constraint, constraint_base
 from loglinear.models.tagger.inputs import TokenInputs, TokenReader
 from loglinear.models.tagger.labels import encode_labels
 from loglinear.models.tagger.predictor import TaggerPredictor
-from loglinear.models.tagger.training import TaggerProblem, features_of, tune, warn_of_labels
+from loglinear.models.tagger.training import TaggerProblem, features_of, scheme_of, tune, warn_of_labels
 from loglinear.optimise.checkpoint import open_checkpoint
 from loglinear.optimise.training import Solution
 from loglinear.status import Status
@@ -54,8 +54,10 @@ class Tagger(TaggerPredictor, Estimator):
     expectation : "exact" (default) or "sample": how expectations under the base are computed
     n_samples : int, sequences drawn where expectations are sampled; default 10,000
     initialise : None (default), or "m-estimation": start a CRF from an M-estimate (needs templates)
-    constraint : labellings to exclude when predicting: None (default), "bio", "iobes", "iob1", "bilou", "auto" or
-        label pairs of which the second must not follow the first
+    scheme : None (default: labels stay as they are), or "bio", "iob1", "iobes", "bilou": labels are converted to this
+        scheme from whichever they are of, so that the model predicts in it
+    constraint : labellings to exclude when predicting: None (default), "bio", "iobes", "iob1", "bilou", "auto" (the
+        scheme of the training data, unless they break it) or label pairs of which the second must not follow the first
     penalty, strength, l1_ratio, solver, solver_options, tolerance, max_iterations, n_threads, random_state,
     warm_start, verbose, checkpoint : as in :class:`MaxentClassifier`
     decrease_tolerance : float, training also stops when the objective has fallen by less than this share of itself
@@ -128,16 +130,31 @@ class Tagger(TaggerPredictor, Estimator):
             raise ValueError("a tagger needs y: a list of label sequences")
         if inputs.sequence_ptr[-1] == 0:
             raise ValueError("there are no tokens to learn from")
+        y = y if self.scheme is None else self._converted(y, continued=bool(classes))
         numbers, allowed, self.classes_ = encode_labels(y, inputs.sequence_ptr, classes)
         if not self.classes_:
             raise ValueError("no token has a label: there is nothing to learn from")
-        constraint_base(self.classes_, as_constraint(self.constraint))  # refused before training rather than after it
-        self.scheme_ = schemes.detect(self.classes_)
-        warn_of_labels(FlatLabels(numbers, inputs.sequence_ptr, self.classes_), self.scheme_, stacklevel=4)
+        labels = FlatLabels(numbers, inputs.sequence_ptr, self.classes_)
+        known = schemes.Detected(self.scheme_, self.n_illegal_) if classes else None
+        self.scheme_, self.n_illegal_ = scheme_of(labels, known)
+        # A constraint is refused before training rather than after it.
+        constraint_base(self.classes_, as_constraint(self.constraint, self.legal_scheme))
+        warn_of_labels(labels, self.scheme_, stacklevel=4)
         if self.estimator != "crf" and np.all(numbers < 0):
             raise ValueError(f"estimator {self.estimator!r} needs labels; only 'crf' learns from partly known ones")
         n = self.reader_.n_attributes
         return SequenceData(inputs.sequence_ptr, inputs.rows, n, numbers, len(self.classes_), allowed)
+
+    def _converted(self, y: Any, *, continued: bool) -> FlatLabels:
+        """Return the labels in the scheme that the settings ask for."""
+        assert self.scheme is not None
+        if continued and self.scheme_ not in (None, self.scheme):
+            message = f"the model's labels are of the scheme {self.scheme_!r}: it cannot learn {self.scheme!r} too"
+            raise ValueError(message)
+        try:
+            return schemes.to_scheme(schemes.flatten(y), self.scheme)
+        except TypeError as error:
+            raise TypeError(f"scheme={self.scheme!r} needs the label of every token: {error}") from None
 
     def _held_out(self, X_dev: Any, y_dev: Any) -> tuple[TokenInputs, FlatLabels] | None:
         """Encode the dev set, once for all trials of a tuning."""

@@ -52,6 +52,7 @@ def save(model: Any, path: Any) -> None:
     parameters = {**model.parameters(), "constraint": as_constraint(model.constraint)}
     settings: dict[str, Any] = {"parameters": as_json(parameters)}
     settings["reads_columns"], settings["n_columns"] = reader.reads_columns, reader.n_columns
+    settings["scheme"], settings["n_illegal"] = model.scheme_, model.n_illegal_
     parts = {"featuriser": featuriser, "oov": reader.oov}
     for name, part in parts.items():
         if part is not None:
@@ -102,13 +103,26 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
             raise ValueError("attributes and features differ in number")
         if not np.all(np.isfinite(weights)):
             raise ValueError("a weight is not finite")
-        model.scheme_ = schemes.detect(model.classes_)
-        constraint_base(model.classes_, as_constraint(model.constraint))
+        model.scheme_, model.n_illegal_ = _scheme(settings, model, features)
+        constraint_base(model.classes_, as_constraint(model.constraint, model.legal_scheme))
         model._learn(features, weights)
     except (TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's features are damaged ({error})") from None
     restore_summary(model, archive.summary)
     return model
+
+
+def _scheme(settings: dict[str, Any], model: Any, features: ChainFeatures) -> schemes.Detected:
+    """Return the scheme of the training labels; older files lack it, but have the pairs of labels that occurred."""
+    if "scheme" not in settings:
+        observed = features.transition_code if model.transitions == "observed" else features.transition_code[:0]
+        return schemes.detect_by_pairs(model.classes_, observed)
+    scheme, n_illegal = settings["scheme"], settings.get("n_illegal")
+    if type(n_illegal) is not int or n_illegal < 0:
+        raise ValueError("n_illegal must be a number of at least 0")
+    if scheme is not None and scheme not in schemes.schemes_of(model.classes_):
+        raise ValueError(f"the labels are not of the scheme {scheme!r}")
+    return schemes.Detected(scheme, n_illegal)
 
 
 def _part(archive: Archive, source: Any, name: str) -> Any:
@@ -162,6 +176,7 @@ def from_crfsuite_dump(cls: Any, source: Any) -> Any:
     blob, offsets = pack_strings(list(attribute))
     arrays = {"attribute_blob": blob, "attribute_offsets": offsets}
     model.reader_ = TokenReader(AttributeFeatures.from_arrays({}, arrays), None, False)
-    model.hmm_, model.scheme_ = None, schemes.detect(model.classes_)
+    model.hmm_ = None
+    model.scheme_, model.n_illegal_ = schemes.detect_by_pairs(model.classes_, features.transition_code)
     model._learn(features, np.array([w for _, w in states] + [w for _, w in steps], dtype=np.float64))
     return model

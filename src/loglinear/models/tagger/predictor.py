@@ -13,7 +13,6 @@ from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.data.chain_base import ChainBase
 from loglinear.data.chain_features import ChainFeatures
-from loglinear.features import schemes
 from loglinear.features.sequences import FlatLabels
 from loglinear.hmm.model import HMM
 from loglinear.metrics.evaluation import evaluate_tagger
@@ -38,13 +37,14 @@ class TaggerPredictor(TaggerSettings, Predictor):
     ``X`` is as in :class:`Tagger`. Most methods take two limits on the labellings, by name:
 
     constraint : None (that of the model), a label scheme ("bio", "iobes", "iob1", "bilou", or "auto" for that of the
-        labels), or pairs of labels of which the second must not follow the first
+        training data unless they break it), or pairs of labels of which the second must not follow the first
     allowed : None, or per sequence a list with, per token, None (any label), a label, or a set of labels
     """
 
     kind = tagger_file.KIND
     classes_: list[str]
-    scheme_: str | None  # the label scheme of the classes, where they follow one
+    scheme_: str | None  # the label scheme of the training data, where they follow one
+    n_illegal_: int  # number of training labels that break it
     reader_: TokenReader
     features_: ChainFeatures
     weights_: FloatArray
@@ -54,6 +54,11 @@ class TaggerPredictor(TaggerSettings, Predictor):
         """Return sequences as the model reads them; the other methods take them in place of ``X``, read already."""
         self.check_fitted()
         return X if isinstance(X, TokenInputs) else self.reader_.read(X, self.n_threads)
+
+    @property
+    def legal_scheme(self) -> str | None:
+        """The scheme that the constraint "auto" means: that of the training data, or None where they break it."""
+        return self.scheme_ if self.n_illegal_ == 0 else None
 
     # ---- labels ----------------------------------------------------------------------------------------------------
     def predict(self, X: Any, *, constraint: Any = None, allowed: Any = None) -> list[list[str]]:
@@ -131,12 +136,8 @@ class TaggerPredictor(TaggerSettings, Predictor):
         return evaluate_tagger(self, self.encode(X), y, constraint).to_dict()
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the F1 of spans where labels follow a scheme (BIO, IOBES), else the share of correct labels."""
-        from loglinear.metrics.span_f1 import span_scores
-
-        gold = schemes.flatten(y)
-        scheme = None if self.scheme_ is None else schemes.detect([*self.classes_, *gold.names])
-        result = span_scores(gold, self.predict_flat(X), scheme)
+        """Return the F1 of spans where labels follow a scheme (BIO, IOBES, ...), else the share of correct labels."""
+        result = evaluate_tagger(self, X, y).scores
         return float(result.accuracy if result.f1 is None else result.f1)
 
     # ---- looking inside --------------------------------------------------------------------------------------------
@@ -197,7 +198,7 @@ class TaggerPredictor(TaggerSettings, Predictor):
     def _lattices(self, X: Any, constraint: Any = None, allowed: Any = None) -> Lattices:
         """Return the lattices of sequences under the model and the constraints."""
         inputs = self.encode(X)
-        constraint = as_constraint(self.constraint if constraint is None else constraint)
+        constraint = as_constraint(self.constraint if constraint is None else constraint, self.legal_scheme)
         model = self._models.get(constraint)
         if model is None:
             model = self._model_for(constraint, constraint_base(self.classes_, constraint) or ChainBase())

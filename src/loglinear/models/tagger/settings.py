@@ -8,6 +8,8 @@ from dataclasses import KW_ONLY, dataclass, fields
 from numbers import Real
 from typing import Any
 
+from loglinear.features.schemes import SCHEMES
+
 ESTIMATORS = ("crf", "memm", "pseudolikelihood", "m-estimation", "hmm")
 BASES = ("hmm", "locally-uniform", "empirical")
 _CHOICES: dict[str, tuple[Any, ...]] = {
@@ -17,6 +19,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "transitions": ("observed", "all"),
     "initialise": (None, "m-estimation"),
     "order": (1, 2),
+    "scheme": (None, *SCHEMES),
 }
 
 
@@ -38,6 +41,7 @@ class TaggerSettings:
     expectation: str = "exact"
     n_samples: int = 10_000
     initialise: str | None = None
+    scheme: str | None = None
     constraint: Any = None
     penalty: str = "l2"
     strength: float = 1.0

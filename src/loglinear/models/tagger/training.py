@@ -47,19 +47,28 @@ def features_of(settings: TaggerSettings, data: SequenceData, featuriser: TokenF
     )
 
 
+def scheme_of(labels: FlatLabels, known: schemes.Detected | None) -> schemes.Detected:
+    """Return the scheme of the labels; a model that is continued keeps the one it has (``known``) if it can."""
+    if known is None or known.scheme not in schemes.schemes_of(labels.names):
+        return schemes.flat_detect(labels)
+    more = schemes.flat_illegal(labels, known.scheme).size
+    return schemes.Detected(known.scheme, known.n_illegal + more)
+
+
 def warn_of_labels(labels: FlatLabels, scheme: str | None, stacklevel: int) -> None:
     """Warn of training data with one label only, or with labels that are illegal in their scheme."""
     if len(labels.names) == 1:
         message = f"every token has the label {labels.names[0]!r}: the model can say nothing else"
         warnings.warn(message, stacklevel=stacklevel + 1)
-    if scheme is None or np.any(labels.numbers < 0):
+    if scheme is None:
         return
     illegal = schemes.flat_illegal(labels, scheme)
     if illegal.size:
         sequence, token = labels.place(int(illegal[0]))
         warnings.warn(
             f"{illegal.size} labels of the training data are illegal in the scheme {scheme!r}, the first at sequence "
-            f"{sequence}, token {token} (counting from 0); training goes on with them",
+            f"{sequence}, token {token} (counting from 0); training goes on with them, and the constraint 'auto' "
+            f"constrains nothing (scheme={scheme!r} would mend them)",
             stacklevel=stacklevel + 1,
         )
 
