@@ -416,7 +416,35 @@ def test_columns_that_are_not_the_model_s(place: Path) -> None:
     assert "test.conll:1: found 3 columns, but there should be 2, as in training" in message
     assert "--labelled" in message
     assert "is the label missing?" in refusal(invoke("tag", "eval", model, place / "new.conll"))
-    assert "but there should be 2" in refusal(invoke("tag", "predict", model, stdin="a\nb\n"))
+    message = refusal(invoke("tag", "predict", model, stdin="a\nb\n"))
+    assert "<stdin>:1: found 1 column, but the model reads columns 0, 1 (numbered from 0)" in message
+
+
+def test_a_file_needs_only_the_columns_that_templates_name(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "words").write_text("U0:%x[0,0]\nU1:%x[-1,0]\nB\n")
+    model = tmp_path / "m.ll"
+    assert invoke("tag", "train", place / "train.conll", "-o", model, "--templates", tmp_path / "words").exit_code == 0
+    whole = invoke("tag", "predict", model, stdin="the D\nnoun1 N\n\nnow R\n").stdout
+    assert whole == "the D B-NP\nnoun1 N I-NP\n\nnow R O\n\n"
+    assert invoke("tag", "predict", model, stdin="the\nnoun1\n\nnow\n").stdout == "the B-NP\nnoun1 I-NP\n\nnow O\n\n"
+    labelled = invoke("tag", "predict", model, "--labelled", stdin="the B-NP\nnoun1 I-NP\n").stdout
+    assert labelled == "the B-NP B-NP\nnoun1 I-NP I-NP\n\n"
+    (tmp_path / "short.conll").write_text(conll([[(w, y) for w, _, y in s] for s in sentences(9)], 2))
+    scores = json.loads(invoke("tag", "eval", model, tmp_path / "short.conll", "--json").stdout)
+    assert (scores["n_tokens"], scores["f1"]) == (51, 1.0)
+    # The second column of this file is none of the model's labels, so it has none.
+    message = refusal(invoke("tag", "eval", model, place / "new.conll"))
+    assert "new.conll:1: none of the values in its column -1 is a label of the model; is the label missing?" in message
+    message = refusal(invoke("tag", "predict", model, place / "test.conll"))
+    assert "found 3 columns, but there should be 2, as in training; if the last is the label" in message
+
+
+def test_columns_that_only_an_oov_map_reads_are_needed_too(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "words").write_text("U0:%x[0,0]\nB\n")
+    args = ("-o", tmp_path / "m.ll", "--templates", tmp_path / "words", "--oov")
+    assert invoke("tag", "train", place / "train.conll", *args).exit_code == 0
+    message = refusal(invoke("tag", "predict", tmp_path / "m.ll", stdin="the\n"))
+    assert "<stdin>:1: found 1 column, but the model reads columns 0, 1 (numbered from 0)" in message
 
 
 def test_models_of_another_kind(folder: Path, place: Path) -> None:

@@ -177,6 +177,10 @@ def _json_lines(model: TaggerPredictor, inputs: TokenInputs, k: int | None, marg
 def evaluate_file(model: TaggerPredictor, source: Source, layout: Layout, constraint: Any = None) -> dict[str, Any]:
     """Score a tagger on a file of labelled sequences."""
     sequences = parse_sequences(read_bytes(source), name_of(source), layout)
+    assert sequences.labels is not None
+    if sequences.n_columns != model.reader_.n_columns and not set(sequences.labels.names) & set(model.classes_):
+        which = f"none of the values in its column {layout.label_column} is a label of the model"
+        raise FormatError(f"{which}; is the label missing?", sequences.source, 1)
     return model.evaluate(sequences.X, sequences.labels, constraint=constraint)
 
 

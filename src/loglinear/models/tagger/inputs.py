@@ -83,6 +83,13 @@ class TokenReader:
         """Number of attributes."""
         return 0 if self.featuriser is None else self.featuriser.n_attributes
 
+    @property
+    def columns_read(self) -> list[int]:
+        """The columns that prediction looks at: those that templates name, or all where unknown values are mapped."""
+        if self.oov is None and isinstance(self.featuriser, TemplateFeatures):
+            return sorted({view.column for view in self.featuriser.views})
+        return list(range(self.n_columns or 0))
+
     def read(self, X: Any, n_threads: int | None, how: str = "transform") -> TokenInputs:
         """Encode sequences; ``how`` is "fit_transform", "transform" or "extend"."""
         threads = pool(n_threads).size

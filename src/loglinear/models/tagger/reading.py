@@ -63,7 +63,8 @@ class Layout:
     """How to read a file.
 
     ``label_column`` is that of the label in conll, None where there is none; ``n_columns`` is the number of columns
-    besides the label, None for any number. crfsuite always has labels; they are dropped where ``label_column`` is None.
+    besides the label, None for any number. A file may lack the last of them, those after the last of ``columns_read``.
+    crfsuite always has labels; they are dropped where ``label_column`` is None.
     """
 
     format: str
@@ -72,6 +73,7 @@ class Layout:
     n_columns: int | None = None
     comments: bool = False  # whether lines that begin with # are skipped
     n_threads: int | None = None
+    columns_read: tuple[int, ...] | None = None  # None: all
 
     def __post_init__(self) -> None:
         if self.format not in FORMATS:
@@ -134,15 +136,26 @@ def _check_columns(found: ConllData, layout: Layout) -> None:
     if label is not None and n == 1:
         message = "there is one column only; a token needs one at least besides its label"
         raise FormatError(message, found.source, line)
-    if layout.n_columns is None or n - layout.labelled == layout.n_columns:
-        return
-    expected = f"{layout.n_columns}, as in training{', and the label' if layout.labelled else ''}"
+    if layout.n_columns is not None:
+        _check_number(n, layout.n_columns, layout, found.source, line)
+
+
+def _check_number(n: int, wanted: int, layout: Layout, source: str, line: int) -> None:
+    """Raise FormatError for more columns than in training, or for fewer where the model reads the missing ones."""
+    columns = range(wanted) if layout.columns_read is None else layout.columns_read
+    n_inputs, label = n - layout.labelled, ", and the label" if layout.labelled else ""
     hint = ""
-    if not layout.labelled and n == layout.n_columns + 1:
-        hint = "; if the last is the label, say so (--labelled)"
-    if layout.labelled and n == layout.n_columns:
-        hint = "; is the label missing?"
-    raise FormatError(f"found {n} columns, but there should be {expected}{hint}", found.source, line)
+    if n_inputs > wanted:
+        expected = f"there should be {wanted}, as in training{label}"
+        if not layout.labelled and n == wanted + 1:
+            hint = "; if the last is the label, say so (--labelled)"
+    elif any(column >= n_inputs for column in columns):
+        expected = f"the model reads columns {', '.join(map(str, columns))} (numbered from 0){label}"
+        if layout.labelled and n == wanted:
+            hint = "; is the label missing?"
+    else:
+        return
+    raise FormatError(f"found {n} column{'s' * (n > 1)}, but {expected}{hint}", source, line)
 
 
 def _separator(data: bytes) -> str:
@@ -177,12 +190,13 @@ def layout_for(
     model: TaggerPredictor, format: str | None = None, encoding: str = "utf-8", *, label_column: int | None = -1,
     comments: bool = False, n_threads: int | None = None,
 ) -> Layout:
-    """Return how a trained tagger reads a file: in the format of its training, with as many columns."""
+    """Return how a trained tagger reads a file: in the format of its training, with the columns that it reads."""
     reader = model.reader_
     wanted = "conll" if reader.reads_columns else "crfsuite"
     if format not in (None, wanted):
         raise IncompatibleError(f"the model was trained on {wanted}, so it cannot read the format {format!r}")
-    return Layout(wanted, encoding, label_column, reader.n_columns, comments, n_threads)
+    columns = tuple(reader.columns_read)
+    return Layout(wanted, encoding, label_column, reader.n_columns, comments, n_threads, columns)
 
 
 def blocks(source: Source, layout: Layout, size: int = BLOCK) -> Iterator[Sequences]:
