@@ -14,6 +14,7 @@ BENCHMARKS = {
     "lm": "benchmarks.lm.page",
     "rerank": "benchmarks.rerank.page",
     "startup": "benchmarks.startup",
+    "streams": "benchmarks.streams",
     "tag": "benchmarks.tag.page",
     "tree": "benchmarks.tree.page",
 }

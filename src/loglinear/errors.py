@@ -13,8 +13,13 @@ class FormatError(LoglinearError, ValueError):
     def __init__(self, message: str, source: str | None = None, line: int | None = None) -> None:
         where = "" if source is None else f"{source}: " if line is None else f"{source}:{line}: "
         super().__init__(where + message)
+        self.message = message
         self.source = source
         self.line = line
+
+    def after(self, n_lines: int) -> FormatError:
+        """Return the same error in a file that has so many lines before those which the error counts."""
+        return FormatError(self.message, self.source, None if self.line is None else self.line + n_lines)
 
 
 class IncompatibleError(LoglinearError, ValueError):
@@ -23,7 +28,6 @@ class IncompatibleError(LoglinearError, ValueError):
 
 class ModelFileError(LoglinearError, ValueError):
     """A model file that is truncated, damaged, foreign or from another version."""
-
 
 
 class InterruptedWarning(UserWarning):

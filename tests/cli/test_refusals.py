@@ -15,7 +15,7 @@ BAD = {
     "latin-1": (
         b"a\tcaf\xe9\n",
         "tsv",
-        "byte 0xe9 at offset 5 is not valid utf-8; name the right encoding with --encoding",
+        "byte 0xe9 at offset 5 of the line is not valid utf-8; name the right encoding with --encoding",
     ),
     "10 MB without a tab": (b"word " * 2_000_000, "tsv", ":1: the line has no TAB"),
     "negative index": (b"1 -1:1\n", "svmlight", ":1: negative index"),

@@ -488,3 +488,12 @@ def test_what_is_written_reads_back(place: Path, tmp_path: Path) -> None:
     read = read_conll(out)
     assert read.values(0) == [t[0] for s in sentences(17) for t in s]
     assert Tagger.from_pretrained(place / "columns.ll").warm_start
+
+
+def test_blocks_of_comments_alone_and_of_another_encoding(place: Path) -> None:
+    path = place / "commented.conll"
+    path.write_text("# one\n\nzw\u00f6 A x\n\n#two\n# three\n\ndrei B y\n", "utf-16")
+    layout = Layout("conll", "utf-16", comments=True)
+    found = list(blocks(path, layout, 8))
+    assert [block.labels.names for block in found] == [["x"], ["y"]]
+    assert [list(block.X.vocabularies[0]) for block in found] == [["zw\u00f6"], ["drei"]]

@@ -18,13 +18,13 @@ import numpy as np
 
 from loglinear.formats import FORMATS
 from loglinear.formats.examples import ExampleFormat, Labels, Records
-from loglinear.formats.text import decode, name_of, read_bytes, split_lines
+from loglinear.formats.text import decode, split_lines
 from loglinear.penalties import PENALTIES
 
 
-def read_toy(source, *, encoding, labelled, n_threads):
+def parse_toy(data, name, *, encoding, labelled, n_threads):
     """Text, a tilde and the label."""
-    lines = split_lines(decode(read_bytes(source), name_of(source), encoding))
+    lines = split_lines(decode(data, name, encoding))
     texts, _, labels = zip(*(line.rpartition(" ~ ") if " ~ " in line else (line, "", "") for line in lines))
     return Records("text", list(texts), Labels.of(labels) if labelled else None)
 
@@ -56,7 +56,7 @@ class Toy:
         return float(np.abs(self._split(gradient_at_zero)[0]).max()) / self.strength
 
 
-FORMATS.register("toy", ExampleFormat(read_toy, (".toy",), lambda line: b" ~ " in line))
+FORMATS.register("toy", ExampleFormat(parse_toy, (".toy",), lambda line: b" ~ " in line))
 PENALTIES.register("toy", Toy)
 '''
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from loglinear.errors import FormatError, IncompatibleError
 from loglinear.formats.nbest import Candidate, CandidateList, merge_duplicates, read_nbest, write_nbest
+from loglinear.formats.nbest_stream import iterate_nbest
 
 
 def write(path, text):
@@ -221,3 +222,33 @@ def test_duplicates_are_merged():
     assert merge_duplicates([merged])[0] is merged
     with pytest.raises(ValueError, match="with 1 and with 2 errors"):
         merge_duplicates([CandidateList("u", [Candidate("a", {}, 1.0), Candidate("a", {}, 2.0)])])
+
+
+def test_lists_of_a_file_some_at_a_time(tmp_path):
+    files = {
+        "jsonl": '{"hypotheses": ["a", "b"]}\n\n{"id": "x", "hypotheses": ["c"]}\n{"hypotheses": ["d"]}',
+        "moses": "0 ||| a ||| -1\n0 ||| b ||| -2\n\n1 ||| c ||| -3\n2 ||| d ||| -4\n2 ||| e ||| -4",
+        "kaldi": "u-1 a\nu-2 b\nv-1 c\n",
+        "srilm": "NBestList1.0\n(-1) a\n\n(-2) b\n",
+    }
+    for text in files.values():
+        path = write(tmp_path / "lists", text)
+        whole = read_nbest(path)
+        for size in (1, 20, 1 << 20):
+            some = list(iterate_nbest(path, size=size))
+            assert [one for lists in some for one in lists] == whole
+            assert size > 1 or len(some) == len(whole)
+    path = write(tmp_path / "lists", files["kaldi"])
+    costs = {"lm": write(tmp_path / "costs", "u-1 1\nu-2 2\nv-1 3\n")}
+    assert [one for lists in iterate_nbest(path, costs=costs, size=1) for one in lists] == read_nbest(path, costs=costs)
+
+
+def test_lists_some_at_a_time_refuse(tmp_path):
+    path = write(tmp_path / "scattered", "0 ||| a ||| -1\n1 ||| b ||| -2\n0 ||| c ||| -3\n")
+    with pytest.raises(FormatError, match=r"scattered: the lines of list '0' are not together; sort the file by its"):
+        list(iterate_nbest(path, size=1))
+    path = write(tmp_path / "bad", '{"hypotheses": ["a"]}\n{"hypotheses": 3}\n')
+    with pytest.raises(FormatError, match=r"bad:2: the object needs 'hypotheses'"):
+        list(iterate_nbest(path, size=1))
+    with pytest.raises(FormatError, match=r"empty: there are no lists"):
+        list(iterate_nbest(write(tmp_path / "empty", "\n\n")))

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from loglinear import _core
 from loglinear.errors import FormatError
-from loglinear.formats.running_text import TextOptions, iterate_lines, iterate_text, join_units, read_text, split_units
-from loglinear.formats.text import map_bytes, read_line_blocks
+from loglinear.formats.running_text import TextOptions, iterate_text, join_units, read_text, split_units
+from loglinear.formats.text import map_bytes
 
 
 @settings(deadline=None, max_examples=150)
@@ -72,19 +72,6 @@ def test_bytes_of_files(tmp_path, pack):
     for data in (b"", b"\n", b"ab\ncd\n\nlast", b"x" * 5000 + b"\ny\n"):
         (tmp_path / "f").write_bytes(pack(data))
         assert map_bytes(tmp_path / "f").tobytes() == data
-        for size in (1, 3, 1 << 20):
-            blocks = list(read_line_blocks(tmp_path / "f", size))
-            assert b"".join(blocks) == data
-            assert all(block.endswith(b"\n") for block in blocks[:-1])
-            assert b"" not in blocks
-
-
-def test_damage_while_reading_blocks(tmp_path):
-    (tmp_path / "f").write_bytes(gzip.compress(b"line\n" * 10_000)[:-9])
-    with pytest.raises(FormatError, match="f: truncated or damaged gzip file"):
-        list(read_line_blocks(tmp_path / "f", 100))
-    with pytest.raises(FormatError, match="no such file"):
-        list(read_line_blocks(tmp_path / "nowhere", 100))
     with pytest.raises(FormatError, match="no such file"):
         map_bytes(tmp_path / "nowhere")
 
@@ -99,14 +86,3 @@ def test_bindings_check_their_arguments():
     assert tokens.tolist() == [0, 3]
     with pytest.raises(TypeError):
         _core.renumber_tokens(pool, tokens.astype(np.int64), np.zeros(3, np.uint32))
-
-
-def test_lines_in_blocks(tmp_path):
-    path = tmp_path / "t"
-    path.write_bytes(b"\xef\xbb\xbfone\ntwo\nthree")
-    assert "".join(iterate_lines(path, 4)) == "one\ntwo\nthree"
-    path.write_bytes("ein\nzwö\n".encode("utf-16"))
-    assert "".join(iterate_lines(path, 3, "utf-16")) == "ein\nzwö\n"
-    path.write_bytes(b"one\ntwo\n\xff\n")
-    with pytest.raises(FormatError, match=r"t:3: byte 0xff is not valid utf-8; name the right encoding"):
-        list(iterate_lines(path, 4))

@@ -34,7 +34,7 @@ def test_long_line(file):
         (b"a\tb\nno tab\n", "f.tsv:2: the line has no TAB; expected label TAB text"),
         (b"a\tb\n\nc\td\n", "f.tsv:2: the line is empty"),
         (b"a\tb\n\tc\n", "f.tsv:2: the label is empty"),
-        (b"a\tb\nc\t\xff\n", "f.tsv:2: byte 0xff at offset 6 is not valid utf-8"),
+        (b"a\tb\nc\t\xff\n", "f.tsv:2: byte 0xff at offset 2 of the line is not valid utf-8"),
     ],
 )
 def test_refusals(file, data, message):

@@ -34,7 +34,7 @@ def list_formats(value: Any) -> Any:
     if value == "list":
         from loglinear.formats import FORMATS
 
-        console.print_facts([(name, (FORMATS[name].read.__doc__ or "").split("\n")[0]) for name in FORMATS])
+        console.print_facts([(name, (FORMATS[name].parse.__doc__ or "").split("\n")[0]) for name in FORMATS])
         raise typer.Exit
     return value
 

@@ -128,7 +128,11 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Score a classifier on labelled examples."""
-    classifier, examples = _read(model, data, format, encoding, threads, labelled=True)
+    from loglinear.models.classifier.files import read_for
+
+    classifier = _load(model, threads)
+    examples, n_ignored = read_for(classifier, data, format, encoding, n_threads=threads)
+    _note_ignored(classifier, n_ignored)
     found = classifier.evaluate(examples.X, examples.labels)
     console.note_unseen(found["unseen_labels"])
     if json:
@@ -154,38 +158,25 @@ def predict(
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Print the most probable class of each example, one per line."""
-    from loglinear.report.tables import plain_line
+    """Print the most probable class of each example, one per line. A pipe is answered line by line."""
+    from loglinear.models.classifier.files import PredictedFile
 
-    classifier, examples = _read(model, data, format, encoding, threads, labelled=labelled)
-    if len(examples) == 0:
-        return
-    labels = [str(label) for label in classifier.classes_.tolist()]
-    probabilities = classifier.predict_proba(examples.X)
-    for best, row in zip(probabilities.argmax(axis=1).tolist(), probabilities):
-        if json:
-            console.print_json(
-                {"label": labels[best], **({"probabilities": dict(zip(labels, row.tolist()))} if proba else {})}
-            )
-        elif proba:
-            print(
-                "\t".join([plain_line(labels[best]), *(f"{plain_line(name)}={p:.6g}" for name, p in zip(labels, row))])
-            )
-        else:
-            print(plain_line(labels[best]))
+    classifier = _load(model, threads)
+    predicted = PredictedFile(classifier, data, format, encoding, labelled=labelled, proba=proba, as_json=json)
+    console.write(predicted)
+    _note_ignored(classifier, predicted.n_ignored)
 
 
-def _read(
-    path: str, data: str, format: str | None, encoding: str, threads: int | None, *, labelled: bool
-) -> tuple[Any, Any]:
-    """Load the classifier and read the examples; note on stderr how many unknown features were ignored."""
+def _load(path: str, threads: int | None) -> Any:
     from loglinear.models import load_predictor
-    from loglinear.models.classifier.files import read_for
 
     model = load_predictor(path, "maxent-classifier")
     model.n_threads = threads
-    examples, unknown = read_for(model, data, format, encoding, labelled=labelled, n_threads=threads)
-    if unknown:
+    return model
+
+
+def _note_ignored(model: Any, n_values: int) -> None:
+    """Note on stderr how many values of unknown features were ignored."""
+    if n_values:
         last = model.n_features_in_ - 1
-        console.note(f"note: features past the model's last ({last}) are ignored (values left out: {unknown:,})")
-    return model, examples
+        console.note(f"note: features past the model's last ({last}) are ignored (values left out: {n_values:,})")

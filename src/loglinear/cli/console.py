@@ -11,7 +11,7 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -72,7 +72,7 @@ def command(function: _Command) -> _Command:
             note(f"error: {sentence(error)}")
             raise typer.Exit(ERROR) from None
         except KeyboardInterrupt:
-            note("interrupted: nothing was saved")
+            note("interrupted")
             raise typer.Exit(INTERRUPTED) from None
 
     return run  # type: ignore[return-value]
@@ -130,6 +130,13 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except OSError as error:
         raise ValueError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def write(pieces: Iterable[bytes]) -> None:
+    """Write pieces of text to stdout, each as soon as it is there."""
+    for piece in pieces:
+        sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
 
 
 def print_json(value: Any) -> None:

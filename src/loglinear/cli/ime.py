@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -98,16 +97,17 @@ def convert(
         bool, typer.Option("--json", help="One object per line: id, reading, hypotheses (words and score).")
     ] = False,
 ) -> None:
-    """Convert readings to text, one line per line. Readings that the lexicon lacks stay as they were typed."""
+    """Convert readings to text, one line per line. Readings that the lexicon lacks stay as they were typed.
+
+    A pipe is answered line by line.
+    """
     from loglinear.models.input_method.files import ConvertedFile, load_input_method, load_reranker
 
     chooser = None if reranker is None else load_reranker(reranker, threads)
     converted = ConvertedFile(
         load_input_method(model, threads), file, nbest=nbest, as_json=json, reranker=chooser, among=among
     )
-    for text in converted:
-        sys.stdout.buffer.write(text)
-        sys.stdout.buffer.flush()
+    console.write(converted)
     if converted.n_unknown:
         console.note(
             f"{converted.n_unknown:,} words are not in the lexicon and are left as typed; the first is in line "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -194,12 +193,13 @@ def score(
     ] = None,
     threads: Threads = None,
 ) -> None:
-    """Print for each line: log10 of its probability TAB number of tokens (with the end) TAB perplexity."""
+    """Print for each line: log10 of its probability TAB number of tokens (with the end) TAB perplexity.
+
+    A pipe is answered line by line.
+    """
     from loglinear.models.language_model.files import score_file
 
-    for text in score_file(_load(model, threads), file, threshold=threshold):
-        sys.stdout.buffer.write(text)
-        sys.stdout.buffer.flush()
+    console.write(score_file(_load(model, threads), file, threshold=threshold))
 
 
 @app.command("export")
@@ -325,7 +325,7 @@ def next_word(
     if json:
         console.print_json([{"word": word, "probability": p} for word, p in found])
         return
-    from loglinear.report.tables import plain_line
+    from loglinear.formats.text import plain_line
 
     for word, p in found:
         print(f"{plain_line(word)}\t{p:.6g}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -210,13 +209,16 @@ def apply(
     threads: Threads = None,
     json: Annotated[bool, typer.Option("--json", help="Print each list as a JSON line in its new order.")] = False,
 ) -> None:
-    """Print the best text of every list, one per line."""
+    """Print the best text of every list, one per line.
+
+    A pipe is answered list by list: a line of jsonl, or the lines of moses and kaldi up to the next list or an empty
+    line. A list of srilm is a whole file.
+    """
     from loglinear.models.reranker.files import rerank_file
 
     reranker = _load(model, threads)
     files = _files(format, None, costs, language_model, encoding, threads)
-    for line in rerank_file(reranker, lists, nbest=nbest, as_json=json, ids=ids, files=files):
-        sys.stdout.buffer.write(line)
+    console.write(rerank_file(reranker, lists, nbest=nbest, as_json=json, ids=ids, files=files))
 
 
 @app.command("eval")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -239,13 +238,17 @@ def predict(
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Print the tokens with the predicted label as the last column; for crfsuite data the labels alone."""
+    """Print the tokens with the predicted label as the last column; for crfsuite data the labels alone.
+
+    A pipe is answered sequence by sequence.
+    """
     from loglinear.models.tagger.files import tag_file
 
     place = label_column if labelled else None
     tagger, layout, constraint = _load(model, format, encoding, place, comments, threads, constrain)
-    for text in tag_file(tagger, data, layout, nbest=nbest, marginals=marginals, constraint=constraint, as_json=json):
-        sys.stdout.buffer.write(text)
+    console.write(
+        tag_file(tagger, data, layout, nbest=nbest, marginals=marginals, constraint=constraint, as_json=json)
+    )
 
 
 def _load(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from loglinear import _core, threads
 from loglinear.errors import FormatError
-from loglinear.formats.text import MARK, Source, decode, name_of, native_errors, read_bytes, without_mark
+from loglinear.formats.text import MARK, Source, decode, is_utf8, name_of, native_errors, read_bytes, without_mark
 
 _SEPARATORS = {None: "detect", "\t": "tab", " ": "blanks"}
 
@@ -64,7 +64,7 @@ def parse_conll(
     """
     if separator not in _SEPARATORS:
         raise ValueError(f"separator must be a tab, a space (any run of blanks) or None, not {separator!r}")
-    if encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "ascii"):
+    if not is_utf8(encoding):
         data = decode(data, source, encoding).encode()
     with native_errors(source):
         found = _core.parse_conll(threads.pool(n_threads), without_mark(data), _SEPARATORS[separator], comments)

@@ -62,18 +62,18 @@ class Records(NamedTuple):
     labels: Labels | None
 
 
-class Reader(Protocol):
-    """Reads a whole file. Without ``labelled``, labels may be missing and are ignored."""
+class Parser(Protocol):
+    """Parses whole lines: a file, or a block of it. Without ``labelled``, labels may be missing and are ignored."""
 
-    def __call__(self, source: Source, *, encoding: str, labelled: bool, n_threads: int) -> Records:
-        """Return the records of a file."""
+    def __call__(self, data: bytes, name: str, *, encoding: str, labelled: bool, n_threads: int) -> Records:
+        """Return the records of the lines; ``name`` is that of the file, for messages, which count from these lines."""
 
 
 @dataclass(frozen=True)
 class ExampleFormat:
-    """A format of labelled examples: its reader, and how files in this format are recognised."""
+    """A format of labelled examples: its parser, and how files in this format are recognised."""
 
-    read: Reader
+    parse: Parser
     suffixes: tuple[str, ...]  # of file names, less .gz or .xz
     recognises: Callable[[bytes], bool]  # whether a line, the first of a file, is of this format
 

@@ -33,11 +33,18 @@ def read_jsonl(source: Source, encoding: str = "utf-8", *, labelled: bool = True
 
     Without ``labelled``, labels may be missing and are ignored.
     """
-    name = name_of(source)
+    data = parse_jsonl(decode(read_bytes(source), name_of(source), encoding), name_of(source), labelled=labelled)
+    if not data.examples:
+        raise FormatError("the input holds no examples", name_of(source))
+    return data
+
+
+def parse_jsonl(text: str, name: str = "<text>", *, labelled: bool = True) -> JsonlData:
+    """Return the examples of a text, of which there may be none."""
     labels: list[str] = []
     examples: list[Any] = []
     kind: str | None = None
-    for number, line in enumerate(split_lines(decode(read_bytes(source), name, encoding)), start=1):
+    for number, line in enumerate(split_lines(text), start=1):
         if not line or line.isspace():
             continue
         record = _parse(line, name, number)
@@ -52,18 +59,16 @@ def read_jsonl(source: Source, encoding: str = "utf-8", *, labelled: bool = True
         example = record[found]
         _CHECKS[found](example, name, number)
         examples.append(example)
-    if kind is None:
-        raise FormatError("the input holds no examples", name)
-    return JsonlData(labels, examples, kind)
+    return JsonlData(labels, examples, kind or "text")
 
 
-def _read(source: Source, *, encoding: str, labelled: bool, n_threads: int) -> Records:
+def _parse_block(data: bytes, name: str, *, encoding: str, labelled: bool, n_threads: int) -> Records:
     """One JSON object per line, with a label and one of text, features (named values) or tokens."""
-    data = read_jsonl(source, encoding, labelled=labelled)
-    return Records(data.kind, data.examples, Labels.of(data.labels) if labelled else None)
+    found = parse_jsonl(decode(data, name, encoding), name, labelled=labelled)
+    return Records(found.kind, found.examples, Labels.of(found.labels) if labelled else None)
 
 
-JSONL = ExampleFormat(_read, (".jsonl", ".json"), lambda line: line.startswith(b"{"))
+JSONL = ExampleFormat(_parse_block, (".jsonl", ".json"), lambda line: line.startswith(b"{"))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -30,10 +30,16 @@ from loglinear.registry import Registry
 
 
 class NbestFormat(NamedTuple):
-    """How lists are read from the lines of a file, and how the format is recognised."""
+    """How lists are read from the lines of a file, and how the format is recognised.
 
-    parse: Callable[[list[str], str], list[CandidateList]]  # of (lines, name of the file for messages)
+    ``parse`` takes the lines and the name of the file for messages. Neighbouring lines for which ``list_of`` gives the
+    same are one list, by default the whole file. None says that every line is one; ``parse`` then also takes the
+    number of lists before.
+    """
+
+    parse: Callable[..., list[CandidateList]]
     recognises: Callable[[str], bool]  # of the first line that is not blank
+    list_of: Callable[[str], str] | None = lambda line: ""
 
 
 def read_nbest(
@@ -51,27 +57,35 @@ def read_nbest(
     encoding : of all the files
     merge : whether candidates of one list that have the same words are merged
     """
-    if os.fspath(source) != "-" and Path(source).is_dir():
+    if is_folder(source):
         paths = sorted(path for path in Path(source).iterdir() if path.is_file())
         lists = [one for path in paths for one in _read_file(path, format or "srilm", encoding)]
     else:
         lists = _read_file(source, format, encoding)
     if not lists:
         raise FormatError("there are no lists", name_of(source))
-    for score, file in (costs or {}).items():
-        lists = _with_costs(lists, score, file, encoding)
+    lists = Costs(costs, encoding).added_to(lists)
     if references is not None:
         lists = _with_references(lists, references, encoding)
+    return merged(lists, name_of(source)) if merge else lists
+
+
+def merged(lists: list[CandidateList], name: str) -> list[CandidateList]:
+    """Merge equal candidates of every list; errors name the file."""
     try:
-        return merge_duplicates(lists) if merge else lists
+        return merge_duplicates(lists)
     except BadList as error:
-        raise FormatError(str(error), name_of(source)) from None
+        raise FormatError(str(error), name) from None
+
+
+def is_folder(source: Source) -> bool:
+    """Return whether a source is a folder of files."""
+    return os.fspath(source) != "-" and Path(source).is_dir()
 
 
 def _read_file(source: Source, format: str | None, encoding: str) -> list[CandidateList]:
     lines, name = _lines(source, encoding), name_of(source)
-    found = NBEST_FORMATS[_guess(lines, name) if format is None else format]
-    return found.parse(lines, name)
+    return NBEST_FORMATS[guess_format(lines, name) if format is None else format].parse(lines, name)
 
 
 def _lines(source: Source, encoding: str) -> list[str]:
@@ -119,7 +133,8 @@ def _record(candidate: Candidate) -> dict[str, Any]:
 
 
 # ---- formats, costs, references -------------------------------------------------------------------------------------
-def _guess(lines: list[str], name: str) -> str:
+def guess_format(lines: list[str], name: str) -> str:
+    """Return the format of the lines of a file, by the first of them that is not blank."""
     _, first = next(records(lines), (0, ""))
     if not first:
         raise FormatError("there are no lists", name)
@@ -130,19 +145,28 @@ def _guess(lines: list[str], name: str) -> str:
     raise FormatError(message, name)
 
 
-def _with_costs(lists: list[CandidateList], score: str, source: Source, encoding: str) -> list[CandidateList]:
-    """Add a score; costs are keyed by list and by place, and the places of a list are those of its candidates."""
-    costs = nbest_text.parse_kaldi_costs(_lines(source, encoding), name_of(source))
-    result = []
-    for one in lists:
-        found = costs.get(one.id, {})
-        places = sorted(found)
-        if places and len(places) != len(one.candidates):
-            message = f"{len(places)} costs for the {len(one.candidates)} candidates of {one.id!r}"
-            raise FormatError(message, name_of(source))
-        scored = [replace(c, scores={**c.scores, score: -found[n]}) for n, c in zip(places, one.candidates)]
-        result.append(replace(one, candidates=scored or one.candidates))
-    return result
+class Costs:
+    """Kaldi's files of costs by the name of a score, keyed by list and by place; the score is minus the cost."""
+
+    def __init__(self, files: Mapping[str, Source] | None, encoding: str = "utf-8") -> None:
+        self._costs = [
+            (score, name_of(file), nbest_text.parse_kaldi_costs(_lines(file, encoding), name_of(file)))
+            for score, file in (files or {}).items()
+        ]
+
+    def added_to(self, lists: list[CandidateList]) -> list[CandidateList]:
+        """Return the lists with these scores; the places of a list in a file are those of its candidates."""
+        return [self._scored(one) for one in lists] if self._costs else lists
+
+    def _scored(self, one: CandidateList) -> CandidateList:
+        for score, name, costs in self._costs:
+            found = costs.get(one.id, {})
+            places = sorted(found)
+            if places and len(places) != len(one.candidates):
+                raise FormatError(f"{len(places)} costs for the {len(one.candidates)} candidates of {one.id!r}", name)
+            scored = [replace(c, scores={**c.scores, score: -found[n]}) for n, c in zip(places, one.candidates)]
+            one = replace(one, candidates=scored or one.candidates)
+        return one
 
 
 def _with_references(lists: list[CandidateList], source: Source, encoding: str) -> list[CandidateList]:
@@ -172,8 +196,8 @@ def _not_finite(constant: str) -> Any:
 _DECODER = json.JSONDecoder(parse_constant=_not_finite)
 
 
-def parse_json_lists(lines: list[str], name: str) -> list[CandidateList]:
-    """Parse JSON lines."""
+def parse_json_lists(lines: list[str], name: str, n_before: int = 0) -> list[CandidateList]:
+    """Parse JSON lines; lists without an id are numbered after ``n_before`` others."""
     lists: list[CandidateList] = []
     for number, line in records(lines):
         try:
@@ -184,7 +208,7 @@ def parse_json_lists(lines: list[str], name: str) -> list[CandidateList]:
             raise FormatError(f"bad JSON: {error or 'nested too deeply'}", name, number) from None
         if not isinstance(record, dict):
             raise FormatError("expected a JSON object with 'hypotheses'", name, number)
-        lists.append(_json_list(record, len(lists), name, number))
+        lists.append(_json_list(record, n_before + len(lists), name, number))
     return lists
 
 
@@ -243,9 +267,9 @@ def _json_number(value: Any, what: str, name: str, line: int) -> float:
 NBEST_FORMATS: Registry[NbestFormat] = Registry(
     "n-best format",
     {
-        "jsonl": NbestFormat(parse_json_lists, lambda line: line.lstrip().startswith("{")),
+        "jsonl": NbestFormat(parse_json_lists, lambda line: line.lstrip().startswith("{"), None),
         "srilm": NbestFormat(nbest_text.parse_srilm, nbest_text.is_srilm),
-        "moses": NbestFormat(nbest_text.parse_moses, lambda line: "|||" in line),
-        "kaldi": NbestFormat(nbest_text.parse_kaldi, nbest_text.is_kaldi),
+        "moses": NbestFormat(nbest_text.parse_moses, lambda line: "|||" in line, nbest_text.list_of_moses),
+        "kaldi": NbestFormat(nbest_text.parse_kaldi, nbest_text.is_kaldi, nbest_text.list_of_kaldi),
     },
 )

@@ -102,6 +102,11 @@ def _headerless(line: str, version: str, name: str, number: int) -> Candidate:
 
 
 # ---- Moses and Joshua -----------------------------------------------------------------------------------------------
+def list_of_moses(line: str) -> str:
+    """Return the id of the list that a line belongs to; nothing for an empty line."""
+    return line.partition("|||")[0].strip()
+
+
 def parse_moses(lines: list[str], name: str) -> list[CandidateList]:
     """Parse lines ``id ||| text ||| features ||| total``; the text may contain the separator."""
     candidates: dict[str, list[Candidate]] = {}
@@ -183,6 +188,11 @@ def _moses_features(text: str, name: str, number: int) -> dict[str, float]:
 def is_kaldi(line: str) -> bool:
     """Whether a file that begins with this line is Kaldi's."""
     return re.match(r"\S+-\d+(\s|$)", line) is not None
+
+
+def list_of_kaldi(line: str) -> str:
+    """Return the utterance that a line belongs to; nothing for an empty line."""
+    return line.partition(" ")[0].rpartition("-")[0] if line else ""
 
 
 def parse_kaldi(lines: list[str], name: str) -> list[CandidateList]:

@@ -7,7 +7,6 @@ the space included, is written like ``<0x20>``). Text is a file, several files, 
 
 from __future__ import annotations
 
-import codecs
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +19,8 @@ from numpy.typing import NDArray
 
 from loglinear import _core, threads
 from loglinear.errors import FormatError
-from loglinear.formats.text import MARK, Source, decode, map_bytes, name_of, read_line_blocks, without_mark
+from loglinear.formats.blocks import read_line_blocks, read_utf8_blocks
+from loglinear.formats.text import Source, decode, is_utf8, map_bytes, name_of, without_mark
 
 Units: TypeAlias = Literal["words", "characters", "bytes"]
 Sentence: TypeAlias = str | Sequence[str]
@@ -100,24 +100,9 @@ def iterate_text(source: TextSource, size: int, options: TextOptions) -> Iterato
         yield from _numbered_blocks(_sentence_blocks(source, options, size), SENTENCES)
         return
     for file in files:
-        blocks = _recoded(read_line_blocks(file, size), name_of(file), options)
+        as_it_is = options.units == "bytes"
+        blocks = read_line_blocks(file, size) if as_it_is else read_utf8_blocks(file, size, options.encoding)
         yield from _numbered_blocks(((block, options) for block in blocks), name_of(file))
-
-
-def iterate_lines(source: Source, size: int, encoding: str = "utf-8") -> Iterator[str]:
-    """Yield the text of a file in blocks of whole lines of about ``size`` bytes; standard input as it comes.
-
-    Bytes that are not text raise FormatError with their line; a byte order mark is dropped.
-    """
-    name, n_lines = name_of(source), 0
-    for block in _recoded(read_line_blocks(source, size), name, TextOptions(encoding=encoding)):
-        try:
-            yield block.decode()
-        except UnicodeDecodeError as error:
-            line = n_lines + block.count(b"\n", 0, error.start) + 1
-            message = f"byte 0x{block[error.start]:02x} is not valid utf-8; name the right encoding with --encoding"
-            raise FormatError(message, name, line) from None
-        n_lines += block.count(b"\n")
 
 
 def files_of(source: TextSource) -> list[Source] | None:
@@ -174,57 +159,14 @@ def _is_file(item: object) -> bool:
         return False
 
 
-def _is_utf8(encoding: str) -> bool:
-    return encoding.lower().replace("_", "-") in ("utf-8", "utf8", "ascii")
-
-
 def _file_bytes(file: Source, options: TextOptions) -> NDArray[np.uint8]:
     data = map_bytes(file)
     if options.units == "bytes":
         return data
-    if not _is_utf8(options.encoding):
+    if not is_utf8(options.encoding):
         text = decode(data.tobytes(), name_of(file), options.encoding)
         data = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)  # surrogates are refused later
     return without_mark(data)
-
-
-def _recoded(blocks: Iterator[bytes], name: str, options: TextOptions) -> Iterator[bytes]:
-    """Yield blocks of whole lines in UTF-8, without a byte order mark."""
-    if options.units == "bytes":
-        yield from blocks
-        return
-    if not _is_utf8(options.encoding):
-        blocks = _decoded(blocks, name, options.encoding)
-    for i, block in enumerate(blocks):
-        block = block.removeprefix(MARK) if i == 0 else block
-        if block:
-            yield block
-
-
-def _decoded(blocks: Iterator[bytes], name: str, encoding: str) -> Iterator[bytes]:
-    """Yield blocks in UTF-8; lines end at the line ends of the decoded text, not at bytes that look like one."""
-    try:
-        " ".encode(encoding)  # refuses a codec that is not one of text
-        decoder = codecs.getincrementaldecoder(encoding)()
-    except LookupError as error:
-        raise FormatError(f"unknown encoding {encoding!r}", name) from error
-    rest, n_lines = "", 0
-    for block in blocks:
-        try:
-            text = rest + decoder.decode(block)
-        except UnicodeDecodeError as error:
-            line = n_lines + error.object.count(b"\n", 0, error.start) + 1
-            message = f"{error.reason}: not valid {encoding}; name the right encoding with --encoding"
-            raise FormatError(message, name, line) from error
-        end = text.rfind("\n") + 1
-        n_lines += text.count("\n")
-        if end:
-            yield text[:end].encode("utf-8", "surrogatepass")
-        rest = text[end:]
-    if decoder.getstate()[0]:
-        raise FormatError(f"the file ends inside a character of {encoding}; it is cut off", name, n_lines + 1)
-    if rest:
-        yield rest.encode("utf-8", "surrogatepass")
 
 
 def _sentence_blocks(source: Any, options: TextOptions, size: int | None) -> Iterator[tuple[bytes, TextOptions]]:

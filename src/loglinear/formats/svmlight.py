@@ -56,12 +56,12 @@ def parse_svmlight(
     return SvmlightData(indptr, indices, values, Labels(ids, names), n)
 
 
-def _read(source: Source, *, encoding: str, labelled: bool, n_threads: int) -> Records:
+def _parse(data: bytes, name: str, *, encoding: str, labelled: bool, n_threads: int) -> Records:
     """Numbered features: label index:value index:value ... per line; a label is always there."""
-    data = read_svmlight(source, zero_based=True, n_threads=n_threads)
-    names = [plain_label(name) for name in data.labels.names]
-    return Records("matrix", data, Labels(data.labels.numbers, names))
+    found = parse_svmlight(data, name, zero_based=True, n_threads=n_threads)
+    names = [plain_label(label) for label in found.labels.names]
+    return Records("matrix", found, Labels(found.labels.numbers, names))
 
 
 _LINE = re.compile(rb"[^\s#:]+([ \t]+(qid:\S+|\d+:[-+.\deE]+))+[ \t\r]*(#.*)?")
-SVMLIGHT = ExampleFormat(_read, (".svm", ".svmlight", ".libsvm"), lambda line: _LINE.fullmatch(line) is not None)
+SVMLIGHT = ExampleFormat(_parse, (".svm", ".svmlight", ".libsvm"), lambda line: _LINE.fullmatch(line) is not None)

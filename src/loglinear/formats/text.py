@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import gzip
-import io
 import lzma
 import math
 import os
@@ -26,10 +25,9 @@ from loglinear.errors import FormatError
 Source = str | os.PathLike[str]
 
 MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
-_GZIP = b"\x1f\x8b"
-_XZ = b"\xfd7zXZ\x00"
-_BLANK_LINES = (b"\n\n", b"\n\r\n")
-_DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+GZIP = b"\x1f\x8b"
+XZ = b"\xfd7zXZ\x00"
+DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
 def name_of(source: Source) -> str:
@@ -43,14 +41,14 @@ def read_bytes(source: Source) -> bytes:
     try:
         data = sys.stdin.buffer.read() if os.fspath(source) == "-" else Path(source).read_bytes()
     except OSError as error:
-        raise FormatError(_reason(error), name) from error
+        raise FormatError(reason(error), name) from error
     try:
-        if data.startswith(_GZIP):
+        if data.startswith(GZIP):
             return gzip.decompress(data)
-        if data.startswith(_XZ):
+        if data.startswith(XZ):
             return lzma.decompress(data)
-    except _DAMAGE as error:
-        raise FormatError(_damage(data), name) from error
+    except DAMAGE as error:
+        raise FormatError(damage(data), name) from error
     return data
 
 
@@ -60,11 +58,11 @@ def map_bytes(source: Source) -> NDArray[np.uint8]:
         path = None if os.fspath(source) == "-" else Path(source)
         if path is not None and path.is_file() and path.stat().st_size > 0:
             with path.open("rb") as file:
-                magic = file.read(len(_XZ))
-            if not magic.startswith((_GZIP, _XZ)):
+                magic = file.read(len(XZ))
+            if not magic.startswith((GZIP, XZ)):
                 return np.memmap(path, dtype=np.uint8, mode="r").view(np.ndarray)
     except OSError as error:
-        raise FormatError(_reason(error), name_of(source)) from error
+        raise FormatError(reason(error), name_of(source)) from error
     return np.frombuffer(read_bytes(source), dtype=np.uint8)
 
 
@@ -73,81 +71,14 @@ def read_head(source: Source, size: int) -> bytes:
     name = name_of(source)
     try:
         with Path(source).open("rb") as file:
-            magic = file.read(len(_XZ))
-        opener = gzip.open if magic.startswith(_GZIP) else lzma.open if magic.startswith(_XZ) else open
+            magic = file.read(len(XZ))
+        opener = gzip.open if magic.startswith(GZIP) else lzma.open if magic.startswith(XZ) else open
         with opener(source, "rb") as file:  # type: ignore[operator]
             return bytes(file.read(size))
-    except _DAMAGE as error:
-        raise FormatError(_damage(magic), name) from error
+    except DAMAGE as error:
+        raise FormatError(damage(magic), name) from error
     except OSError as error:
-        raise FormatError(_reason(error), name) from error
-
-
-def read_blocks(source: Source, size: int) -> Iterator[bytes]:
-    """Yield the bytes of a file, or of stdin for ``-``, in pieces of about ``size`` that end with a blank line.
-
-    A piece without a blank line is joined with the next; the last piece ends where the file ends.
-    """
-    rest = b""
-    with _uncompressed(source) as file:
-        while data := file.read(size):
-            data = rest + data
-            end = max(data.rfind(blank) + len(blank) if blank in data else 0 for blank in _BLANK_LINES)
-            if end:
-                yield data[:end]
-            rest = data[end:]
-    if rest:
-        yield rest
-
-
-def read_line_blocks(source: Source, size: int) -> Iterator[bytes]:
-    """Yield the bytes of a file, or of stdin for ``-``, in pieces of about ``size`` that end with a line.
-
-    A longer line is one piece. From stdin a piece is yielded as soon as it has a complete line.
-    """
-    rest: list[bytes] = []
-    with _uncompressed(source) as file:
-        read = file.read1 if os.fspath(source) == "-" else file.read
-        while data := read(size):
-            end = data.rfind(b"\n") + 1
-            if end:
-                yield b"".join([*rest, data[:end]])
-                rest.clear()
-            if end < len(data):
-                rest.append(data[end:])
-    if rest:
-        yield b"".join(rest)
-
-
-@contextmanager
-def _uncompressed(source: Source) -> Iterator[Any]:
-    """Open a file to read plain bytes from; errors while it is open become a FormatError."""
-    name, magic = name_of(source), b""
-    try:
-        with _opened(source) as file:
-            magic = file.peek(len(_XZ))[: len(_XZ)]
-            if magic.startswith(_GZIP):
-                yield gzip.GzipFile(fileobj=file)
-            elif magic == _XZ:
-                yield lzma.LZMAFile(file)  # noqa: SIM115
-            else:
-                yield file
-    except _DAMAGE as error:
-        raise FormatError(_damage(magic), name) from error
-    except OSError as error:
-        raise FormatError(_reason(error), name) from error
-
-
-@contextmanager
-def _opened(source: Source) -> Iterator[Any]:
-    """Open a file that has ``peek``; standard input is left open."""
-    if os.fspath(source) != "-":
-        with Path(source).open("rb") as file:
-            yield file
-    elif hasattr(sys.stdin.buffer, "peek"):
-        yield sys.stdin.buffer
-    else:  # a replacement of standard input may lack it
-        yield io.BufferedReader(io.BytesIO(sys.stdin.buffer.read()))
+        raise FormatError(reason(error), name) from error
 
 
 def decode(data: bytes, source: str, encoding: str = "utf-8") -> str:
@@ -160,9 +91,16 @@ def decode(data: bytes, source: str, encoding: str = "utf-8") -> str:
         line = data.count(b"\n", 0, error.start) + 1
         bad = data[error.start : error.start + 1]
         what = f"byte 0x{bad.hex()}" if bad else "end of input"
-        message = f"{what} at offset {error.start} is not valid {encoding}; name the right encoding with --encoding"
+        place = error.start - (data.rfind(b"\n", 0, error.start) + 1)
+        where = f"{what} at offset {place} of the line"
+        message = f"{where} is not valid {encoding}; name the right encoding with --encoding"
         raise FormatError(message, source, line) from error
     return text.removeprefix("\ufeff")
+
+
+def is_utf8(encoding: str) -> bool:
+    """Return whether text in an encoding is UTF-8 as it stands."""
+    return encoding.lower().replace("_", "-") in ("utf-8", "utf8", "ascii")
 
 
 def without_mark(data: bytes | NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -214,7 +152,7 @@ def atomic_write(path: Source) -> Iterator[BinaryIO]:
     try:
         file = temporary.open("xb")
     except OSError as error:
-        raise FormatError(f"cannot write: {_reason(error)}", os.fspath(path)) from error
+        raise FormatError(f"cannot write: {reason(error)}", os.fspath(path)) from error
     try:
         with file:
             if mode is not None:
@@ -235,7 +173,8 @@ def atomic_write(path: Source) -> Iterator[BinaryIO]:
             os.close(folder)
 
 
-def _reason(error: OSError) -> str:
+def reason(error: OSError) -> str:
+    """Return why the system refused a file."""
     if error.errno == errno.ENOENT:
         return "no such file or folder"
     if error.errno == errno.EISDIR:
@@ -243,8 +182,9 @@ def _reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def _damage(data: bytes) -> str:
-    kind = "gzip" if data.startswith(_GZIP) else "xz"
+def damage(data: bytes) -> str:
+    """Return what is wrong with a compressed file that cannot be read to its end."""
+    kind = "gzip" if data.startswith(GZIP) else "xz"
     return f"truncated or damaged {kind} file; fetch or compress it again"
 
 
@@ -256,3 +196,10 @@ def plain_label(label: Any) -> str:
     except ValueError:
         return text
     return str(int(number)) if math.isfinite(number) and number == int(number) and abs(number) < 2**53 else text
+
+
+def plain_line(text: str) -> str:
+    """Return text on one line: characters that would end a line or a column, or drive a terminal, are escaped."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -9,9 +9,12 @@ from loglinear.formats.text import Source, decode, name_of, read_bytes, split_li
 
 def read_tsv(source: Source, encoding: str = "utf-8") -> tuple[list[str], list[str]]:
     """Return the labels and the texts of a file (plain, gzip, xz, or ``-``)."""
-    name = name_of(source)
+    return _labelled(split_lines(decode(read_bytes(source), name_of(source), encoding)), name_of(source))
+
+
+def _labelled(lines: list[str], name: str) -> tuple[list[str], list[str]]:
     labels, texts = [], []
-    for number, line in enumerate(split_lines(decode(read_bytes(source), name, encoding)), start=1):
+    for number, line in enumerate(lines, start=1):
         label, tab, text = line.partition("\t")
         if not tab:
             what = "the line has no TAB" if line else "the line is empty"
@@ -28,12 +31,13 @@ def read_texts(source: Source, encoding: str = "utf-8") -> list[str]:
     return split_lines(decode(read_bytes(source), name_of(source), encoding))
 
 
-def _read(source: Source, *, encoding: str, labelled: bool, n_threads: int) -> Records:
+def _parse(data: bytes, name: str, *, encoding: str, labelled: bool, n_threads: int) -> Records:
     """Labelled text, one example per line: label TAB text."""
+    lines = split_lines(decode(data, name, encoding))
     if not labelled:
-        return Records("text", read_texts(source, encoding), None)
-    labels, texts = read_tsv(source, encoding)
+        return Records("text", lines, None)
+    labels, texts = _labelled(lines, name)
     return Records("text", texts, Labels.of(labels))
 
 
-TSV = ExampleFormat(_read, (".tsv", ".txt"), lambda line: b"\t" in line)
+TSV = ExampleFormat(_parse, (".tsv", ".txt"), lambda line: b"\t" in line)

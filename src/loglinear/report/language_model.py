@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from loglinear.formats.text import plain_line
 from loglinear.metrics.comparison import Comparison, Part
 from loglinear.models.language_model.predictor import LanguageModelPredictor
 from loglinear.report.html import Section
-from loglinear.report.tables import Table, plain_line
+from loglinear.report.tables import Table
 
 Facts = list[tuple[str, str]]
 _LONGEST = 90  # characters of a sentence in a table

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from loglinear.formats.text import plain_line
+
 _DEPTH = 140  # of 255: what the deepest shade takes from white, so that black text stays readable
 
 
@@ -56,13 +58,6 @@ def cell_text(value: Any) -> str:
     if size != 0 and not 1e-3 <= size < 1e6:
         return f"{value:.3g}"
     return f"{value:,.1f}" if size >= 1000 else f"{value:.5g}" if size >= 100 else f"{value:.4g}"
-
-
-def plain_line(text: str) -> str:
-    """Return text on one line: characters that would end a line or a column, or drive a terminal, are escaped."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _is_number(value: Any) -> bool:

@@ -7,6 +7,8 @@ training and prediction could disagree about; a file that counts from 1 merely h
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +17,16 @@ import numpy as np
 from loglinear.data.matrix import SparseRows
 from loglinear.errors import FormatError, IncompatibleError
 from loglinear.formats import FORMATS
+from loglinear.formats.blocks import after_lines, read_utf8_blocks
 from loglinear.formats.examples import Labels, guess
-from loglinear.formats.text import Source, name_of
+from loglinear.formats.text import Source, name_of, plain_line, read_bytes
 from loglinear.models.classifier.predictor import ClassifierPredictor
 from loglinear.threads import pool
 
 if TYPE_CHECKING:
     from loglinear.models.classifier.estimator import MaxentClassifier
+
+BLOCK = 1 << 22  # bytes of examples classified at a time
 
 # The kind of examples -> (the featuriser that reads them, the format they come in, their name in messages).
 _KINDS = {
@@ -61,13 +66,20 @@ def read_examples(
     Without ``labelled``, a line of tsv is all text and labels of jsonl are ignored; svmlight always has labels.
     """
     format, name = guess(source) if format is None else format, name_of(source)
-    read = FORMATS[format].read(source, encoding=encoding, labelled=labelled, n_threads=pool(n_threads).size)
-    X = read.examples
-    if read.kind == "matrix":
-        X = SparseRows(X.indptr, X.indices, X.values, X.n_features)
-    if labelled and not read.labels:
+    examples = _parsed(format, read_bytes(source), name, encoding, labelled, n_threads)
+    if labelled and not len(examples):
         raise FormatError("the input holds no examples", name)
-    return Examples(X, read.labels if labelled else None, read.kind, name)
+    return examples
+
+
+def _parsed(
+    format: str, data: bytes, name: str, encoding: str, labelled: bool, n_threads: int | None
+) -> Examples:
+    found = FORMATS[format].parse(data, name, encoding=encoding, labelled=labelled, n_threads=pool(n_threads).size)
+    X = found.examples
+    if found.kind == "matrix":
+        X = SparseRows(X.indptr, X.indices, X.values, X.n_features)
+    return Examples(X, found.labels if labelled else None, found.kind, name)
 
 
 def train_on_file(
@@ -100,14 +112,17 @@ def read_for(
     A file whose format cannot be guessed is taken to have the format the model was trained on. Matrices get the
     model's number of columns; text models ignore unknown words by themselves.
     """
-    wanted = kind_of(model)
-    if format is None:
-        try:
-            format = guess(source) if name_of(source) != "<stdin>" else _KINDS[wanted][1]
-        except FormatError:
-            format = _KINDS[wanted][1]
+    format = _format_for(model, source, format)
     examples = read_examples(source, format, encoding, labelled=labelled, n_threads=n_threads)
-    return match(examples, wanted, int(model.n_features_in_))
+    return match(examples, kind_of(model), int(model.n_features_in_))
+
+
+def _format_for(model: ClassifierPredictor, source: Source, format: str | None) -> str:
+    usual = _KINDS[kind_of(model)][1]
+    try:
+        return format or (guess(source) if name_of(source) != "<stdin>" else usual)
+    except FormatError:
+        return usual
 
 
 def match(examples: Examples, kind: str, n_features: int) -> tuple[Examples, int]:
@@ -115,6 +130,8 @@ def match(examples: Examples, kind: str, n_features: int) -> tuple[Examples, int
 
     Raises IncompatibleError for examples of another kind. Examples that are no matrix stay as they are.
     """
+    if examples.kind != kind and not len(examples):
+        return examples, 0
     if examples.kind != kind:
         raise IncompatibleError(
             f"{examples.source}: the model was trained on {_KINDS[kind][2]}, but this is {_KINDS[examples.kind][2]}"
@@ -123,3 +140,50 @@ def match(examples: Examples, kind: str, n_features: int) -> tuple[Examples, int
         return examples, 0
     X = examples.X.with_columns(n_features)
     return replace(examples, X=X), examples.X.n_nonzeros - X.n_nonzeros
+
+
+class PredictedFile:
+    """The most probable classes of a file, one line per example, block by block; standard input as it comes.
+
+    ``proba`` adds the probability of every class; ``as_json`` gives an object per line instead. ``n_ignored`` counts
+    the values so far that were left out as features the model does not know. Other parameters are as in
+    :func:`read_for`.
+    """
+
+    def __init__(
+        self, model: ClassifierPredictor, source: Source, format: str | None = None, encoding: str = "utf-8", *,
+        labelled: bool = False, proba: bool = False, as_json: bool = False, block: int = BLOCK,
+    ) -> None:
+        self.model, self.source, self.encoding, self.block = model, source, encoding, block
+        self.format, self.labelled = _format_for(model, source, format), labelled
+        self.proba, self.as_json = proba, as_json
+        self.n_ignored = 0
+        self._labels = [str(label) for label in model.classes_.tolist()]
+        self._names = [plain_line(label) for label in self._labels]
+
+    def __iter__(self) -> Iterator[bytes]:
+        for examples in self._blocks():
+            examples, n_ignored = match(examples, kind_of(self.model), int(self.model.n_features_in_))
+            self.n_ignored += n_ignored
+            probabilities = self.model.predict_proba(examples.X)
+            lines = map(self._line, probabilities.argmax(axis=1).tolist(), probabilities.tolist())
+            yield "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
+
+    def _blocks(self) -> Iterator[Examples]:
+        n_lines, n_threads = 0, self.model.n_threads
+        for data in read_utf8_blocks(self.source, self.block, self.encoding):
+            with after_lines(n_lines):
+                found = _parsed(self.format, data, name_of(self.source), "utf-8", self.labelled, n_threads)
+            n_lines += data.count(b"\n")
+            if len(found):
+                yield found
+
+    def _line(self, best: int, probabilities: list[float]) -> str:
+        if self.as_json:
+            shares = {"probabilities": dict(zip(self._labels, probabilities))} if self.proba else {}
+            return json.dumps({"label": self._labels[best], **shares}, ensure_ascii=False)
+        if self.proba:
+            return "\t".join(
+                [self._names[best], *(f"{name}={p:.6g}" for name, p in zip(self._names, probabilities))]
+            )
+        return self._names[best]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loglinear.errors import IncompatibleError
 from loglinear.features.lexicon import ReadText
-from loglinear.formats.running_text import iterate_lines
+from loglinear.formats.blocks import iterate_lines
 from loglinear.formats.text import Source, split_lines
 from loglinear.models import load_predictor
 from loglinear.models.input_method.conversions import Conversions, Coverage, check_fits

@@ -19,8 +19,9 @@ from loglinear.data.corpus import iter_corpus, read_corpus
 from loglinear.data.sentences import Sentences
 from loglinear.errors import FormatError, IncompatibleError
 from loglinear.features.word_vocabulary import WordVocabulary
+from loglinear.formats.blocks import read_utf8_blocks
 from loglinear.formats.running_text import TextSource, Units, join_units
-from loglinear.formats.text import Source, name_of, read_line_blocks
+from loglinear.formats.text import Source, name_of
 from loglinear.metrics.comparison import Comparison, PairedScores, compare_scores
 from loglinear.metrics.perplexity import perplexity
 from loglinear.models.language_model.predictor import LanguageModelPredictor
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from loglinear.models.language_model.estimator import LanguageModel
 
 BLOCK = 1 << 22  # bytes of text scored at a time
-_MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 _OF_MAXENT = (
     "penalty", "strength", "depth_growth", "l2", "strength_classes", "l1_ratio", "nonnegative", "min_count", "base",
 )  # fmt: skip
@@ -141,10 +141,8 @@ def score_file(
 def _scored_blocks(model: LanguageModelPredictor, source: Source, block: int) -> Iterator[tuple[bytes, SentenceScores]]:
     plain = model.units == "words" and model.reserved == "error" and model.encoding.lower() in ("utf-8", "utf8")
     if plain and model.vocabulary_.is_open:
-        for number, text in enumerate(read_line_blocks(source, block)):
-            text = text.removeprefix(_MARK) if number == 0 else text
-            if text:
-                yield text, model.queries_.score_lines(text)
+        for text in read_utf8_blocks(source, block):
+            yield text, model.queries_.score_lines(text)
         return
     for piece in iter_corpus(source, model.vocabulary_, block, **model.reading_options):
         yield piece.text, model.queries_.score_sentences(piece.sentences)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from loglinear.errors import FormatError
 from loglinear.formats.candidate_list import BadList, CandidateList
 from loglinear.formats.nbest import json_line, read_nbest
+from loglinear.formats.nbest_stream import iterate_nbest
 from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
 from loglinear.models.reranker.inputs import with_language_model
 from loglinear.models.reranker.predictor import RerankerPredictor
@@ -42,10 +43,19 @@ class ListFiles:
         """Return the lists of a file; ``references`` take the place of the usual ones."""
         references = references or self.references
         lists = read_nbest(source, self.format, references=references, costs=self.costs, encoding=self.encoding)
-        if self.language_model is not None:
-            lists = with_language_model(lists, self.language_model)
+        lists = self._scored(lists)
         self._read.append((source, lists))
         return lists
+
+    def blocks(self, source: Source) -> Iterator[list[CandidateList]]:
+        """Yield the lists of a file some at a time; those of a pipe as soon as they are whole."""
+        for lists in iterate_nbest(source, self.format, costs=self.costs, encoding=self.encoding):
+            lists = self._scored(lists)
+            self._read = [(source, lists)]
+            yield lists
+
+    def _scored(self, lists: list[CandidateList]) -> list[CandidateList]:
+        return lists if self.language_model is None else with_language_model(lists, self.language_model)
 
     @contextmanager
     def naming(self) -> Iterator[None]:
@@ -76,7 +86,7 @@ def rerank_file(
     model: RerankerPredictor, source: Source, *, nbest: int | None = None, as_json: bool = False, ids: bool = False,
     files: ListFiles | None = None,
 ) -> Iterator[bytes]:  # fmt: skip
-    """Yield the best text of every list, one line each; ``ids`` puts the id of the list and a tab before it.
+    """Yield the best text of every list as lines, block by block; ``ids`` puts the id of the list and a tab before it.
 
     With ``nbest`` every list gives that many lines, text TAB score, and an empty line after them. ``as_json`` gives one
     line per list, as ``formats.read_nbest`` reads them, candidates in their new order with the score "reranker".
@@ -84,20 +94,22 @@ def rerank_file(
     if nbest is not None and nbest < 1:
         raise ValueError(f"the number of candidates must be at least 1, not {nbest}")
     files = files or ListFiles()
-    lists = files.read(source)
-    with files.naming():
-        ranked = model.rerank(lists, with_scores=True)
-    for one in ranked:
-        kept = one.candidates[:nbest]
-        if as_json:
-            yield json_line(replace(one, candidates=kept))
-            continue
-        key = f"{_line(one.id)}\t" if ids else ""
-        if nbest is None:
-            lines = key + (_line(kept[0].text) if kept else "")
-        else:
-            lines = "".join(f"{key}{_line(c.text)}\t{c.scores['reranker']:.6f}\n" for c in kept)
-        yield f"{lines}\n".encode("utf-8", "surrogatepass")
+    for lists in files.blocks(source):
+        with files.naming():
+            ranked = model.rerank(lists, with_scores=True)
+        yield b"".join(_list_text(one, nbest, as_json, ids) for one in ranked)
+
+
+def _list_text(one: CandidateList, nbest: int | None, as_json: bool, ids: bool) -> bytes:
+    kept = one.candidates[:nbest]
+    if as_json:
+        return json_line(replace(one, candidates=kept))
+    key = f"{_line(one.id)}\t" if ids else ""
+    if nbest is None:
+        lines = key + (_line(kept[0].text) if kept else "")
+    else:
+        lines = "".join(f"{key}{_line(c.text)}\t{c.scores['reranker']:.6f}\n" for c in kept)
+    return f"{lines}\n".encode("utf-8", "surrogatepass")
 
 
 def _line(text: str) -> str:

@@ -8,8 +8,9 @@ read in blocks that end where a sequence ends.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from loglinear.errors import FormatError, IncompatibleError
@@ -17,14 +18,17 @@ from loglinear.features.attributes import AttributeSequences
 from loglinear.features.columns import Columns
 from loglinear.features.sequences import FlatLabels
 from loglinear.features.template_sets import TEMPLATE_SETS
+from loglinear.formats.blocks import after_lines, read_blocks
 from loglinear.formats.conll import CodedColumn, ConllData, parse_conll
 from loglinear.formats.crfsuite import parse_crfsuite
-from loglinear.formats.text import Source, name_of, read_blocks, read_bytes, read_head
+from loglinear.formats.text import Source, name_of, read_bytes, read_head
 from loglinear.models.tagger.predictor import TaggerPredictor
 
 FORMATS = ("conll", "crfsuite")
 BLOCK = 1 << 24  # bytes; tagging takes about twenty times as much memory
 _HEAD = 1 << 16  # bytes that suffice to tell the format
+_EMPTY = re.compile(rb"[ \t\r\n]*\Z")
+_EMPTY_BUT_FOR_COMMENTS = re.compile(rb"(?:[ \t\r]*\n|#[^\n]*\n)*(?:[ \t\r]*|#[^\n]*)\Z")
 
 Tokens: TypeAlias = Columns | AttributeSequences
 
@@ -202,21 +206,18 @@ def layout_for(
 def blocks(source: Source, layout: Layout, size: int = BLOCK) -> Iterator[Sequences]:
     """Yield the sequences of a file (plain, gzip, xz, or ``-``) block by block, so that memory stays bounded.
 
-    A block ends at the last blank line within ``size`` bytes, or at the next one. Errors count lines from the start of
+    A block ends at the last blank line within ``size`` bytes, or at the next one; a pipe or a terminal gives what has
+    come. Errors count lines from the start of
     the file.
     """
     name, n_lines, separator = name_of(source), 0, None
-    for data in read_blocks(source, size):
-        if not data.strip():
-            n_lines += data.count(b"\n")
-            continue
-        try:
-            found = parse_sequences(data, name, layout, separator)
-        except FormatError as error:
-            if not n_lines or error.line is None:
-                raise
-            message = str(error).split(f"{name}:{error.line}: ", 1)[-1]
-            raise FormatError(message, name, error.line + n_lines) from None
+    empty = _EMPTY_BUT_FOR_COMMENTS if layout.comments else _EMPTY
+    encoding = "utf-8" if layout.format == "crfsuite" else layout.encoding
+    layout = replace(layout, encoding="utf-8")
+    for data in read_blocks(source, size, encoding):
+        if not empty.match(data):
+            with after_lines(n_lines):
+                found = parse_sequences(data, name, layout, separator)
+            separator = found.separator if found.format == "conll" else None
+            yield found
         n_lines += data.count(b"\n")
-        separator = found.separator if found.format == "conll" else None
-        yield found

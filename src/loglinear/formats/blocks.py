@@ -1,0 +1,196 @@
+"""A file or standard input in blocks of whole records, as its bytes arrive.
+
+A block ends with a line, or with a blank line. From a pipe or a terminal it has all complete records that are there,
+so that a slow writer is answered record by record and a fast one gets large blocks; from a file it has about the size
+asked for. Compressed input, from a pipe too, is read in blocks of that size.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import lzma
+import os
+import select
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from loglinear.errors import FormatError
+from loglinear.formats.text import DAMAGE, GZIP, MARK, XZ, Source, damage, is_utf8, name_of, reason
+
+_PIPEFUL = 1 << 16  # bytes; a pipe that gives so many at once has a writer that is ahead of us,
+_PATIENCE = 0.01  # and more is waited for so many seconds, to work on large blocks
+
+
+def read_blocks(source: Source, size: int, encoding: str = "utf-8") -> Iterator[bytes]:
+    """Yield the bytes of a file, or of stdin for ``-``, in pieces of about ``size`` that end with a blank line.
+
+    A piece without a blank line is joined with the next; the last piece ends where the file ends. Text in another
+    encoding becomes UTF-8.
+    """
+    chunks = _chunks(source, size) if is_utf8(encoding) else read_utf8_blocks(source, size, encoding)
+    return _whole(chunks, _after_blank_line)
+
+
+def read_line_blocks(source: Source, size: int) -> Iterator[bytes]:
+    """Yield the bytes of a file, or of stdin for ``-``, in pieces of about ``size`` that end with a line.
+
+    A longer line is one piece.
+    """
+    return _whole(_chunks(source, size), lambda data, begin: data.rfind(b"\n", begin) + 1)
+
+
+def read_utf8_blocks(source: Source, size: int, encoding: str = "utf-8") -> Iterator[bytes]:
+    """Yield the same in UTF-8 and without a byte order mark; text in UTF-8 is not checked."""
+    return recoded(read_line_blocks(source, size), name_of(source), encoding)
+
+
+def iterate_lines(source: Source, size: int, encoding: str = "utf-8") -> Iterator[str]:
+    """Yield the text of a file in blocks of whole lines of about ``size`` bytes.
+
+    Bytes that are not text raise FormatError with their line; a byte order mark is dropped.
+    """
+    name, n_lines = name_of(source), 0
+    for block in read_utf8_blocks(source, size, encoding):
+        try:
+            yield block.decode()
+        except UnicodeDecodeError as error:
+            line = n_lines + block.count(b"\n", 0, error.start) + 1
+            message = f"byte 0x{block[error.start]:02x} is not valid utf-8; name the right encoding with --encoding"
+            raise FormatError(message, name, line) from None
+        n_lines += block.count(b"\n")
+
+
+def recoded(blocks: Iterator[bytes], name: str, encoding: str) -> Iterator[bytes]:
+    """Yield blocks of whole lines in UTF-8, without a byte order mark."""
+    if not is_utf8(encoding):
+        blocks = _decoded(blocks, name, encoding)
+    for i, block in enumerate(blocks):
+        block = block.removeprefix(MARK) if i == 0 else block
+        if block:
+            yield block
+
+
+def _decoded(blocks: Iterator[bytes], name: str, encoding: str) -> Iterator[bytes]:
+    """Yield blocks in UTF-8; lines end at the line ends of the decoded text, not at bytes that look like one."""
+    try:
+        " ".encode(encoding)  # refuses a codec that is not one of text
+        decoder = codecs.getincrementaldecoder(encoding)()
+    except LookupError as error:
+        raise FormatError(f"unknown encoding {encoding!r}", name) from error
+    rest, n_lines = "", 0
+    for block in blocks:
+        try:
+            text = rest + decoder.decode(block)
+        except UnicodeDecodeError as error:
+            line = n_lines + error.object.count(b"\n", 0, error.start) + 1
+            message = f"{error.reason}: not valid {encoding}; name the right encoding with --encoding"
+            raise FormatError(message, name, line) from error
+        end = text.rfind("\n") + 1
+        n_lines += text.count("\n")
+        if end:
+            yield text[:end].encode("utf-8", "surrogatepass")
+        rest = text[end:]
+    if decoder.getstate()[0]:
+        raise FormatError(f"the file ends inside a character of {encoding}; it is cut off", name, n_lines + 1)
+    if rest:
+        yield rest.encode("utf-8", "surrogatepass")
+
+
+@contextmanager
+def after_lines(n_lines: int) -> Iterator[None]:
+    """Let errors of a block count lines from the start of the file, which has so many lines before the block."""
+    try:
+        yield
+    except FormatError as error:
+        raise error.after(n_lines) from None
+
+
+# ---- records --------------------------------------------------------------------------------------------------------
+def _whole(chunks: Iterator[bytes], end_of: Callable[[bytes, int], int]) -> Iterator[bytes]:
+    """Join chunks to pieces of whole records; ``end_of(data, begin)`` gives the last end after begin, or 0."""
+    rest: list[bytes] = []
+    line = b""  # what the rest has of its last line, and the end of the line before
+    for chunk in chunks:
+        data = line + chunk
+        end = end_of(data, len(line)) - len(line)
+        if end > 0:
+            yield b"".join([*rest, chunk[:end]])
+            rest, data = [], chunk[end:]
+            chunk = data
+        if chunk:
+            rest.append(chunk)
+        line = data[data.rfind(b"\n") :] if b"\n" in data else data
+    if rest:
+        yield b"".join(rest)
+
+
+def _after_blank_line(data: bytes, begin: int) -> int:
+    """Return where the last blank line that ends after ``begin`` ends, 0 where there is none."""
+    end = data.rfind(b"\n", begin)
+    while end >= 0:
+        before = data.rfind(b"\n", 0, end)
+        if not data[before + 1 : end].strip(b" \t\r"):
+            return end + 1
+        end = before if before >= begin else -1
+    return 0
+
+
+# ---- bytes ----------------------------------------------------------------------------------------------------------
+def _chunks(source: Source, size: int) -> Iterator[bytes]:
+    """Yield plain bytes as they arrive, about ``size`` at a time at most; errors of reading become a FormatError."""
+    name, magic = name_of(source), b""
+    try:
+        with _opened(source) as file:
+            magic = file.peek(len(XZ))[: len(XZ)]
+            if magic.startswith(GZIP):
+                read = gzip.GzipFile(fileobj=file).read
+            elif magic == XZ:
+                read = lzma.LZMAFile(file).read  # noqa: SIM115
+            else:
+                read = partial(_arrived, file)
+            while data := read(size):
+                yield data
+    except DAMAGE as error:
+        raise FormatError(damage(magic), name) from error
+    except OSError as error:
+        raise FormatError(reason(error), name) from error
+
+
+def _arrived(file: Any, size: int) -> bytes:
+    """Wait for bytes and return those that are there, at most ``size``; none at the end of the file."""
+    pieces = [file.read1(size)]
+    n_bytes, until = len(pieces[0]), time.monotonic() + _PATIENCE
+    while 0 < n_bytes < size and (left := until - time.monotonic()) > 0:
+        if not _is_ready(file, left if n_bytes >= _PIPEFUL else 0):
+            break
+        pieces.append(file.read1(size - n_bytes))
+        if not pieces[-1]:
+            break
+        n_bytes += len(pieces[-1])
+    return b"".join(pieces)
+
+
+def _is_ready(file: Any, seconds: float) -> bool:
+    try:
+        return bool(select.select([file], [], [], seconds)[0])
+    except (OSError, ValueError):  # not a file of the system
+        return False
+
+
+@contextmanager
+def _opened(source: Source) -> Iterator[Any]:
+    """Open a file that has ``peek``; standard input is left open."""
+    if os.fspath(source) != "-":
+        with Path(source).open("rb") as file:
+            yield file
+    elif hasattr(sys.stdin.buffer, "peek"):
+        yield sys.stdin.buffer
+    else:  # a replacement of standard input may lack it
+        yield io.BufferedReader(io.BytesIO(sys.stdin.buffer.read()))
