@@ -1,7 +1,7 @@
 import gzip
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loglinear.errors import FormatError, IncompatibleError
@@ -36,6 +36,7 @@ def test_json_lines(tmp_path):
     assert lists[2].candidates == []
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.builds(
