@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from commands import COMMAND, invoke, run
+from commands import COMMAND, invoke, refusal, run
 
 
 def test_a_real_run_from_training_to_inspection(folder: Path, tmp_path: Path) -> None:
@@ -103,6 +103,60 @@ def test_numbered_features(folder: Path) -> None:
     done = invoke("classify", "predict", folder / "numbers.ll", "-", stdin="0 1:1\n0 2:1\n")
     assert done.stdout == "1\n-1\n"
     assert done.stderr == ""
+
+
+LABELLED = "note: {}: the lines begin with classes of the model, which are taken for labels and ignored; --unlabelled"
+
+
+def test_a_labelled_file_is_known_by_the_classes_its_lines_begin_with(folder: Path, tmp_path: Path) -> None:
+    """The label is not read as text, where it would give the answer away."""
+    data, model = folder / "test.tsv", folder / "text.ll"
+    texts = tmp_path / "texts.txt"
+    texts.write_text("".join(line.split("\t", 1)[1] for line in data.read_text().splitlines(keepends=True)))
+    expected = invoke("classify", "predict", model, texts)
+    assert expected.stderr == ""
+    found = invoke("classify", "predict", model, data)
+    assert found.stdout == expected.stdout
+    assert found.stderr.startswith(LABELLED.format(data))
+    told = invoke("classify", "predict", model, data, "--labelled")
+    assert (told.stdout, told.stderr) == (expected.stdout, "")
+    streamed = invoke("classify", "predict", model, stdin=data.read_text())
+    assert streamed.stdout == expected.stdout
+    assert streamed.stderr.startswith(LABELLED.format("<stdin>"))
+    as_text = invoke("classify", "predict", model, data, "--unlabelled")
+    assert as_text.stderr == ""
+    assert as_text.stdout != expected.stdout
+
+
+def test_text_with_tabs_is_not_taken_for_labelled(folder: Path) -> None:
+    model = folder / "text.ll"
+    known = invoke("classify", "predict", model, stdin="email\tx\n").stderr
+    assert known.startswith(LABELLED.format("<stdin>"))
+    for text in ("email x\n", "emails\tx\n", "\temail\n", "", "\n\n", "a\tb\nemail\tx\nc\td\n"):
+        assert invoke("classify", "predict", model, stdin=text).stderr == ""
+
+
+def test_a_line_that_contradicts_is_refused_with_its_number(folder: Path) -> None:
+    model = folder / "text.ll"
+    for options in ((), ("--labelled",)):
+        done = invoke("classify", "predict", model, *options, stdin="email\tsend it\nxml\tparse it\nno label\n")
+        assert done.exit_code == 2
+        assert "error: <stdin>:3: the line has no TAB; expected label TAB text" in done.stderr
+    done = invoke("classify", "predict", model, "--labelled", stdin="plain text\n")
+    assert refusal(done).startswith("error: <stdin>:1: the line has no TAB; expected label TAB text")
+
+
+def test_labels_of_other_formats(folder: Path, tmp_path: Path) -> None:
+    """jsonl has a key for labels, and svmlight a place: nothing is guessed."""
+    with_label, without = '{"label": "email", "text": "parse it"}\n', '{"text": "parse it"}\n'
+    model = folder / "text.ll"
+    for options in ((), ("--unlabelled",)):
+        both = invoke("classify", "predict", model, "--format", "jsonl", *options, stdin=with_label + without)
+        assert (both.exit_code, both.stderr, len(set(both.stdout.split()))) == (0, "", 1)
+    done = invoke("classify", "predict", model, "--format", "jsonl", "--labelled", stdin=with_label + without)
+    assert "<stdin>:2: the object has no 'label'" in refusal(done)
+    done = invoke("classify", "predict", folder / "numbers.ll", "--unlabelled", stdin="0 1:1\n")
+    assert "lines of svmlight always begin with a label; write 0 where it is unknown" in refusal(done)
 
 
 def test_labels_never_seen_are_errors_with_a_name(folder: Path, tmp_path: Path) -> None:

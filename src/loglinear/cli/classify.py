@@ -151,8 +151,12 @@ def predict(
     data: Data = "-",
     format: Format = None,
     labelled: Annotated[
-        bool, typer.Option("--labelled", help="Ignore the label with which each line of tsv begins.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--labelled/--unlabelled", help="Whether each line of tsv begins with a label, which is ignored.",
+            show_default="whether the first lines begin with classes of the model",
+        ),
+    ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Print the probability of every class.")] = False,
     encoding: Encoding = "utf-8",
     threads: Threads = None,
@@ -162,7 +166,10 @@ def predict(
     from loglinear.models.classifier.files import PredictedFile
 
     classifier = _load(model, threads)
-    predicted = PredictedFile(classifier, data, format, encoding, labelled=labelled, proba=proba, as_json=json)
+    predicted = PredictedFile(
+        classifier, data, format, encoding, labelled=labelled, note=lambda text: console.note(f"note: {text}"),
+        proba=proba, as_json=json,
+    )  # fmt: skip
     console.write(predicted)
     _note_ignored(classifier, predicted.n_ignored)
 

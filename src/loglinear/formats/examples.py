@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, overload
@@ -76,6 +76,8 @@ class ExampleFormat:
     parse: Parser
     suffixes: tuple[str, ...]  # of file names, less .gz or .xz
     recognises: Callable[[bytes], bool]  # whether a line, the first of a file, is of this format
+    # Whether lines, the first of a file, begin with labels; to be asked where only the classes of a model tell.
+    begins_with_labels: Callable[[bytes, Collection[str]], bool] = lambda data, classes: False
 
 
 def guess(path: Source) -> str:

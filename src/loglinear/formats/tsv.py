@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from loglinear.errors import FormatError
 from loglinear.formats.examples import ExampleFormat, Labels, Records
-from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
+from loglinear.formats.text import Source, decode, name_of, plain_label, read_bytes, split_lines
+
+_SAMPLE = 1 << 16  # bytes that suffice to tell labels from text
 
 
 def read_tsv(source: Source, encoding: str = "utf-8") -> tuple[list[str], list[str]]:
@@ -40,4 +44,15 @@ def _parse(data: bytes, name: str, *, encoding: str, labelled: bool, n_threads: 
     return Records("text", texts, Labels.of(labels))
 
 
-TSV = ExampleFormat(_parse, (".tsv", ".txt"), lambda line: b"\t" in line)
+def begins_with_labels(data: bytes, classes: Collection[str]) -> bool:
+    """Return whether at least half of the first lines with content begin with one of the classes and a TAB.
+
+    Text hardly ever does, and a labelled file may have classes that the model does not know.
+    """
+    lines = [line for line in split_lines(data[:_SAMPLE].decode(errors="replace")) if line.strip()]
+    fields = (line.partition("\t") for line in lines)
+    n_labelled = sum(tab != "" and plain_label(label) in classes for label, tab, _ in fields)
+    return bool(lines) and 2 * n_labelled >= len(lines)
+
+
+TSV = ExampleFormat(_parse, (".tsv", ".txt"), lambda line: b"\t" in line, begins_with_labels)

@@ -8,7 +8,7 @@ training and prediction could disagree about; a file that counts from 1 merely h
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from loglinear.errors import FormatError, IncompatibleError
 from loglinear.formats import FORMATS
 from loglinear.formats.blocks import after_lines, read_utf8_blocks
 from loglinear.formats.examples import Labels, guess
-from loglinear.formats.text import Source, name_of, plain_line, read_bytes
+from loglinear.formats.text import Source, name_of, plain_label, plain_line, read_bytes
 from loglinear.models.classifier.predictor import ClassifierPredictor
 from loglinear.threads import pool
 
@@ -145,17 +145,21 @@ def match(examples: Examples, kind: str, n_features: int) -> tuple[Examples, int
 class PredictedFile:
     """The most probable classes of a file, one line per example, block by block; standard input as it comes.
 
-    ``proba`` adds the probability of every class; ``as_json`` gives an object per line instead. ``n_ignored`` counts
-    the values so far that were left out as features the model does not know. Other parameters are as in
-    :func:`read_for`.
+    ``labelled`` says whether lines of tsv begin with a label, which is ignored; None decides by the first lines that
+    come, and tells ``note`` in a sentence if they do. ``proba`` adds the probability of every class; ``as_json`` gives
+    an object per line instead. ``n_ignored`` counts the values so far that were left out as features the model does
+    not know. Other parameters are as in :func:`read_for`.
     """
 
     def __init__(
         self, model: ClassifierPredictor, source: Source, format: str | None = None, encoding: str = "utf-8", *,
-        labelled: bool = False, proba: bool = False, as_json: bool = False, block: int = BLOCK,
+        labelled: bool | None = None, note: Callable[[str], None] | None = None, proba: bool = False,
+        as_json: bool = False, block: int = BLOCK,
     ) -> None:
         self.model, self.source, self.encoding, self.block = model, source, encoding, block
-        self.format, self.labelled = _format_for(model, source, format), labelled
+        self.format, self.labelled, self.note = _format_for(model, source, format), labelled, note
+        if self.format == "svmlight" and labelled is False:
+            raise ValueError("lines of svmlight always begin with a label; write 0 where it is unknown")
         self.proba, self.as_json = proba, as_json
         self.n_ignored = 0
         self._labels = [str(label) for label in model.classes_.tolist()]
@@ -170,13 +174,24 @@ class PredictedFile:
             yield "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
 
     def _blocks(self) -> Iterator[Examples]:
-        n_lines, n_threads = 0, self.model.n_threads
+        n_lines, n_threads, labelled = 0, self.model.n_threads, self.labelled
         for data in read_utf8_blocks(self.source, self.block, self.encoding):
+            if labelled is None and data.strip():
+                labelled = self._begins_with_labels(data)
             with after_lines(n_lines):
-                found = _parsed(self.format, data, name_of(self.source), "utf-8", self.labelled, n_threads)
+                found = _parsed(self.format, data, name_of(self.source), "utf-8", bool(labelled), n_threads)
             n_lines += data.count(b"\n")
             if len(found):
                 yield found
+
+    def _begins_with_labels(self, data: bytes) -> bool:
+        found = FORMATS[self.format].begins_with_labels(data, {plain_label(label) for label in self._labels})
+        if found and self.note is not None:
+            self.note(
+                f"{name_of(self.source)}: the lines begin with classes of the model, which are taken for labels and "
+                "ignored; --unlabelled takes the whole line for text"
+            )
+        return found
 
     def _line(self, best: int, probabilities: list[float]) -> str:
         if self.as_json:
