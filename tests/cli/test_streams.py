@@ -36,6 +36,7 @@ SPOKEN = {
     "classify predict": (["classifier.ll"], ["Parse a string\n", "\n", "schedule a função\n"], 1),
     "classify predict --json": (["classifier.ll", "--proba", "--json"], ["Parse a string\n", "Return it\n"], 1),
     "classify predict --labelled": (["classifier.ll", "--labelled"], ["x\tParse a string\n", "y\tReturn it\n"], 1),
+    "classify predict found to be labelled": (["classifier.ll"], ["email\tParse a string\n", "?\tReturn it\n"], 1),
     "classify predict jsonl": (
         ["classifier.ll", "--format", "jsonl"], ['{"text": "Parse a string"}\n', '\n{"text": "Return it"}\n'], 1,
     ),
@@ -141,6 +142,17 @@ def test_characters_that_come_in_two_pieces(name: str) -> None:
         for byte in data:
             spoken.say(bytes([byte]))
         assert spoken.end().decode() == plain.stdout
+
+
+def test_sentences_of_a_text_are_tagged_one_by_one(tmp_path: Path) -> None:
+    model, data = tmp_path / "m.ll", tmp_path / "d.conll"
+    data.write_text("the B-NP\ndog I-NP\nbarks O\n")
+    assert run("tag", "train", data, "-o", model, "--templates", "hmm", "--estimator", "hmm").returncode == 0
+    with conversation("tag", "predict", str(model), "--text") as spoken:
+        spoken.say(b"the dog barks\n")
+        assert spoken.hear(4) == b"the B-NP\ndog I-NP\nbarks O\n\n"
+        spoken.say(b"the dog")
+        assert spoken.end() == b"the B-NP\ndog I-NP\n\n"
 
 
 def test_a_list_of_moses_ends_where_the_next_begins_or_at_an_empty_line(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -420,10 +421,18 @@ def test_columns_that_are_not_the_model_s(place: Path) -> None:
     assert "<stdin>:1: found 1 column, but the model reads columns 0, 1 (numbered from 0)" in message
 
 
-def test_a_file_needs_only_the_columns_that_templates_name(place: Path, tmp_path: Path) -> None:
-    (tmp_path / "words").write_text("U0:%x[0,0]\nU1:%x[-1,0]\nB\n")
-    model = tmp_path / "m.ll"
-    assert invoke("tag", "train", place / "train.conll", "-o", model, "--templates", tmp_path / "words").exit_code == 0
+@pytest.fixture(scope="module")
+def words_only(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of three columns whose templates look at the first only."""
+    root = tmp_path_factory.mktemp("words")
+    (root / "words").write_text("U0:%x[0,0]\nU1:%x[-1,0]\nB\n")
+    args = ("-o", root / "m.ll", "--templates", root / "words")
+    assert invoke("tag", "train", place / "train.conll", *args).exit_code == 0
+    return root / "m.ll"
+
+
+def test_a_file_needs_only_the_columns_that_templates_name(place: Path, words_only: Path, tmp_path: Path) -> None:
+    model = words_only
     whole = invoke("tag", "predict", model, stdin="the D\nnoun1 N\n\nnow R\n").stdout
     assert whole == "the D B-NP\nnoun1 N I-NP\n\nnow R O\n\n"
     assert invoke("tag", "predict", model, stdin="the\nnoun1\n\nnow\n").stdout == "the B-NP\nnoun1 I-NP\n\nnow O\n\n"
@@ -437,6 +446,44 @@ def test_a_file_needs_only_the_columns_that_templates_name(place: Path, tmp_path
     assert "new.conll:1: none of the values in its column -1 is a label of the model; is the label missing?" in message
     message = refusal(invoke("tag", "predict", model, place / "test.conll"))
     assert "found 3 columns, but there should be 2, as in training; if the last is the label" in message
+
+
+def test_plain_text_is_split_into_tokens(words_only: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("the noun1 verb2.\r\n\n \u00a0 \nnow the noun2\n", encoding="utf-8")
+    expected = "the B-NP\nnoun1 I-NP\nverb2 B-VP\n. O\n\nnow O\nthe B-NP\nnoun2 I-NP\n\n"
+    done = invoke("tag", "predict", words_only, text, "--text")
+    assert (done.stdout, done.stderr) == (expected, "")
+    assert invoke("tag", "predict", words_only, "--text", stdin=text.read_text()).stdout == expected
+    lines = invoke("tag", "predict", words_only, text, "--text", "--json").stdout.splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"tokens": ["the", "noun1", "verb2", "."], "labels": ["B-NP", "I-NP", "B-VP", "O"]},
+        {"tokens": ["now", "the", "noun2"], "labels": ["O", "B-NP", "I-NP"]},
+    ]
+    best = invoke("tag", "predict", words_only, "--text", "--nbest", 1, stdin="now.\n").stdout
+    assert re.fullmatch(r"# 0 0\.\d+\nnow O\n\. O\n\n", best)
+    assert invoke("tag", "predict", words_only, "--text", stdin="").stdout == ""
+    model = loglinear.load(words_only)
+    layout = layout_for(model, "text", label_column=None)
+    assert tag_text(model, text.read_bytes(), layout).decode() == expected
+    assert b"".join(tag_file(model, text, layout, block=20)).decode() == expected
+    text.write_bytes("the noun1 verb2.".encode("utf-16"))
+    done = invoke("tag", "predict", words_only, text, "--text", "--encoding", "utf-16")
+    assert done.stdout == "the B-NP\nnoun1 I-NP\nverb2 B-VP\n. O\n\n"
+
+
+def test_text_that_a_model_cannot_read(place: Path, words_only: Path) -> None:
+    message = refusal(invoke("tag", "predict", place / "columns.ll", "--text", stdin="the noun\n"))
+    assert "plain text has one column, the words, but the model also reads column 1 (numbered from 0)" in message
+    message = refusal(invoke("tag", "predict", place / "attributes.ll", "--text", stdin="the noun\n"))
+    assert "the model was trained on crfsuite, so it cannot read the format 'text'" in message
+    for option in ("--labelled", "--comments", "--format=conll"):
+        message = refusal(invoke("tag", "predict", words_only, "--text", option, stdin="the noun\n"))
+        assert "--text is a format of its own" in message
+    bad = subprocess.run([COMMAND, "tag", "predict", words_only, "--text"], input=b"a\nb\n\xff\n", capture_output=True)
+    assert b"<stdin>:3: byte 0xff" in bad.stderr
+    refused = invoke("tag", "train", "-", "-o", "x.ll", "--format", "text", "--templates", "ner", stdin="a b\n")
+    assert "plain text has no labels" in refusal(refused)
 
 
 def test_columns_that_only_an_oov_map_reads_are_needed_too(place: Path, tmp_path: Path) -> None:

@@ -228,6 +228,10 @@ def predict(
         bool, typer.Option("--marginals", help="Print label/probability; with --json, the probability of every label.")
     ] = False,
     constrain: Constrain = None,
+    text: Annotated[
+        bool,
+        typer.Option("--text", help="DATA is plain text, one sentence per line; its tokens are printed as a column."),
+    ] = False,
     labelled: Annotated[
         bool, typer.Option("--labelled", help="DATA has labels, which are not used but printed again.")
     ] = False,
@@ -244,6 +248,9 @@ def predict(
     """
     from loglinear.models.tagger.files import tag_file
 
+    if text and (format is not None or labelled or comments):
+        raise ValueError("--text is a format of its own, without labels and comments: leave the other options out")
+    format = "text" if text else format
     place = label_column if labelled else None
     tagger, layout, constraint = _load(model, format, encoding, place, comments, threads, constrain)
     console.write(

@@ -122,12 +122,15 @@ def tag(
 ) -> bytes:
     """Return the columns as they were read with the label as one more; of crfsuite data the label alone.
 
+    A text becomes two columns, the token and the label.
+
     ``marginals`` makes the label ``label/probability``; ``nbest`` writes every sequence so many times, each after a
-    line ``# rank probability``; ``as_json`` gives one object per sequence instead.
+    line ``# rank probability``; ``as_json`` gives one object per sequence instead, of a text with its tokens.
     """
     inputs = model.encode(sequences.X)
     if as_json:
-        return _json_lines(model, inputs, nbest, marginals, constraint)
+        tokens = [[word for word, in sentence] for sentence in sequences.X] if sequences.format == "text" else None
+        return _json_lines(model, inputs, tokens, nbest, marginals, constraint)
     if nbest is not None:
         if marginals:
             raise ValueError("--nbest and --marginals can be combined only with --json")
@@ -163,8 +166,13 @@ def _nbest_text(model: TaggerPredictor, sequences: Sequences, inputs: TokenInput
     return "".join(line + "\n" for line in out).encode("utf-8", "surrogatepass")
 
 
-def _json_lines(model: TaggerPredictor, inputs: TokenInputs, k: int | None, marginals: bool, constraint: Any) -> bytes:
+def _json_lines(
+    model: TaggerPredictor, inputs: TokenInputs, tokens: list[list[str]] | None, k: int | None, marginals: bool,
+    constraint: Any,
+) -> bytes:
     found: list[dict[str, Any]] = [{"labels": labels} for labels in model.predict(inputs, constraint=constraint)]
+    if tokens is not None:
+        found = [{"tokens": words, **entry} for words, entry in zip(tokens, found)]
     if k is not None:
         for entry, best in zip(found, model.predict_nbest(inputs, k, constraint=constraint)):
             entry["nbest"] = [{"labels": labels, "probability": probability} for labels, probability in best]

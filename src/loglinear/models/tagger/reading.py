@@ -1,8 +1,8 @@
 """Read files of sequences for a tagger, by one function for all formats.
 
 conll gives :class:`Columns`, of which one is the label; crfsuite gives :class:`AttributeSequences`, and the label is
-the first field of a line. Labels are numbers from here on (:class:`FlatLabels`). A file that does not fit in memory is
-read in blocks that end where a sequence ends.
+the first field of a line; text is split into tokens, which are one column, without labels. Labels are numbers from here
+on (:class:`FlatLabels`). A file that does not fit in memory is read in blocks that end where a sequence ends.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from loglinear.features.attributes import AttributeSequences
 from loglinear.features.columns import Columns
 from loglinear.features.sequences import FlatLabels
 from loglinear.features.template_sets import TEMPLATE_SETS
-from loglinear.formats.blocks import after_lines, read_blocks
+from loglinear.formats.blocks import after_lines, read_blocks, read_utf8_blocks
 from loglinear.formats.conll import CodedColumn, ConllData, parse_conll
 from loglinear.formats.crfsuite import parse_crfsuite
-from loglinear.formats.text import Source, name_of, read_bytes, read_head
+from loglinear.formats.sentences import parse_sentences
+from loglinear.formats.text import Source, decode, name_of, read_bytes, read_head
 from loglinear.models.tagger.predictor import TaggerPredictor
 
-FORMATS = ("conll", "crfsuite")
+FORMATS = ("conll", "crfsuite", "text")
 BLOCK = 1 << 24  # bytes; tagging takes about twenty times as much memory
 _HEAD = 1 << 16  # bytes that suffice to tell the format
 _EMPTY = re.compile(rb"[ \t\r\n]*\Z")
@@ -37,8 +38,8 @@ Tokens: TypeAlias = Columns | AttributeSequences
 class Sequences:
     """Sequences, and the labels of their tokens where the file has labels.
 
-    ``echo`` holds the columns of a conll file as they were read, the label included, and ``separator`` the separator
-    between them, to write the file again with one more column.
+    ``echo`` holds the columns of a conll file as they were read, the label included, or the tokens of a text, and
+    ``separator`` the separator between them, to write the file again with one more column.
     """
 
     X: Tokens
@@ -112,6 +113,8 @@ def parse_sequences(data: bytes, source: str, layout: Layout, separator: str | N
     """Return the sequences in the bytes of a file; a separator of None is found in the first line."""
     if layout.format == "crfsuite":
         return _attributes(data, source, layout)
+    if layout.format == "text":
+        return _tokens(data, source, layout)
     found = parse_conll(
         data, source, encoding=layout.encoding, separator=separator, comments=layout.comments,
         n_threads=layout.n_threads,
@@ -129,6 +132,15 @@ def _attributes(data: bytes, source: str, layout: Layout) -> Sequences:
     found = parse_crfsuite(data, source, n_threads=layout.n_threads)
     labels = FlatLabels(found.labels, found.sequence_ptr, found.label_names) if layout.labelled else None
     return Sequences(AttributeSequences.from_crfsuite(found), labels, "crfsuite", source)
+
+
+def _tokens(data: bytes, source: str, layout: Layout) -> Sequences:
+    """Return the tokens of a text, one sentence per line, as one column."""
+    if layout.labelled:
+        raise FormatError("plain text has no labels", source)
+    words = Columns.from_lists(parse_sentences(decode(data, source, layout.encoding)))
+    echo = [(ids, values.blob, values.offsets) for ids, values in zip(words.ids, words.vocabularies)]
+    return Sequences(words, None, "text", source, echo)
 
 
 def _check_columns(found: ConllData, layout: Layout) -> None:
@@ -196,28 +208,33 @@ def layout_for(
 ) -> Layout:
     """Return how a trained tagger reads a file: in the format of its training, with the columns that it reads."""
     reader = model.reader_
-    wanted = "conll" if reader.reads_columns else "crfsuite"
+    wanted, columns = "conll" if reader.reads_columns else "crfsuite", tuple(reader.columns_read)
+    if format == "text" and reader.reads_columns:
+        if missing := [str(column) for column in columns if column > 0]:
+            read = f"the model also reads column{'s' * (len(missing) > 1)} {', '.join(missing)} (numbered from 0)"
+            raise IncompatibleError(f"plain text has one column, the words, but {read}: give columns (conll)")
+        return Layout("text", encoding, label_column, n_threads=n_threads)
     if format not in (None, wanted):
         raise IncompatibleError(f"the model was trained on {wanted}, so it cannot read the format {format!r}")
-    columns = tuple(reader.columns_read)
     return Layout(wanted, encoding, label_column, reader.n_columns, comments, n_threads, columns)
 
 
 def blocks(source: Source, layout: Layout, size: int = BLOCK) -> Iterator[Sequences]:
     """Yield the sequences of a file (plain, gzip, xz, or ``-``) block by block, so that memory stays bounded.
 
-    A block ends at the last blank line within ``size`` bytes, or at the next one; a pipe or a terminal gives what has
-    come. Errors count lines from the start of
-    the file.
+    A block ends at the last blank line within ``size`` bytes, or at the next one, of a text at a line; a pipe or a
+    terminal gives what has come. Errors count lines from the start of the file.
     """
     name, n_lines, separator = name_of(source), 0, None
     empty = _EMPTY_BUT_FOR_COMMENTS if layout.comments else _EMPTY
     encoding = "utf-8" if layout.format == "crfsuite" else layout.encoding
     layout = replace(layout, encoding="utf-8")
-    for data in read_blocks(source, size, encoding):
+    read = read_utf8_blocks if layout.format == "text" else read_blocks
+    for data in read(source, size, encoding):
         if not empty.match(data):
             with after_lines(n_lines):
                 found = parse_sequences(data, name, layout, separator)
             separator = found.separator if found.format == "conll" else None
-            yield found
+            if len(found):
+                yield found
         n_lines += data.count(b"\n")
