@@ -23,7 +23,9 @@ from loglinear.models.classifier.training import LinearProblem
 def test_check_estimator():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = check_estimator(MaxentClassifier(), on_fail=None)
+        # Weighted and repeated examples have one optimum, but sums in other orders: fits that stop early differ by more
+        # than the check allows.
+        results = check_estimator(MaxentClassifier(tolerance=1e-8), on_fail=None)
     failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
     assert not failed
     assert sum(r["status"] == "passed" for r in results) > 40
