@@ -1,7 +1,7 @@
 """Taggers in files: nothing changes, zero weights are left out, damage is refused in words."""
 
 import json
-import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -107,7 +107,7 @@ def test_saving_is_atomic(tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "replace", fail)
+    monkeypatch.setattr(Path, "replace", fail)
     with pytest.raises(OSError, match="No space left"):
         fitted("hmm", 1).save(path)
     assert path.read_bytes() == before
