@@ -213,7 +213,7 @@ def test_hashing():
 
 def test_tuning_takes_the_best_strength_on_the_development_data():
     X, y = words()
-    tight = {"tolerance": 1e-6, "decrease_tolerance": 0}
+    tight = {"tolerance": 1e-8, "decrease_tolerance": 0}
     tagger = Tagger(tune=[0.01, 100.0, 1.0], **tight).fit(X[:30], y[:30], X[30:], y[30:])
     strengths, scores = zip(*tagger.tuning_)
     assert strengths == (100.0, 1.0, 0.01)[: len(strengths)]
