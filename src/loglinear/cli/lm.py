@@ -59,6 +59,13 @@ def train(
         float | None,
         typer.Option(metavar="A", help="Factor of the penalty per order (maxent).", show_default="by penalty"),
     ] = None,
+    feature_decay: Annotated[
+        float | None,
+        typer.Option(metavar="A", help="Penalise weights divided by this factor per order (maxent).", show_default="1"),
+    ] = None,
+    group_norm: Annotated[
+        str | None, typer.Option(metavar="counts|plain", help="Norm of tree-l2.", show_default="counts")
+    ] = None,
     l2: Annotated[
         float | None, typer.Option("--l2", help="Ridge beside a tree penalty.", show_default="by penalty")
     ] = None,
@@ -120,7 +127,7 @@ def train(
     settings = {
         "estimator": estimator, "penalty": penalty,
         "strength": strength if strength == "auto" else _numbers("strength", strength, float),
-        "depth_growth": depth_growth, "l2": l2,
+        "depth_growth": depth_growth, "feature_decay": feature_decay, "group_norm": group_norm, "l2": l2,
         "l1_ratio": _numbers("l1-ratio", l1_ratio, float), "strength_classes": strength_classes,
         "nonnegative": False if signed else None, "min_count": _numbers("min-count", min_count, int),
         "prune": numbers("prune", prune, int),

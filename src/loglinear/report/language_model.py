@@ -14,7 +14,9 @@ from loglinear.report.tables import Table
 Facts = list[tuple[str, str]]
 _LONGEST = 90  # characters of a sentence in a table
 _MOST_STRENGTHS = 14
-_CHOSEN = ("strengths", "strength", "depth_growth", "l2", "n_parameters", "discounts")
+_CHOSEN = (
+    "strengths", "strength", "depth_growth", "feature_decay", "group_norm", "l2", "n_parameters", "discounts",
+)  # fmt: skip
 
 
 # ---- a model --------------------------------------------------------------------------------------------------------
@@ -94,13 +96,23 @@ def training_facts(summary: dict[str, Any]) -> Facts:
         if "tuning_status" in summary:
             facts.append(("tuning", summary["tuning_status"]))
         if "depth_growth" in summary:
-            settings = f"strength {summary['strength']:.4g}, depth growth {summary['depth_growth']:.4g}"
-            facts.append((summary["penalty"], f"{settings}, l2 {summary['l2']:.4g}"))
+            facts.append((summary["penalty"], _tree_settings(summary)))
         facts.append(("weights kept", f"{summary['weights']:,} of {sum(summary['ngrams_counted']):,}"))
         facts.append(("parameters", f"{summary['n_parameters']:,} (equal weights on a path without branches: one)"))
     for stage, seconds in summary.get("stage_seconds", {}).items():
         facts.append((f"seconds {stage}", f"{seconds:.2f}"))
     return [*facts, ("seconds", f"{summary['seconds']:.2f}"), ("model", summary["model"])]
+
+
+def _tree_settings(summary: dict[str, Any]) -> str:
+    """Return the settings of a tree penalty in words."""
+    settings = [f"strength {summary['strength']:.4g}", f"depth growth {summary['depth_growth']:.4g}"]
+    if "feature_decay" in summary:
+        settings.append(f"feature decay {summary['feature_decay']:.4g}")
+    settings.append(f"l2 {summary['l2']:.4g}")
+    if summary.get("group_norm") == "plain":
+        settings.append("plain norms")
+    return ", ".join(settings)
 
 
 def training_tables(summary: dict[str, Any]) -> list[Table]:

@@ -39,8 +39,8 @@ from loglinear.status import Status
 
 # Attributes that only some settings leave, so that a fit with other settings removes them.
 _OPTIONAL = (
-    "strength_", "depth_growth_", "l2_", "n_parameters_", "strengths_", "tuning_", "tuning_status_", "discounts_",
-    "collapsed_", "online_",
+    "strength_", "depth_growth_", "feature_decay_", "group_norm_", "l2_", "n_parameters_", "strengths_", "tuning_",
+    "tuning_status_", "discounts_", "collapsed_", "online_",
 )  # fmt: skip
 # Attributes that more text makes stale; partial_fit removes them, and they are computed again on demand.
 _ON_DEMAND = ("queries_", "order_", "n_ngrams_", "n_weights_", "collapsed_")
@@ -64,6 +64,10 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         None: a default per penalty
     depth_growth : the penalty is multiplied by this once more with every order above the second; None: 1, or a default
         per tree penalty, which is tuned together with the strength
+    feature_decay : the penalty is that of theta / feature_decay ** (order - 2), as if features of longer n-grams were
+        multiplied by it (Nelakanti et al.'s alpha); depth_growth is then 1 by default
+    group_norm : the norm of tree-l2: "counts", sqrt(sum of (c_i / c_g) theta_i^2) with the counts c, or "plain",
+        sqrt(sum of theta_i^2)
     l2 : strength of a ridge beside a tree penalty; None: a default per penalty, tuned together with the strength
     strength_classes : which n-grams share a strength under "auto": those of one "order", or "fine" classes by order,
         count, count of the shorter n-gram and frequency of the word
@@ -105,6 +109,8 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         penalty: str = "elastic_net",
         strength: float | Sequence[float] | str | None = None,
         depth_growth: float | None = None,
+        feature_decay: float = 1.0,
+        group_norm: str = "counts",
         l2: float | None = None,
         strength_classes: str = "order",
         l1_ratio: float | Sequence[float] = L1_RATIO,
@@ -134,7 +140,8 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         verbose: str | int = "auto",
     ) -> None:
         self.order, self.estimator, self.penalty, self.strength = order, estimator, penalty, strength
-        self.depth_growth, self.l2, self.strength_classes, self.l1_ratio = depth_growth, l2, strength_classes, l1_ratio
+        self.depth_growth, self.feature_decay, self.group_norm, self.l2 = depth_growth, feature_decay, group_norm, l2
+        self.strength_classes, self.l1_ratio = strength_classes, l1_ratio
         self.unigram_strength, self.nonnegative, self.min_count = unigram_strength, nonnegative, min_count
         self.prune, self.prune_entropy, self.k = prune, prune_entropy, k
         self.vocabulary, self.min_word_count, self.max_words = vocabulary, min_word_count, max_words
@@ -333,6 +340,10 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         self.n_weights_, self.n_parameters_, self.strengths_ = fit.n_weights, fit.n_parameters, fit.strengths
         if isinstance(fit.penalty, TreePenalty):
             self.strength_, self.depth_growth_, self.l2_ = fit.penalty.values
+        if isinstance(fit.penalty, TreePenalty) and fit.penalty.penalty == "tree-l2":
+            self.group_norm_ = fit.penalty.group_norm
+        if fit.penalty.feature_decay != 1:
+            self.feature_decay_ = fit.penalty.feature_decay
         if fit.packed is not None:
             self.collapsed_ = fit.packed
         self.solver_, self.solver_reason_, self.history_ = fit.solution.solver, fit.solution.reason, result.history

@@ -22,8 +22,8 @@ from loglinear.models.language_model.backoff_form import model_of_packed
 
 KIND = "language-model"
 _MORE = (
-    "n_weights", "n_parameters", "n_ngrams", "n_tokens", "counts", "strengths", "depth_growth", "l2", "discounts",
-    "stage_seconds",
+    "n_weights", "n_parameters", "n_ngrams", "n_tokens", "counts", "strengths", "depth_growth", "feature_decay",
+    "group_norm", "l2", "discounts", "stage_seconds",
 )  # fmt: skip
 
 

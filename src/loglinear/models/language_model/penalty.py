@@ -4,8 +4,14 @@
     TreePenalty    strength * sum over n-grams g of weight_g * norm(weights of g and of all n-grams that extend it)
                    + l2 / 2 sum of theta^2
 
-with weight_g = depth_growth ** (order of g - 2). Unigrams are in no group: they have a small ridge, and signs.
-(Nelakanti et al. 2013 multiply *features* by alpha ** depth: their alpha is 1 / depth_growth.)
+with weight_g = depth_growth ** d, d = order of g - 2. Unigrams are in no group: they have a small ridge, and signs.
+
+Nelakanti et al. (2013) multiply *features* by alpha ** d instead, so penalties are those of theta / alpha ** d
+(feature_decay = alpha). For l1 that is depth_growth = 1 / alpha, for l2 it is 1 / alpha^2; for a norm of n-grams of
+several orders it is no depth_growth at all.
+
+Of tree-l2, the norm is  sqrt(sum of (c_i / c_g) theta_i^2), c the counts  (group_norm "counts"), or that of the paper,
+sqrt(sum of theta_i^2)  ("plain").
 """
 
 from __future__ import annotations
@@ -22,18 +28,21 @@ from loglinear.penalties import ByClass
 
 PENALTIES = ("elastic_net", "l1", "l2", "none")
 TREES = ("tree-l2", "tree-linf")
+GROUP_NORMS = ("counts", "plain")
 MAX_LOG_GROWTH = 200 * math.log(10)  # of depth_growth ** depth: the squares of such strengths are still finite
 
 
-def check_growth(growth: float, depth: int = 0) -> None:
-    """Raise ValueError unless ``growth ** depth`` is a positive number whose square is finite."""
-    if not (math.isfinite(growth) and growth > 0):
-        raise ValueError(f"depth_growth must be a positive, finite number, not {growth!r}")
-    if abs(math.log(growth)) * depth > MAX_LOG_GROWTH:
-        raise ValueError(
-            f"depth_growth {growth:g} becomes {'too large' if growth > 1 else 'too small'} at n-grams of "
-            f"{depth + 2} words: {growth:g}^{depth}; choose one nearer to 1, or a lower order"
-        )
+def check_growth(penalty: NgramPenalty | TreePenalty, order: int = 2) -> None:
+    """Raise ValueError if depth growth or feature decay (its square) leave the range of numbers at an order."""
+    for name, power in (("depth_growth", 1), ("feature_decay", 2)):
+        growth, depth = getattr(penalty, name), order - 2
+        if not (math.isfinite(growth) and growth > 0):
+            raise ValueError(f"{name} must be a positive, finite number, not {growth!r}")
+        if abs(math.log(growth)) * depth * power > MAX_LOG_GROWTH:
+            raise ValueError(
+                f"{name} {growth:g} becomes {'too large' if growth > 1 else 'too small'} at n-grams of {order} words: "
+                f"{growth:g}^{depth}; choose one nearer to 1, or a lower order"
+            )
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,7 @@ class NgramPenalty:
     unigram_strength: float = 0.01  # a ridge: unigrams are signed, and those of unseen words need a bound
     nonnegative: bool = True
     depth_growth: float = 1.0  # multiplies the strength once more with every order above the second
+    feature_decay: float = 1.0  # alpha: the penalty is that of theta / alpha ** (order - 2)
 
     def __post_init__(self) -> None:
         if self.penalty not in PENALTIES:
@@ -56,7 +66,7 @@ class NgramPenalty:
                 raise ValueError(f"{name} must be one nonnegative number, or one per order from the second")
         if max(self.l1_ratio) > 1:
             raise ValueError(f"l1_ratio must lie between 0 and 1, not {self.l1_ratio!r}")
-        check_growth(self.depth_growth)
+        check_growth(self)
 
     def of_order(self, n: int) -> tuple[float, float]:
         """Return the strengths (l1, l2) of the n-grams of an order."""
@@ -65,11 +75,12 @@ class NgramPenalty:
         strength = self.strength[min(n - 2, len(self.strength) - 1)]
         ratio = {"l1": 1.0, "l2": 0.0}.get(self.penalty, self.l1_ratio[min(n - 2, len(self.l1_ratio) - 1)])
         strength *= 0.0 if self.penalty == "none" else self.depth_growth ** (n - 2)
-        return strength * ratio, strength * (1 - ratio)
+        unit = self.feature_decay ** (n - 2)
+        return strength * ratio / unit, strength * (1 - ratio) / unit**2
 
     def on(self, classes: NgramClasses, n_threads: int | None = None) -> ByClass:
         """Return the penalty of the weights of a trie, whose n-grams are divided into classes."""
-        check_growth(self.depth_growth, max(classes.orders) - 2)
+        check_growth(self, max(classes.orders))
         strengths = np.array([self.of_order(n) for n in classes.orders])
         signs = np.array([self.nonnegative and n > 1 for n in classes.orders])
         return ByClass(classes.numbers, strengths[:, 0], strengths[:, 1], signs, n_threads=n_threads)
@@ -85,10 +96,14 @@ class TreePenalty:
     l2: float = 0.0  # a ridge beside it, of all n-grams above unigrams
     unigram_strength: float = 0.01
     nonnegative: bool = True
+    group_norm: str = "counts"  # of tree-l2: sqrt(sum (c_i / c_g) theta_i^2); "plain": sqrt(sum theta_i^2)
+    feature_decay: float = 1.0  # alpha: norm and ridge are those of theta / alpha ** (order - 2)
 
     def __post_init__(self) -> None:
         if self.penalty not in TREES:
             raise ValueError(f"unknown tree penalty {self.penalty!r}; known: {', '.join(TREES)}")
+        if self.group_norm not in GROUP_NORMS:
+            raise ValueError(f"group_norm must be one of {', '.join(GROUP_NORMS)}, not {self.group_norm!r}")
         for name in ("strength", "l2", "unigram_strength"):
             value = getattr(self, name)
             if not (isinstance(value, (int, float)) and math.isfinite(value) and value >= 0):
@@ -96,7 +111,7 @@ class TreePenalty:
                     f"{name} of {self.penalty} must be one nonnegative number, not {value!r}; how it changes with the "
                     "order is said by depth_growth"
                 )
-        check_growth(self.depth_growth)
+        check_growth(self)
 
     @property
     def values(self) -> tuple[float, float, float]:

@@ -14,6 +14,7 @@ import numpy as np
 from loglinear.data.ngram_classes import SCHEMES
 from loglinear.models.language_model.penalty import (
     DEFAULTS,
+    GROUP_NORMS,
     PENALTIES,
     TREES,
     WITHOUT_RIDGE,
@@ -38,6 +39,8 @@ class Settings:
     penalty: str
     strength: float | Sequence[float] | str | None
     depth_growth: float | None
+    feature_decay: float
+    group_norm: str
     l2: float | None
     strength_classes: str
     l1_ratio: float | Sequence[float]
@@ -78,7 +81,7 @@ class Settings:
         """Whether the model is trained on the collapsed tree."""
         if self.estimator != "maxent" or self.penalty_name in ("tree-l2", "none"):
             return False
-        return self.penalty_name == COLLAPSING or self.order is None
+        return self.feature_decay == 1 if self.penalty_name == COLLAPSING else self.order is None
 
     @property
     def min_counts(self) -> list[int]:
@@ -97,14 +100,16 @@ class Settings:
             raise ValueError(f"unknown penalty {self.penalty!r}; known: {', '.join((*PENALTIES, *TREES))}")
         if name in TREES:
             usual = (WITHOUT_RIDGE if self.l2 == 0 else DEFAULTS)[name]
+            growth = usual.depth_growth if self.feature_decay == 1 else 1.0
             return TreePenalty(
                 name, usual.strength if given is None else _one_number(name, given),
-                usual.depth_growth if self.depth_growth is None else self.depth_growth,
-                usual.l2 if self.l2 is None else self.l2, self.unigram_strength, self.nonnegative,
+                growth if self.depth_growth is None else self.depth_growth,
+                usual.l2 if self.l2 is None else self.l2, self.unigram_strength, self.nonnegative, self.group_norm,
+                self.feature_decay,
             )
         return NgramPenalty(
             name, _numbers(STRENGTH if given is None else given), _numbers(self.l1_ratio), self.unigram_strength,
-            self.nonnegative, 1.0 if self.depth_growth is None else self.depth_growth,
+            self.nonnegative, 1.0 if self.depth_growth is None else self.depth_growth, self.feature_decay,
         )
 
     def for_solver(self) -> training.Settings:
@@ -130,6 +135,11 @@ class Settings:
             self._check_collapsing()
         else:
             self._check_counted()
+        if self.order is None and self.is_tree and self.feature_decay != 1:
+            raise ValueError(
+                "order=None cannot be combined with feature_decay, under which n-grams that occur only together have "
+                "different weights: give an order, or depth_growth instead"
+            )
         if self.order is None and not self.collapses:
             raise ValueError(
                 "order=None, histories as long as the text has them, needs estimator='maxent' and a penalty whose "
@@ -145,6 +155,8 @@ class Settings:
             raise ValueError(
                 "base, strength='auto' and prune_entropy are settings of fit: partial_fit sees no text twice"
             )
+        if self.group_norm != "counts" or self.feature_decay != 1:
+            raise ValueError("group_norm and feature_decay are settings of fit, which partial_fit does not have")
         if max(self.min_counts) > 1:
             raise ValueError(
                 "min_count is a setting of fit: in a stream every n-gram is rare at first, and the penalty leaves "
@@ -154,14 +166,21 @@ class Settings:
     def _check_counted(self) -> None:
         if self.base is not None or self.strength == "auto":
             raise ValueError(f"base and strength='auto' are settings of estimator='maxent', not of {self.estimator!r}")
-        if self.penalty_name in TREES or self.depth_growth is not None or self.l2 is not None:
+        unusual = self.group_norm != "counts" or self.feature_decay != 1
+        if self.penalty_name in TREES or self.depth_growth is not None or self.l2 is not None or unusual:
             raise ValueError(
-                f"tree penalties, depth_growth and l2 are settings of estimator='maxent', not of {self.estimator!r}: "
-                "leave them out, or the estimator"
+                "tree penalties, depth_growth, feature_decay, group_norm and l2 are settings of estimator='maxent', "
+                f"not of {self.estimator!r}: leave them out, or the estimator"
             )
 
     def _check_tree(self) -> None:
         name = self.penalty_name
+        if self.group_norm not in GROUP_NORMS:
+            raise ValueError(f"group_norm must be one of {', '.join(GROUP_NORMS)}, not {self.group_norm!r}")
+        if self.group_norm != "counts" and name != "tree-l2":
+            raise ValueError(
+                f"group_norm={self.group_norm!r} is a setting of penalty='tree-l2'; the norm of {name} has no counts"
+            )
         if name not in TREES:
             if self.l2 is not None:
                 raise ValueError(

@@ -6,13 +6,16 @@ The n-grams of order 2 and above are a forest: the parent of (h, w) is (h withou
 n-gram with all longer ones that end in it. A group that lowers the loss by less than its norm costs is zero as a whole,
 so a model may look back as far as the text allows without becoming larger (Nelakanti et al. 2013).
 
-``tree-l2`` takes the norm  sqrt(sum of (s_i / s_g) x_i^2)  with s the counts: its proximal map is exact if steps are
-proportional to 1 / s. It is trained on the trie of all n-grams (``OnTrie``).
+``tree-l2`` takes the norm  sqrt(sum of (c_i / c_g) x_i^2), c the counts, or  sqrt(sum of x_i^2)  (group_norm "plain"),
+and steps proportional to 1 / c: the proximal map of the first has a closed form there, that of the second takes a few
+sweeps. It is trained on the trie of all n-grams (``OnTrie``).
 
 ``tree-linf`` takes the largest weight. Contexts that occur only together then have the same weights at the optimum, so
 it is trained on the collapsed tree (``OnSuffixTree``), whose size hardly depends on the order. The groups of a path of
-collapsed contexts share the mean of their depth weights (``path_means``); otherwise they would not collapse. l1, l2 and
-elastic net collapse as well (``train_collapsed``), which lets them have histories of any length: exactly if the
+collapsed contexts share the mean of their depth weights (``path_means``); otherwise they would not collapse. Under a
+feature decay alpha they do not, and tree-linf is trained on the trie too: n-grams of such a path, of whose weights only
+the sum matters, are in the ratio alpha where alpha > 1, and the shortest takes all where alpha < 1. l1, l2 and elastic
+net collapse as well (``train_collapsed``), which lets them have histories of any length: exactly if the
 strength is the same for all orders; if it is not, the n-grams of a path share the mean of theirs.
 
 The norms themselves and their proximal maps are in penalties/tree_l2.py and penalties/tree_linf.py.
@@ -23,6 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -92,11 +96,11 @@ class OnTrie:
         self.tree = forest(trie)
 
     def objective(self, penalty: TreePenalty) -> Objective:
-        """Return loss + penalty: the count-weighted norm for tree-l2; the largest weight for tree-linf."""
-        check_growth(penalty.depth_growth, self.order - 2)
+        """Return loss + penalty."""
+        check_growth(penalty, self.order)
         trie, n_threads = self.loss.trie, self.n_threads
         scale = np.maximum(trie.entry_count[trie.n_words :], 0.5) + penalty.l2
-        more = {"depth_growth": penalty.depth_growth}
+        more = {"depth_growth": penalty.depth_growth, "feature_decay": penalty.feature_decay}
         return Objective(self.loss, _blocks(penalty, trie.n_words, self.tree, scale, n_threads, more), n_threads)
 
     def validation(self, sentences: Sentences) -> Callable[[FloatArray], float]:
@@ -132,10 +136,12 @@ class OnSuffixTree:
 
     def objective(self, penalty: TreePenalty | NgramPenalty) -> Objective:
         """Return loss + penalty; a group weighs the mean of its path's depth weights, times the length of the path."""
-        check_growth(penalty.depth_growth, self.order - 2)
+        check_growth(penalty, self.order)
         tree, n_threads = self.loss.tree, self.n_threads
         if isinstance(penalty, NgramPenalty):
             return Objective(self.loss, self._separable(penalty), n_threads)
+        if penalty.feature_decay != 1.0:
+            raise ValueError("under a feature decay the n-grams of a path have different weights: train on the trie")
         multiplicity = self.loss.multiplicity[tree.n_words :]
         scale = np.maximum(tree.trie.entry_count[tree.n_words :], 0.5) * multiplicity**2 + penalty.l2 * multiplicity
         more = {"weights": path_means(penalty.depth_growth, self.depth, multiplicity), "multiplicity": multiplicity}
@@ -210,7 +216,9 @@ def _blocks(
     unigrams = L2(penalty.unigram_strength, n_threads=n_threads)
     if tree is None:
         return Blocks([(n_words, unigrams)], n_threads=n_threads)
-    make: Any = TreeL2 if penalty.penalty == "tree-l2" else TreeLinf
+    make: Any = TreeLinf
+    if penalty.penalty == "tree-l2":
+        make = partial(TreeL2, plain=penalty.group_norm == "plain")
     common = {"scale": scale, "l2": penalty.l2, "nonnegative": penalty.nonnegative, "n_threads": n_threads}
     groups = make(tree, penalty.strength, **common, **more)
     return Blocks([(n_words, unigrams), (tree.n_nodes, groups)], n_threads=n_threads)
