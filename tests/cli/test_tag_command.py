@@ -390,7 +390,7 @@ def test_labels_are_converted_on_request(place: Path, tmp_path: Path) -> None:
     assert invoke("tag", "eval", model, data).stderr == note
     assert invoke("tag", "predict", model, stdin="the D\nnoun1 N\n").stdout == "the D B-NP\nnoun1 N E-NP\n\n"
     refused = invoke("tag", "train", data, "-o", model, "--templates", place / "templates", "--scheme", "iob")
-    assert "scheme must be one of None, 'bio', 'iob1', 'iobes', 'bilou', not 'iob'" in refusal(refused)
+    assert "scheme must be one of None, 'bio', 'iob1', 'iobes', 'bilou', 'bmes', not 'iob'" in refusal(refused)
 
 
 def test_auto_says_that_it_constrains_nothing_where_the_labels_break_their_scheme(place: Path, tmp_path: Path) -> None:

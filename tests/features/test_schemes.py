@@ -15,10 +15,12 @@ LABELS = {
     "iob1": ["O", "B-a", "I-a", "B-b-c", "I-b-c"],
     "iobes": ["O", "B-a", "I-a", "E-a", "S-a", "B-b", "I-b", "E-b", "S-b"],
     "bilou": ["O", "B-a", "I-a", "L-a", "U-a", "B-b", "I-b", "L-b", "U-b"],
+    "bmes": ["O", "B-a", "M-a", "E-a", "S-a", "B-b", "M-b", "E-b", "S-b"],
 }
 FIRST = {"bio": ["O", "B-x", "I-x", "I-x", "B-x", "B-y"], "iob1": ["O", "I-x", "I-x", "I-x", "B-x", "I-y"]}
 FIRST["iobes"] = ["O", "B-x", "I-x", "E-x", "S-x", "S-y"]
 FIRST["bilou"] = ["O", "B-x", "I-x", "L-x", "U-x", "U-y"]
+FIRST["bmes"] = ["O", "B-x", "M-x", "E-x", "S-x", "S-y"]
 
 
 def spans_one_by_one(labels: list[str]) -> list[tuple[int, int, str]]:
@@ -26,7 +28,7 @@ def spans_one_by_one(labels: list[str]) -> list[tuple[int, int, str]]:
     found: list[tuple[int, int, str]] = []
     start, before, kind_before = None, "O", ""
     for t, label in enumerate([*labels, "O"]):
-        part, _, kind = label.replace("L-", "E-").replace("U-", "S-").partition("-")
+        part, _, kind = label.replace("L-", "E-").replace("U-", "S-").replace("M-", "I-").partition("-")
         ends = before in "ES" or (before in "BI" and part in "BSO") or kind != kind_before
         if start is not None and ends:
             found.append((start, t, kind_before))
@@ -71,11 +73,11 @@ def spell(segmentation: list[tuple[int, int, str]], n: int, scheme: str) -> list
     labels = ["O"] * n
     previous: tuple[int, int, str] | None = None
     for start, end, kind in segmentation:
-        letters = ["I"] * (end - start)
+        letters = ["M" if scheme == "bmes" else "I"] * (end - start)
         touches = previous is not None and previous[1] == start and previous[2] == kind
         if scheme != "iob1" or touches:
             letters[0] = "B"
-        if scheme in ("iobes", "bilou"):
+        if scheme in ("iobes", "bilou", "bmes"):
             letters[-1] = "EL"[scheme == "bilou"] if end - start > 1 else "SU"[scheme == "bilou"]
         labels[start:end] = [f"{letter}-{kind}" for letter in letters]
         previous = start, end, kind
@@ -92,7 +94,7 @@ def test_spans_of_every_short_segmentation_are_read_by_the_rules_of_all_schemes(
             found = detect([labels])
             assert found.n_illegal == 0, labels
             if segmentation:  # no spans, no scheme
-                assert found.scheme == scheme, labels
+                assert found.scheme == ("iobes" if scheme == "bmes" and "M" not in "".join(labels) else scheme), labels
 
 
 @pytest.mark.parametrize(
@@ -109,6 +111,10 @@ def test_spans_of_every_short_segmentation_are_read_by_the_rules_of_all_schemes(
         ([["O", "S-x"]], ("iobes", 0)),
         ([["O", "U-x"]], ("bilou", 0)),
         ([["I-x", "E-x", "E-x"]], ("iobes", 2)),  # IOE2
+        ([["B-x", "M-x", "E-x", "S-y"]], ("bmes", 0)),
+        ([["B", "M", "M", "E", "S", "B", "E"]], ("bmes", 0)),  # words of Chinese
+        ([["B-x", "M-x", "I-x", "E-x"]], (None, 0)),
+        ([["B-x", "M-x", "L-x"]], (None, 0)),
         ([["B", "I", "O", "B"]], ("bio", 0)),
         ([["I", "B", "O", "I"]], ("iob1", 0)),
         ([["b-PER", "i-PER", "o", "B-PER"]], ("bio", 0)),
@@ -132,8 +138,8 @@ def test_the_scheme_is_the_one_with_the_fewest_illegal_labels(corpus: list[list[
 
 
 def test_names_tell_the_schemes_they_may_be_of() -> None:
-    assert schemes_of(["O", "B-x", "I-x"]) == schemes_of(["I-x"]) == ("bio", "iob1")
-    assert schemes_of(["O", "B-x", "S-x"]) == ("iobes",)
+    assert schemes_of(["O", "B-x", "I-x"]) == schemes_of(["I-x"]) == ("bio", "iob1", "iobes", "bilou")
+    assert schemes_of(["O", "B-x", "S-x"]) == ("iobes", "bmes")
     assert schemes_of(["L-x"]) == ("bilou",)
     assert schemes_of(["O"]) == schemes_of([]) == schemes_of(["NN", "I-x"]) == ()
 
@@ -177,7 +183,7 @@ def test_refusals() -> None:
     for name in ("NN", "B-", "O-x", "Bx-y", ""):
         with pytest.raises(ValueError, match=f"label '{name}' is not of the scheme iobes"):
             legal_transitions([name], "iobes")
-    with pytest.raises(ValueError, match="no label scheme 'x': there are bio, iob1, iobes, bilou"):
+    with pytest.raises(ValueError, match="no label scheme 'x': there are bio, iob1, iobes, bilou, bmes"):
         convert([["O"]], "bio", "x")
     with pytest.raises(ValueError, match="no label scheme 'x'"):
         spans(["O"], "x")

@@ -24,7 +24,7 @@ Comments = Annotated[bool, typer.Option("--comments", help="Skip lines of conll 
 Constrain = Annotated[
     str | None,
     typer.Option(
-        metavar="bio|iobes|iob1|bilou|auto|FILE",
+        metavar="bio|iob1|iobes|bilou|bmes|auto|FILE",
         help="Allow only labellings that are legal in a scheme (auto: that of the training labels, unless they break "
         "it), or that avoid the pairs in a file with two labels per line, the second of which must not follow the "
         "first.",
@@ -52,7 +52,8 @@ def train(
     scheme: Annotated[
         str | None,
         typer.Option(
-            metavar="bio|iob1|iobes|bilou", help="Convert the labels to this scheme, and learn and predict in it.",
+            metavar="bio|iob1|iobes|bilou|bmes",
+            help="Convert the labels to this scheme, and learn and predict in it.",
             show_default="labels as they are",
         ),
     ] = None,

@@ -7,6 +7,7 @@ be in lower case; what is written is in upper case.
     iob1    I continues or begins a span; B begins one right after another of the same type
     iobes   B begins, I continues, E ends, S is a span of one token
     bilou   the same with L for E and U for S
+    bmes    the same with M for I; without types it spells words, as in the segmentation of Chinese
 
 Spans are read by one set of rules, which never fail: those of the CoNLL shared tasks' scorer (Tjong Kim Sang and
 Buchholz, "Introduction to the CoNLL-2000 shared task: chunking", 2000), with E and S closing what they end:
@@ -31,13 +32,14 @@ from numpy.typing import NDArray
 
 from loglinear.features.sequences import FlatLabels
 
-SCHEMES = ("bio", "iob1", "iobes", "bilou")
+SCHEMES = ("bio", "iob1", "iobes", "bilou", "bmes")  # the commonest first
 
 _O, _B, _I, _E, _S = range(5)
-_PARTS = {"O": _O, "B": _B, "I": _I, "E": _E, "S": _S, "L": _E, "U": _S}
+_PARTS = {"O": _O, "B": _B, "I": _I, "E": _E, "S": _S, "L": _E, "U": _S, "M": _I}
 _LETTERS = {**{letter: letter for letter in _PARTS}, **{letter.lower(): letter for letter in _PARTS}}
-_ALLOWED = {"bio": "OBI", "iob1": "OBI", "iobes": "OBIESLU", "bilou": "OBIESLU"}
-_WRITTEN = {"bio": "OBIIB", "iob1": "OBIIB", "iobes": "OBIES", "bilou": "OBILU"}  # letters of _O, _B, _I, _E, _S
+_ALLOWED = {"bio": "OBI", "iob1": "OBI", "iobes": "OBIESLUM", "bilou": "OBIESLUM", "bmes": "OBIESLUM"}
+# Letters of _O, _B, _I, _E, _S:
+_WRITTEN = {"bio": "OBIIB", "iob1": "OBIIB", "iobes": "OBIES", "bilou": "OBILU", "bmes": "OBMES"}
 
 _Bools = NDArray[np.bool_]
 
@@ -87,25 +89,20 @@ def flatten(sequences: Iterable[Sequence[str]]) -> FlatLabels:
 
 
 def schemes_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the schemes that have all these labels, the commonest first; none where they spell no spans.
+    """Return the schemes that have all these labels, in the order of SCHEMES; none where they spell no spans.
 
-    Labels without types count only where B and I are both there.
+    Labels without types count only where B and I, or B and M, are both there.
     """
     split = [_split(name) for name in names]
-    letters = {letter for letter, _ in split}
-    inside = letters - {"O"}
-    if not inside or "" in inside or (letters & set("ES") and letters & set("LU")):
-        return ()
+    letters = {letter for letter, _ in split} - {"O"}
     bare = {letter for letter, kind in split if kind is None} - {"O"}
-    if bare and not {"B", "I"} <= bare:
+    if not letters or (bare and not {"B", "I"} <= bare and not {"B", "M"} <= bare):
         return ()
-    if inside <= set("BI"):
-        return "bio", "iob1"
-    return ("bilou",) if letters & set("LU") else ("iobes",)
+    return tuple(scheme for scheme in SCHEMES if letters <= set(_WRITTEN[scheme]))
 
 
 def detect(sequences: Iterable[Sequence[str]]) -> Detected:
-    """Return the scheme that the fewest labels break, and how many do; of equals the commonest scheme."""
+    """Return the scheme that the fewest labels break, and how many do; of equals the first of SCHEMES."""
     return flat_detect(flatten(sequences))
 
 
@@ -270,7 +267,7 @@ def to_scheme(corpus: FlatLabels, target: str) -> FlatLabels:
     if source is None and any(_split(name)[0] != "O" for name in corpus.names):
         wrong = next((name for name in corpus.names if not _split(name)[0]), None)
         mixed = "the letters of their parts are mixed"
-        why = mixed if wrong is None else f"{wrong!r} is neither O nor a part and a type"
+        why = mixed if wrong is None else f"{wrong!r} is a label of none"
         raise ValueError(f"the labels follow no scheme and cannot be converted to {target!r}: {why}")
     return flat_convert(corpus, source or target, target)
 

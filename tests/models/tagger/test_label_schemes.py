@@ -16,12 +16,11 @@ TEMPLATES = "U0:%x[0,0]\nB\n"
 
 
 def corpus(scheme):
-    """(X, y): made-up words; two names may follow each other, which IOB1 marks by B."""
+    """(X, y): made-up words; two phrases may follow each other, which IOB1 marks by B, and one has three words."""
     inputs, y = words()
-    X = columns_of(inputs)
-    y = [[{"B-NP": "B-NP", "I-NP": "B-NP"}.get(label, label) if i % 3 == 0 else label for label in labels]
-         for i, labels in enumerate(y)]
-    return X, schemes.convert(y, "bio", scheme)
+    X = [*columns_of(inputs), [("the", "he"), ("old", "ld"), ("dog", "og")]]
+    y = [["B-NP" if label == "I-NP" and i % 3 == 0 else label for label in labels] for i, labels in enumerate(y)]
+    return X, schemes.convert([*y, ["B-NP", "I-NP", "I-NP"]], "bio", scheme)
 
 
 @pytest.fixture(params=schemes.SCHEMES)
@@ -84,6 +83,16 @@ def test_labels_are_converted_for_training_and_for_scoring(scheme, target):
     assert tagger.score(X, [["O"] * len(labels) for labels in y]) == 0.0
 
 
+def test_the_scheme_asked_for_is_the_scheme_even_where_another_has_the_same_labels(tmp_path):
+    X, y = [[["x"], ["y"], ["z"]]], [["O", "B-x", "I-x"]]
+    tagger = Tagger(scheme="bmes").fit(X, y)  # without a span of three tokens there is no M
+    tagger.save(tmp_path / "m.ll")
+    assert tagger.scheme_ == loglinear.load(tmp_path / "m.ll").scheme_ == "bmes"
+    assert Tagger(scheme="bmes").fit([[["x"], ["y"]]], [["O", "S-x"]]).scheme_ == "bmes"
+    with pytest.warns(UserWarning, match="every token has the label 'O'"):
+        assert Tagger(scheme="bio").fit([[["x"], ["y"]]], [["O", "O"]]).scheme_ is None
+
+
 def test_single_labels_are_scored_in_the_scheme_of_the_model(tmp_path):
     from loglinear.metrics.evaluation import evaluate_tagger
 
@@ -120,9 +129,9 @@ def test_conversion_in_cross_validation():
 
 def test_what_cannot_be_converted():
     X = [[["x"], ["y"]]]
-    with pytest.raises(ValueError, match="scheme must be one of None, 'bio', 'iob1', 'iobes', 'bilou', not 'iob2'"):
+    with pytest.raises(ValueError, match=r"scheme must be one of None, 'bio', 'iob1', .*'bmes', not 'iob2'"):
         Tagger(scheme="iob2").fit(X, [["O", "B-x"]])
-    with pytest.raises(ValueError, match="cannot be converted to 'bio': 'NN' is neither O nor a part and a type"):
+    with pytest.raises(ValueError, match="cannot be converted to 'bio': 'NN' is a label of none"):
         Tagger(scheme="bio").fit(X, [["NN", "B-x"]])
     with pytest.raises(ValueError, match="cannot be converted to 'bio': the letters of their parts are mixed"):
         Tagger(scheme="bio").fit(X, [["S-x", "U-x"]])
@@ -174,7 +183,7 @@ def test_older_files_tell_the_scheme_by_the_pairs_of_labels_they_saw(scheme, tra
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"scheme": "iobes"}, "the labels are not of the scheme 'iobes'"),
+        ({"scheme": "bmes"}, "the labels are not of the scheme 'bmes'"),
         ({"scheme": 3}, "the labels are not of the scheme 3"),
         ({"n_illegal": -1}, "n_illegal must be a number of at least 0"),
         ({"n_illegal": None}, "n_illegal must be a number of at least 0"),

@@ -54,10 +54,10 @@ class Tagger(TaggerPredictor, Estimator):
     expectation : "exact" (default) or "sample": how expectations under the base are computed
     n_samples : int, sequences drawn where expectations are sampled; default 10,000
     initialise : None (default), or "m-estimation": start a CRF from an M-estimate (needs templates)
-    scheme : None (default: labels stay as they are), or "bio", "iob1", "iobes", "bilou": labels are converted to this
-        scheme from whichever they are of, so that the model predicts in it
-    constraint : labellings to exclude when predicting: None (default), "bio", "iobes", "iob1", "bilou", "auto" (the
-        scheme of the training data, unless they break it) or label pairs of which the second must not follow the first
+    scheme : None (default: labels stay as they are), or "bio", "iob1", "iobes", "bilou", "bmes": labels are converted
+        to this scheme from whichever they are of, so that the model predicts in it
+    constraint : labellings to exclude when predicting: None (default), one of these schemes, "auto" (the scheme of the
+        training data, unless they break it) or label pairs of which the second must not follow the first
     penalty, strength, l1_ratio, solver, solver_options, tolerance, max_iterations, n_threads, random_state,
     warm_start, verbose, checkpoint : as in :class:`MaxentClassifier`
     decrease_tolerance : float, training also stops when the objective has fallen by less than this share of itself
@@ -135,8 +135,8 @@ class Tagger(TaggerPredictor, Estimator):
         if not self.classes_:
             raise ValueError("no token has a label: there is nothing to learn from")
         labels = FlatLabels(numbers, inputs.sequence_ptr, self.classes_)
-        known = schemes.Detected(self.scheme_, self.n_illegal_) if classes else None
-        self.scheme_, self.n_illegal_ = scheme_of(labels, known)
+        known = (self.scheme_, self.n_illegal_) if classes else (self.scheme, 0)
+        self.scheme_, self.n_illegal_ = scheme_of(labels, schemes.Detected(*known))
         # A constraint is refused before training rather than after it.
         constraint_base(self.classes_, as_constraint(self.constraint, self.legal_scheme))
         warn_of_labels(labels, self.scheme_, stacklevel=4)

@@ -36,8 +36,8 @@ class TaggerPredictor(TaggerSettings, Predictor):
 
     ``X`` is as in :class:`Tagger`. Most methods take two limits on the labellings, by name:
 
-    constraint : None (that of the model), a label scheme ("bio", "iobes", "iob1", "bilou", or "auto" for that of the
-        training data unless they break it), or pairs of labels of which the second must not follow the first
+    constraint : None (that of the model), a label scheme ("bio", "iob1", "iobes", "bilou", "bmes"), "auto" (that of the
+        training data, unless they break it), or pairs of labels of which the second must not follow the first
     allowed : None, or per sequence a list with, per token, None (any label), a label, or a set of labels
     """
 

@@ -47,9 +47,12 @@ def features_of(settings: TaggerSettings, data: SequenceData, featuriser: TokenF
     )
 
 
-def scheme_of(labels: FlatLabels, known: schemes.Detected | None) -> schemes.Detected:
-    """Return the scheme of the labels; a model that is continued keeps the one it has (``known``) if it can."""
-    if known is None or known.scheme not in schemes.schemes_of(labels.names):
+def scheme_of(labels: FlatLabels, known: schemes.Detected) -> schemes.Detected:
+    """Return the scheme of the labels: the one that they were converted to or that a continued model has, if it can be.
+
+    ``known`` is that scheme, or None, and the number of labels that broke it before.
+    """
+    if known.scheme is None or known.scheme not in schemes.schemes_of(labels.names):
         return schemes.flat_detect(labels)
     more = schemes.flat_illegal(labels, known.scheme).size
     return schemes.Detected(known.scheme, known.n_illegal + more)
