@@ -18,6 +18,7 @@ from benchmarks.origin import commit, machine
 
 Json = dict[str, Any]
 Section = Callable[[Json, Json, Path], list[str]]  # (the part, all parts, the folder of the page) to lines
+_SECTION = re.compile(r"<!-- section ([\w-]+) -->\n(.*?)\n<!-- end of \1 -->", re.DOTALL)
 _MARK = re.compile(r"<!-- remarks ([\w-]+) -->\n(.*?)<!-- end -->", re.DOTALL)
 _PLACES = {"--json", "--output", "--work"}  # options whose values are paths, which pages leave out
 
@@ -136,14 +137,22 @@ def write_page(
     *,
     closing: list[str] | None = None,
 ) -> Path:
-    """Write a page: an introduction, a section for every part that was measured, remarks, origins."""
+    """Write a page: an introduction, a section for every part that was measured, remarks, origins.
+
+    The section of a part that is not in the results, which may have been measured elsewhere, stays as it was.
+    """
     page.parent.mkdir(parents=True, exist_ok=True)
     remarks = remarks_of(page)
+    before = dict(_SECTION.findall(page.read_text(encoding="utf-8"))) if page.exists() else {}
     lines = [*introduction, "", *remark("summary", remarks)]
     for name, section in sections.items():
         if name in parts:
-            lines += ["", *section(parts[name], parts, page.parent), "", *remark(name, remarks), ""]
-            lines.append(origin_line(parts[name]))
+            body = [*section(parts[name], parts, page.parent), "", *remark(name, remarks), "", origin_line(parts[name])]
+        elif name in before:
+            body = before[name].splitlines()
+        else:
+            continue
+        lines += ["", f"<!-- section {name} -->", *body, f"<!-- end of {name} -->"]
     page.write_text("\n".join([*lines, *(closing or [])]) + "\n", encoding="utf-8")
     return page
 

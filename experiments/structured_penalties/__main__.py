@@ -1,10 +1,11 @@
 """Tree-structured penalties for n-gram models (Nelakanti et al. 2013) beside Kneser-Ney and unstructured penalties.
 
-    LOGLINEAR_DATA=... python -m experiments.structured_penalties [--parts perplexity,parameters,timing]
+    LOGLINEAR_DATA=... python -m experiments.structured_penalties [--parts perplexity,norms,parameters,timing]
 
-Measures perplexity against order, numbers of parameters, and time and memory of the prox (figures 2 and 3, table 1),
-keeps the raw results in a JSON file, and writes docs/results/structured_penalties.md with its figures. A run that is in
-the file is not repeated (--fresh forgets them); --page only rebuilds the page.
+Measures perplexity against order, the same for the paper's norms beside ours, numbers of parameters, and time and
+memory of the prox (figures 2 and 3, table 1), keeps the raw results in a JSON file, and writes
+docs/results/structured_penalties.md with its figures. A run that is in the file is not repeated (--fresh forgets them);
+--page only rebuilds the page.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from benchmarks.report import data_folder
 from experiments.record import Results, add_parts, measure_parts, parser_of, run_experiment
 from experiments.structured_penalties import page
 from experiments.structured_penalties.corpora import READERS, Sizes
-from experiments.structured_penalties.parts import Experiment, parameters, perplexity
+from experiments.structured_penalties.parts import Experiment, norms, parameters, perplexity
 from experiments.structured_penalties.timing import timing
 
 NAME = "structured_penalties"
-PARTS = {"perplexity": perplexity, "parameters": parameters, "timing": timing}
+PARTS = {"perplexity": perplexity, "norms": norms, "parameters": parameters, "timing": timing}
 ORDERS = [2, 3, 4, 5, 6, 8, 10, 12]
 QUICK = Sizes(train=1500, test=400, tuning=600, validation=200, subsets=1)
 

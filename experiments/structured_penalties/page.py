@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks.figures import canvas, save_figure
 from experiments.record import Json, table, write_page
+from experiments.structured_penalties import norms_page
 from experiments.structured_penalties.claims import claims, mean, targets
 from experiments.structured_penalties.task import FIGURE_2A, FIGURE_2B, KINDS
 
@@ -88,7 +89,7 @@ def perplexities(rows: Json, orders: list[int]) -> list[str]:
 
 
 def chosen(part: Json) -> list[str]:
-    """Strengths and depth growths; the paper's alpha multiplies features: growth is 1 / alpha, 1 / alpha^2 for l2^2."""
+    """Strengths and depth growths, and the paper's alpha as the growth of the penalty of a single weight."""
     names, rows = list(part["corpora"]), []
     for kind in next(iter(part["corpora"].values()))["values"]:
         cells = []
@@ -102,7 +103,8 @@ def chosen(part: Json) -> list[str]:
         rows.append([KINDS[kind].title, *cells, paper])
     return [
         "Strengths at depth d (bigrams have depth 0), and the ridge where there is one. The paper multiplies features",
-        "by αᵈ, which is penalties growing as α⁻ᵈ (α⁻²ᵈ for ℓ2²).",
+        "by αᵈ, which is a penalty growing as α⁻²ᵈ for ℓ2² and as α⁻ᵈ for ℓ1; for tree norms the growth of groups is",
+        "another way to weigh orders ([both below](#both-definitions-of-the-norms)).",
         "",
         *table(["", *names, "growth in the paper"], rows),
     ]
@@ -244,4 +246,4 @@ def k(found: Json) -> list[str]:
     ]
 
 
-SECTIONS = {"perplexity": perplexity, "parameters": parameters, "timing": timing}
+SECTIONS = {"perplexity": perplexity, "norms": norms_page.section, "parameters": parameters, "timing": timing}

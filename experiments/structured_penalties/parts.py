@@ -6,14 +6,14 @@ Single runs are kept in the results, so a run that was stopped goes on where it 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.origin import commit
 from experiments.record import Json, Results, say
 from experiments.structured_penalties.corpora import TITLES, Piece, Pieces, Sizes, pieces_of
-from experiments.structured_penalties.task import FIGURE_2A, FIGURE_2B, KINDS, Text, search
+from experiments.structured_penalties.task import BY_ORDER, FIGURE_2A, FIGURE_2B, KINDS, Text, search
 from loglinear.data.ngram import build_trie
 from loglinear.data.suffix_tree import build_suffix_tree
 from loglinear.optimise.training import Settings
@@ -67,9 +67,31 @@ class Experiment:
     def chosen(self, corpus: str, kind: str) -> tuple[float, float, float]:
         """Strength, depth growth and ridge of a kind of model, by the perplexity of the validation text."""
         k = KINDS[kind]
+        order = max(self.orders) if k.weighted else min(SHALLOW, max(self.orders))
+        return self._searched(f"tuning/{corpus}/{kind}", corpus, kind, order, k.values, MOVES, self.rounds)
+
+    def chosen_at(self, corpus: str, kind: str, order: int) -> tuple[float, float, float]:
+        """The same at one order: from the third on, a finer search from what was chosen at the order before."""
+        at = self.orders.index(order)
+        start = KINDS[kind].values if at == 0 else self.chosen_at(corpus, kind, self.orders[at - 1])
+        moves, rounds = MOVES, self.rounds
+        if at > 1:
+            moves, rounds = tuple(factor**0.5 for factor in MOVES), min(self.rounds, 2)
+        return self._searched(f"tuning by order/{corpus}/{kind}/{order}", corpus, kind, order, start, moves, rounds)
+
+    def _searched(
+        self,
+        key: str,
+        corpus: str,
+        kind: str,
+        order: int,
+        start: tuple[float, ...],
+        moves: tuple[float, ...],
+        rounds: int,
+    ) -> tuple[float, float, float]:
+        k = KINDS[kind]
         if k.counted:
             return k.values
-        order = max(self.orders) if k.weighted else min(SHALLOW, max(self.orders))
 
         def measure() -> Json:
             began = time.perf_counter()
@@ -82,18 +104,21 @@ class Experiment:
                 last = fit.weights  # the next settings are near
                 return fit.perplexity
 
-            moves = tuple(factor if tuned else 1.0 for factor, tuned in zip(MOVES, k.tuned))
-            best, trials = search(judge, k.values, moves, self.rounds)
+            tuned = k.tuned[0], k.tuned[1] and order > 2, k.tuned[2]  # all bigrams have one depth
+            free = tuple(factor if chosen else 1.0 for factor, chosen in zip(moves, tuned))
+            best, trials = search(judge, start, free, rounds)
             seconds = time.perf_counter() - began
-            say(f"{corpus}, {k.title}: {', '.join(f'{x:g}' for x in best)} ({len(trials)} trials, {seconds:.0f} s)")
+            say(
+                f"{corpus}, order {order}, {k.title}: {', '.join(f'{x:g}' for x in best)} ({len(trials)} trials, "
+                f"{seconds:.0f} s)"
+            )
             return {"values": best, "order": order, "trials": trials, "seconds": seconds}
 
-        found = self.once(f"tuning/{corpus}/{kind}", measure)
-        strength, growth, ridge = found["values"]
+        strength, growth, ridge = self.once(key, measure)["values"]
         return strength, growth, ridge
 
-    def fit(self, corpus: str, subset: int, text: Text, kind: str) -> Json:
-        values = self.chosen(corpus, kind)
+    def fit(self, corpus: str, subset: int, text: Text, kind: str, *, by_order: bool = False) -> Json:
+        values = self.chosen_at(corpus, kind, text.order) if by_order else self.chosen(corpus, kind)
 
         def measure() -> Json:
             found = text.fit(KINDS[kind], values).figures()
@@ -103,7 +128,7 @@ class Experiment:
             )
             return found
 
-        return self.once(f"fit/{corpus}/{subset}/{text.order}/{kind}", measure)
+        return self.once(f"fit{' by order' * by_order}/{corpus}/{subset}/{text.order}/{kind}", measure)
 
 
 def perplexity(experiment: Experiment) -> None:
@@ -112,19 +137,42 @@ def perplexity(experiment: Experiment) -> None:
     found: Json = {"of": ["tuning", "fit"], "orders": experiment.orders, "corpora": {}}
     for corpus in experiment.corpora:
         tuned = {kind: experiment.chosen(corpus, kind) for kind in kinds}
-        rows: Json = {kind: {str(order): [] for order in experiment.orders} for kind in kinds}
-        for subset, piece in enumerate(experiment.pieces(corpus).subsets):
-            for order in experiment.orders:
-                text = Text(piece, order, experiment.settings)
-                for kind in kinds:
-                    run = experiment.fit(corpus, subset, text, kind)
-                    rows[kind][str(order)].append({name: run[name] for name in run if name != "commit"})
         found["corpora"][TITLES[corpus]] = {
             "values": {kind: tuned[kind] for kind in kinds if not KINDS[kind].counted},
             "texts": [described(piece) for piece in experiment.pieces(corpus).subsets],
-            "rows": rows,
+            "rows": fitted(experiment, corpus, kinds),
         }
     experiment.keep("perplexity", found, began)
+
+
+def norms(experiment: Experiment) -> None:
+    """Figures 2(a) and 2(b) with strengths chosen at every order, for both definitions of the norms."""
+    began = time.perf_counter()
+    found: Json = {"of": ["tuning by order", "fit by order"], "orders": experiment.orders, "corpora": {}}
+    for corpus in experiment.corpora:
+        tuned = {
+            kind: [experiment.chosen_at(corpus, kind, order) for order in experiment.orders]
+            for kind in BY_ORDER
+            if not KINDS[kind].counted
+        }
+        found["corpora"][TITLES[corpus]] = {
+            "values": tuned,
+            "texts": [described(piece) for piece in experiment.pieces(corpus).subsets],
+            "rows": fitted(experiment, corpus, BY_ORDER, by_order=True),
+        }
+    experiment.keep("norms", found, began)
+
+
+def fitted(experiment: Experiment, corpus: str, kinds: Sequence[str], *, by_order: bool = False) -> Json:
+    """Every kind at every order on every subset: rows[kind][order][subset]."""
+    rows: Json = {kind: {str(order): [] for order in experiment.orders} for kind in kinds}
+    for subset, piece in enumerate(experiment.pieces(corpus).subsets):
+        for order in experiment.orders:
+            text = Text(piece, order, experiment.settings)
+            for kind in kinds:
+                run = experiment.fit(corpus, subset, text, kind, by_order=by_order)
+                rows[kind][str(order)].append({name: run[name] for name in run if name != "commit"})
+    return rows
 
 
 def described(piece: Piece) -> Json:

@@ -34,12 +34,27 @@ END, UNKNOWN = 0, 1  # numbers of words
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of model; ``values`` are where the search for (strength, depth growth, ridge) begins."""
+    """A kind of model; ``values`` are where the search for (strength, depth growth, ridge) begins.
+
+    Of kinds with weights of features, the second value is their decay (the paper's alpha) instead of a depth growth.
+    """
 
     title: str
     penalty: str
     values: tuple[float, float, float] = (1.0, 1.0, 0.0)
     weighted: bool = False
+    features: bool = False
+    plain: bool = False
+
+    @property
+    def collapses(self) -> bool:
+        return self.penalty == "tree-linf" and not self.features
+
+    def tree_penalty(self, strength: float, growth: float, ridge: float) -> TreePenalty:
+        """The penalty with some values."""
+        growth, decay = (1.0, growth) if self.features else (growth, 1.0)
+        norm = "plain" if self.plain else "counts"
+        return TreePenalty(self.penalty, strength, growth, ridge, group_norm=norm, feature_decay=decay)
 
     @property
     def counted(self) -> bool:
@@ -63,8 +78,23 @@ KINDS = {
     "w-tree-l2": Kind("wℓ2ᵀ", "tree-l2", (0.5, 1.0, 0.0), True),
     "w-tree-linf": Kind("wℓ∞ᵀ", "tree-linf", (0.4, 1.1, 0.0), True),
     "w-tree-l2+l2": Kind("wℓ2ᵀ + ℓ2²", "tree-l2", (0.4, 1.0, 0.2), True),
+    # As the paper defines them: plain norms, and weights of features.
+    "plain-tree-l2": Kind("ℓ2ᵀ, plain", "tree-l2", (0.5, 1.0, 0.0), plain=True),
+    "w-plain-tree-l2": Kind("wℓ2ᵀ, plain", "tree-l2", (0.5, 1.0, 0.0), True, plain=True),
+    "alpha-tree-l2": Kind("αℓ2ᵀ", "tree-l2", (0.5, 1.1, 0.0), True, features=True),
+    "alpha-plain-tree-l2": Kind("αℓ2ᵀ, plain", "tree-l2", (0.5, 1.1, 0.0), True, features=True, plain=True),
+    "alpha-tree-linf": Kind("αℓ∞ᵀ", "tree-linf", (0.4, 0.85, 0.0), True, features=True),
 }
 FIGURE_2A = ("kn", "kn-modified", "l2", "l1", "tree-l2", "tree-linf")
+BY_ORDER = (  # what is compared with strengths of every order
+    "kn", "kn-modified", "l2", "w-l2", "l1", "w-l1", "tree-l2", "plain-tree-l2", "w-tree-l2", "w-plain-tree-l2",
+    "alpha-tree-l2", "alpha-plain-tree-l2", "tree-linf", "w-tree-linf", "alpha-tree-linf",
+)  # fmt: skip
+PAPER = {  # the kinds of the figures, as the paper defines them
+    "tree-l2": "plain-tree-l2",
+    "w-tree-l2": "alpha-plain-tree-l2",
+    "w-tree-linf": "alpha-tree-linf",
+}
 FIGURE_2B = ("kn", "kn-modified", "w-l2", "w-l1", "w-tree-l2", "w-tree-linf", "w-tree-l2+l2")
 
 
@@ -114,7 +144,7 @@ class Text:
             )
             n = trie.n_entries - trie.n_words
             return self._judged(model, began, n, n, n, 1)
-        weights: OnTrie | OnSuffixTree = self.on_suffix_tree if kind.penalty == "tree-linf" else self.on_trie
+        weights: OnTrie | OnSuffixTree = self.on_suffix_tree if kind.collapses else self.on_trie
         objective = self._objective(kind, values)
         solution = train(objective, self.settings, (weights.start if start is None else start).copy())
         w, n_words = solution.weights, self.piece.vocabulary.n_words
@@ -131,8 +161,8 @@ class Text:
     def _objective(self, kind: Kind, values: tuple[float, float, float]) -> Objective:
         strength, growth, ridge = values
         if kind.penalty.startswith("tree"):
-            weights: OnTrie | OnSuffixTree = self.on_suffix_tree if kind.penalty == "tree-linf" else self.on_trie
-            return weights.objective(TreePenalty(kind.penalty, strength, growth, ridge))
+            weights: OnTrie | OnSuffixTree = self.on_suffix_tree if kind.collapses else self.on_trie
+            return weights.objective(kind.tree_penalty(strength, growth, ridge))
         loss = self.on_trie.loss
         by_order = tuple(strength * growth**k for k in range(max(self.order - 1, 1)))
         penalty = NgramPenalty(kind.penalty, by_order).on(ngram_classes(loss.trie, "order"), self.n_threads)

@@ -216,10 +216,17 @@ def test_structured_penalties(three_corpora, tmp_path, monkeypatch):
     options = ["--quick", "--threads", "1", "--output", str(output)]
     main([*options, "--corpora", "brown"])
     text = check_page(output / "structured_penalties.md", PARTS, main, options, monkeypatch)
-    assert text.count("\n| wℓ2ᵀ |") == 2  # strengths and perplexities
+    assert text.count("\n| wℓ2ᵀ |") == 4  # strengths and perplexities, chosen once and at every order
+    assert text.count("\n| αℓ2ᵀ, plain |") == 2
     assert "| heap on T |" in text
-    for picture in ("perplexity", "parameters", "timing"):
+    for picture in ("perplexity", "norms", "parameters", "timing"):
         assert (output / f"structured_penalties_{picture}.png").stat().st_size > 0
+    raw = output / "structured_penalties.json"
+    results = json.loads(raw.read_text(encoding="utf-8"))
+    del results["parts"]["timing"]  # measured elsewhere: its section stays
+    raw.write_text(json.dumps(results), encoding="utf-8")
+    main([*options, "--page"])
+    assert (output / "structured_penalties.md").read_text(encoding="utf-8").replace("By hand.\n", "") == text
     with pytest.raises(SystemExit, match="LOGLINEAR_DATA"):
         main([*options, "--parts", "parameters"])
 

@@ -134,7 +134,8 @@ class TreePenalty:
         return rows
 
 
-# Tuned on held-out newswire; on balanced English they come within a percent of the elastic net.
+# Tuned on held-out newswire; on balanced English they come within a percent of the elastic net. Those of tree-l2 serve
+# plain norms too, whose own optimum (0.42, 1.04, 0.13) is 0.1% better.
 DEFAULTS = {
     "tree-l2": TreePenalty("tree-l2", strength=0.44, depth_growth=1.09, l2=0.12),
     "tree-linf": TreePenalty("tree-linf", strength=0.4, depth_growth=1.24, l2=0.13),
