@@ -172,7 +172,7 @@ def test_older_files_tell_the_scheme_by_the_pairs_of_labels_they_saw(scheme, tra
     tagger = Tagger(templates=TEMPLATES, transitions=transitions).fit(X, y)
     tagger.save(tmp_path / "m.ll")
     held = archive.load(tmp_path / "m.ll")
-    del held.settings["scheme"], held.settings["n_illegal"], held.settings["parameters"]["scheme"]
+    del held.settings["label_scheme"], held.settings["illegal_labels"], held.settings["parameters"]["scheme"]
     archive.save(tmp_path / "old.ll", held)
     loaded = loglinear.load(tmp_path / "old.ll")
     by_names = {"iob1": "bio"}.get(scheme, scheme)
@@ -183,10 +183,10 @@ def test_older_files_tell_the_scheme_by_the_pairs_of_labels_they_saw(scheme, tra
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"scheme": "bmes"}, "the labels are not of the scheme 'bmes'"),
-        ({"scheme": 3}, "the labels are not of the scheme 3"),
-        ({"n_illegal": -1}, "n_illegal must be a number of at least 0"),
-        ({"n_illegal": None}, "n_illegal must be a number of at least 0"),
+        ({"label_scheme": "bmes"}, "the labels are not of the scheme 'bmes'"),
+        ({"label_scheme": 3}, "the labels are not of the scheme 3"),
+        ({"illegal_labels": -1}, "illegal_labels must be a number of at least 0"),
+        ({"illegal_labels": None}, "illegal_labels must be a number of at least 0"),
     ],
 )
 def test_damaged_settings(settings, message, tmp_path):

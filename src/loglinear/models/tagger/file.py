@@ -52,7 +52,7 @@ def save(model: Any, path: Any) -> None:
     parameters = {**model.parameters(), "constraint": as_constraint(model.constraint)}
     settings: dict[str, Any] = {"parameters": as_json(parameters)}
     settings["reads_columns"], settings["n_columns"] = reader.reads_columns, reader.n_columns
-    settings["scheme"], settings["n_illegal"] = model.scheme_, model.n_illegal_
+    settings["label_scheme"], settings["illegal_labels"] = model.scheme_, model.n_illegal_
     parts = {"featuriser": featuriser, "oov": reader.oov}
     for name, part in parts.items():
         if part is not None:
@@ -114,12 +114,12 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
 
 def _scheme(settings: dict[str, Any], model: Any, features: ChainFeatures) -> schemes.Detected:
     """Return the scheme of the training labels; older files lack it, but have the pairs of labels that occurred."""
-    if "scheme" not in settings:
+    if "label_scheme" not in settings:
         observed = features.transition_code if model.transitions == "observed" else features.transition_code[:0]
         return schemes.detect_by_pairs(model.classes_, observed)
-    scheme, n_illegal = settings["scheme"], settings.get("n_illegal")
+    scheme, n_illegal = settings["label_scheme"], settings.get("illegal_labels")
     if type(n_illegal) is not int or n_illegal < 0:
-        raise ValueError("n_illegal must be a number of at least 0")
+        raise ValueError("illegal_labels must be a number of at least 0")
     if scheme is not None and scheme not in schemes.schemes_of(model.classes_):
         raise ValueError(f"the labels are not of the scheme {scheme!r}")
     return schemes.Detected(scheme, n_illegal)
