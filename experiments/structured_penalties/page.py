@@ -99,7 +99,9 @@ def chosen(part: Json) -> list[str]:
                 f"{strength:.3g}" + f" · {growth:.3g}ᵈ" * KINDS[kind].weighted + f" + {ridge:.2g}" * (ridge > 0)
             )
         alpha = PAPER_ALPHA.get(kind)
-        paper = "" if alpha is None else f"{alpha ** (-2 if kind == 'w-l2' else -1):.2g}ᵈ (α = {alpha:g})"
+        paper = "" if alpha is None else f"α = {alpha:g}"
+        if kind in ("w-l2", "w-l1"):
+            paper = f"{PAPER_ALPHA[kind] ** (-2 if kind == 'w-l2' else -1):.2g}ᵈ ({paper})"
         rows.append([KINDS[kind].title, *cells, paper])
     return [
         "Strengths at depth d (bigrams have depth 0), and the ridge where there is one. The paper multiplies features",
