@@ -7,6 +7,7 @@
 #include "tree/forest.hh"
 #include "tree/l2.hh"
 #include "tree/linf.hh"
+#include "tree/small_forest.hh"
 #include "util/errors.hh"
 
 namespace loglinear::tests::tree {
@@ -96,10 +97,7 @@ TEST(tree_maps_do_not_depend_on_units_or_threads) {
     const auto parent = random_forest(n, by_levels, 1);
     const auto z = draw(n, -3, 3, 2), steps = draw(n, 0.2, 2, 3), weights = draw(n, 0, 0.4, 4);
     const TreePenalty penalty{
-        .groups = {.strength = 0.7, .weights = weights, .multiplicity = {}, .growth = {}, .depth = {}},
-        .scale = {},
-        .l2 = 0.1,
-        .nonnegative = by_levels};
+        .groups = {.strength = 0.7, .weights = weights}, .l2 = 0.1, .nonnegative = by_levels};
     const Tree whole(parent, n);
     CHECK(whole.units().size() == 1 && whole.crown().size == 0);
     std::vector<double> expected(n), flat(n), uneven(n), found(n), pivot(n), again(n);
@@ -142,6 +140,29 @@ TEST(tree_maps_do_not_depend_on_units_or_threads) {
   }
 }
 
+TEST(small_forests_have_the_maps_of_trees) {
+  ThreadPool pool(1);
+  const std::size_t n = 500;
+  const auto parent = random_forest(n, false, 6);
+  const std::vector<std::uint32_t> above(parent.begin(), parent.end());  // -1 becomes Tree::kNone
+  const auto z = draw(n, -3, 3, 7), steps = draw(n, 0.2, 2, 8), thresholds = draw(n, 0, 0.4, 9);
+  std::vector<double> masses(n), expected(n);
+  for (std::size_t i = 0; i < n; ++i) masses[i] = 1.0 / steps[i];
+  const Tree tree(parent);
+  SmallForestProx prox;
+  for (bool nonnegative : {false, true}) {
+    const TreePenalty penalty{.groups = {.weights = thresholds}, .scale = masses, .nonnegative = nonnegative};
+    std::vector<double> x = z;
+    TreeLinf(tree, penalty).prox(pool, z, steps, expected);
+    prox(SmallForestPenalty::kTreeLinf, nonnegative, above, masses, thresholds, x);
+    CHECK(distance(expected, x) < 1e-12);
+    x = z;
+    TreeL2(tree, penalty).prox(pool, z, steps, expected);
+    prox(SmallForestPenalty::kTreeL2, nonnegative, above, masses, thresholds, x);
+    CHECK(distance(expected, x) < 1e-12);
+  }
+}
+
 TEST(tree_maps_of_a_deep_chain) {
   ThreadPool pool(2);
   const std::size_t n = 200000;
@@ -150,8 +171,7 @@ TEST(tree_maps_of_a_deep_chain) {
   const Tree tree(parent);
   const std::vector<double> z(n, 2.0), step{1.0};
   std::vector<double> out(n);
-  const TreePenalty penalty{.groups = {.strength = 0.5, .weights = {}, .multiplicity = {}, .growth = {}, .depth = {}},
-                            .scale = {}, .l2 = 0.0, .nonnegative = false};
+  const TreePenalty penalty{.groups = {.strength = 0.5}};
   TreeLinf(tree, penalty).prox(pool, z, step, out);
   for (std::size_t i = 0; i < n; i += 997) CHECK(std::fabs(out[i] - 1.5) < 1e-9);
 }

@@ -5,51 +5,8 @@
 
 namespace loglinear::tree {
 
-template <class Source>
-struct TreeL2::Map {
-  const Tree& tree;
-  Source source;
-  double lipschitz;
-
-  void clear(const TreeUnit& unit, Work& work, std::size_t first) const {
-    std::fill_n(work.eta.begin() + static_cast<std::ptrdiff_t>(first), unit.size + unit.n_slots, 0.0);
-  }
-
-  void up(const TreeUnit& unit, Work& work, std::size_t first) const {
-    double* eta = work.eta.data() + first;
-    const Source from = source;
-    const double L = lipschitz;  // outside the square root: its square overflows under very small steps
-    tree.upward(unit, [=](std::size_t i, std::size_t place, std::size_t target) {
-      const double c = from.centre(i), q = from.penalty.q(i), k = from.penalty.groups.threshold(i);
-      const double gamma = eta[place] + q * c * c, norm = L * std::sqrt(q * gamma);
-      const double kept = above_zero(norm - k) / std::max(norm, std::numeric_limits<double>::min());
-      const double own = k == 0.0 ? 1.0 : kept;
-      eta[place] = own;
-      eta[target] += own * own * gamma;
-    });
-  }
-
-  double down(const TreeUnit& unit, Work& work, std::size_t first) const {
-    double* eta = work.eta.data() + first;
-    double largest = 0.0;
-    eta[unit.size] = 1.0;  // the slot of roots
-    const Source from = source;
-    tree.downward(unit, [=, &largest](std::size_t i, std::size_t place, std::size_t target) {
-      eta[place] *= eta[target];
-      const double put = from.put(i, eta[place] * from.centre(i) + 0.0);
-      if constexpr (Source::kMeasures) largest = std::max(largest, put);
-      else (void)largest, (void)put;
-    });
-    return largest;
-  }
-
-  void join(Work& work, std::size_t slot, std::size_t above) const { work.eta[above] += work.eta[slot]; }
-  void split(Work& work, std::size_t slot, std::size_t above) const { work.eta[slot] = work.eta[above]; }
-};
-
 TreeL2::TreeL2(const Tree& tree, const TreePenalty& penalty) : tree_(tree), penalty_(penalty) {
-  check_groups_fit(tree, penalty.groups);
-  require(penalty.scale.empty() || penalty.scale.size() == tree.size(), "scale does not have one entry per node");
+  check_fit(tree, penalty);
 }
 
 double TreeL2::value(ThreadPool& pool, std::span<const double> x) const {
@@ -79,7 +36,7 @@ void TreeL2::prox(ThreadPool& pool, std::span<const double> z, std::span<const d
                   std::span<double> out) const {
   const ProxSource source{penalty_, z, steps, out};
   check_prox(pool, tree_, source, out.size());
-  if (const auto L = lipschitz(pool, source)) sweep_both(pool, tree_, spare_, Map<ProxSource>{tree_, source, *L});
+  if (const auto L = lipschitz(pool, source)) sweep_both(pool, tree_, spare_, L2Map<Tree, ProxSource>{tree_, source, *L});
   else l2_newton(pool, tree_, spare_newton_, source, source.weight(0) / penalty_.q(0));
 }
 
@@ -87,7 +44,7 @@ double TreeL2::violation(ThreadPool& pool, std::span<const double> w, std::span<
   const ResidualSource source{penalty_, w, gradient};
   check_residual(tree_, source);
   if (penalty_.plain && !penalty_.scale.empty()) return l2_newton(pool, tree_, spare_newton_, source, source.weight(0));
-  return sweep_both(pool, tree_, spare_, Map<ResidualSource>{tree_, source, 1.0});
+  return sweep_both(pool, tree_, spare_, L2Map<Tree, ResidualSource>{tree_, source, 1.0});
 }
 
 // Zero weights are optimal where the norm of what is left of the gradient at every root, q = sqrt(gamma), is at most

@@ -3,18 +3,16 @@
 //
 //   penalty(x) = sum_g k_g sqrt( sum_{i in subtree of g} (q_i / q_g) x_i^2 ) + l2 / 2 sum_i x_i^2
 //
-// With weights L q_i on the squares (the ridge included) the map is two sweeps: gamma_g = q_g c_g^2 + sum of children's
-// eta^2 gamma, eta_g = max(0, 1 - k_g / (L sqrt(q_g gamma_g))) going up, and x_i = c_i times the product of the etas of
-// its ancestors and its own going down. In any other metric there is no closed form, and sweeps are repeated
-// (tree/l2_newton.hh).
+// Where the squares, the ridge included, have the weights L q_i the proximal map is two sweeps (tree/l2_map.hh); in any
+// other metric there is no closed form, and sweeps are repeated (tree/l2_newton.hh).
 //
 // Cost: a square root and a division per node; 12 bytes read and 8 written per node (20 and 8 with a scale), and 8 more
 // each way for units below the crown. Memory bandwidth is the limit.
 #pragma once
 #include <optional>
 
+#include "tree/l2_map.hh"
 #include "tree/l2_newton.hh"
-#include "tree/prox.hh"
 
 namespace loglinear::tree {
 
@@ -31,19 +29,11 @@ class TreeL2 {
   double max_strength(ThreadPool& pool, std::span<const double> gradient) const;
 
  private:
-  struct Work {
-    std::vector<double> eta;  // gamma of the children before
-    void reserve(std::size_t n) {
-      if (eta.size() < n) eta.resize(n);
-    }
-  };
-  template <class Source>
-  struct Map;
   std::optional<double> lipschitz(ThreadPool& pool, const ProxSource& source) const;
 
   const Tree& tree_;
   TreePenalty penalty_;
-  mutable Reused<Work> spare_;
+  mutable Reused<L2Work> spare_;
   mutable Reused<L2NewtonWork> spare_newton_;
 };
 

@@ -84,16 +84,6 @@ struct NewtonMap {
   }
 };
 
-// visit(slot of a unit below the crown, its place in the crown)
-template <class Visit>
-void each_slot(const Tree& tree, Visit visit) {
-  const std::size_t top = tree.first_place(tree.crown());
-  for (const TreeUnit& unit : tree.units())
-    for (std::size_t s = 0; s < (unit.closed ? 0 : unit.n_slots); ++s)
-      if (const std::uint32_t above = tree.slot_parent(unit, s); above != Tree::kNone)
-        visit(tree.first_place(unit) + unit.size + s, top + above);
-}
-
 // The crown and the units below it, pass by pass.
 template <class Source>
 double solve_crown(ThreadPool& pool, const Tree& tree, Work& work, const NewtonMap<Source>& map) {

@@ -2,8 +2,10 @@
 
 namespace loglinear::tree {
 
-void check_groups_fit(const Tree& tree, const TreeGroups& groups) {
+void check_fit(const Tree& tree, const TreePenalty& penalty) {
   const std::size_t n = tree.size();
+  const TreeGroups& groups = penalty.groups;
+  require(penalty.scale.empty() || penalty.scale.size() == n, "scale does not have one entry per node");
   require(groups.weights.empty() || groups.weights.size() == n, "weights of groups do not have one entry per node");
   require(groups.multiplicity.empty() || groups.multiplicity.size() == n,
           "multiplicity does not have one entry per node");

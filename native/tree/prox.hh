@@ -16,8 +16,8 @@ namespace loglinear::tree {
 // Thresholds of the groups: strength * weights[g] * multiplicity[g] * growth[depth[g]]; empty spans mean ones.
 struct TreeGroups {
   double strength = 1.0;
-  std::span<const double> weights, multiplicity, growth;
-  std::span<const std::uint32_t> depth;
+  std::span<const double> weights = {}, multiplicity = {}, growth = {};
+  std::span<const std::uint32_t> depth = {};
 
   double threshold(std::size_t g) const {
     double k = strength;
@@ -29,16 +29,13 @@ struct TreeGroups {
   double times(std::size_t g) const { return multiplicity.empty() ? 1.0 : multiplicity[g]; }
 };
 
-// Throws InvalidInput where an array does not fit the tree.
-void check_groups_fit(const Tree& tree, const TreeGroups& groups);
-
 // max(x, 0), exactly, without the branch that compilers make of it: signs and vanishing groups cannot be predicted.
 inline double above_zero(double x) { return 0.5 * (x + std::fabs(x)); }
 
 // sum of groups' norms + l2 / 2 sum_i multiplicity_i x_i^2, with x >= 0 where nonnegative.
 struct TreePenalty {
   TreeGroups groups;
-  std::span<const double> scale;  // one per node; empty: ones
+  std::span<const double> scale = {};  // one per node; empty: ones
   double l2 = 0.0;
   bool nonnegative = false;
   bool plain = false;  // of l2: the norms do not depend on the scale
@@ -48,6 +45,9 @@ struct TreePenalty {
   double ridge(std::size_t i) const { return l2 == 0.0 ? 0.0 : l2 * groups.times(i); }
   double clip(double x) const { return nonnegative ? above_zero(x) : x; }
 };
+
+// Throws InvalidInput where an array does not fit the tree.
+void check_fit(const Tree& tree, const TreePenalty& penalty);
 
 // The map of the penalty at z. With the ridge taken into the squares, sum_i weight_i (x_i - centre_i)^2 / 2 remains.
 struct ProxSource {
@@ -91,6 +91,16 @@ struct ResidualSource {
 void check_prox(ThreadPool& pool, const Tree& tree, const ProxSource& source, std::size_t n_out);
 void check_residual(const Tree& tree, const ResidualSource& source);
 
+// visit(slot of a unit below the crown, its place in the crown)
+template <class Visit>
+void each_slot(const Tree& tree, Visit visit) {
+  const std::size_t top = tree.first_place(tree.crown());
+  for (const TreeUnit& unit : tree.units())
+    for (std::size_t s = 0; s < (unit.closed ? 0 : unit.n_slots); ++s)
+      if (const std::uint32_t above = tree.slot_parent(unit, s); above != Tree::kNone)
+        visit(tree.first_place(unit) + unit.size + s, top + above);
+}
+
 // A map is made of
 //   clear(unit, work, first)        before the sweep up of a unit whose work begins at place `first`
 //   up(unit, work, first)           children before parents
@@ -122,17 +132,11 @@ double sweep_both(ThreadPool& pool, const Tree& tree, Reused<Work>& spare, Map m
   });
   if (crown.size > 0) {
     const std::size_t top = tree.first_place(crown);
-    const auto each_slot = [&](auto visit) {
-      for (const TreeUnit& unit : units)
-        for (std::size_t s = 0; s < (unit.closed ? 0 : unit.n_slots); ++s)
-          if (const std::uint32_t above = tree.slot_parent(unit, s); above != Tree::kNone)
-            visit(tree.first_place(unit) + unit.size + s, top + above);
-    };
     map.clear(crown, *kept, top);
-    each_slot([&](std::size_t slot, std::size_t above) { map.join(*kept, slot, above); });
+    each_slot(tree, [&](std::size_t slot, std::size_t above) { map.join(*kept, slot, above); });
     map.up(crown, *kept, top);
     largest.back() = map.down(crown, *kept, top);
-    each_slot([&](std::size_t slot, std::size_t above) { map.split(*kept, slot, above); });
+    each_slot(tree, [&](std::size_t slot, std::size_t above) { map.split(*kept, slot, above); });
     pool.run(units.size(), [&](std::size_t u) {
       if (!units[u].closed) largest[u] = map.down(units[u], *kept, tree.first_place(units[u]));
     });
