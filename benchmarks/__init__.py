@@ -1,1 +1,1 @@
-"""Benchmarks: problems x contenders, one runner; figures are ratios to a peer in the same run."""
+"""Benchmarks: problems x contenders with one runner. Figures are ratios to a peer measured in the same run."""

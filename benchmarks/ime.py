@@ -1,8 +1,8 @@
-"""How fast, and how well, readings are converted with the lexicon of a large background text.
+"""Speed and accuracy of converting readings with the lexicon of a large background text.
 
     LOGLINEAR_DATA=... python -m benchmarks ime [--threads 2] [--sentences 1000] [--json] [--output FILE]
 
-Needs the corpus ime/. Nothing else should run meanwhile.
+It needs the corpus ime/. Nothing else should run meanwhile.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pathlib import Path
 from benchmarks.report import about_run
 from loglinear import InputMethod
 
-TARGETS = {1: (1000, 2000), 20: (200, 400)}  # candidates: sentences a second that must be reached, and are aimed at
+TARGETS = {1: (1000, 2000), 20: (200, 400)}  # number of candidates: sentences per second, required and aimed at
 ROUNDS = 3
 
 
 def measure(model: InputMethod, readings: list[str], k: int) -> float:
-    """Sentences a second, the best of a few rounds."""
+    """Return the sentences per second of the fastest of a few rounds."""
     seconds = []
     for _ in range(ROUNDS):
         began = time.perf_counter()

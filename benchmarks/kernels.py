@@ -1,7 +1,7 @@
-"""Hot kernels against their limits: bytes moved and flops of each, what the machine can do, what was reached.
+"""Hot kernels against the limits of the machine: the bytes and flops of each, and the rates that it reaches.
 
-Bytes are the compulsory ones: each operand once. Limits are measured in the same run: a threaded copy of a large array
-(bytes per second) and a multiply-add loop on data in the first-level cache (flops per second).
+Only compulsory bytes count: each operand is moved once. Limits are measured in the same run: a threaded copy of a
+large array (bytes per second) and a multiply-add loop on data in the first-level cache (flops per second).
 """
 
 from __future__ import annotations

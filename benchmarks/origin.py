@@ -1,4 +1,4 @@
-"""Where a result comes from: the commit and the machine. Pages of benchmarks and of experiments name both."""
+"""The origin of a result: the commit and the machine, which pages of benchmarks and experiments name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @cache
 def commit() -> str:
-    """Return the commit that runs."""
+    """Return the commit that is checked out."""
     git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     return git.stdout.strip() or "unknown"
 

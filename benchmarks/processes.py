@@ -1,7 +1,7 @@
-"""A command run as a process of its own: how long it took and how much memory it held at most.
+"""Run a command as a process of its own and measure its time and peak memory.
 
-The peak is the kernel's (ru_maxrss of wait4). A process begins with the peak of the one that started it, so whoever
-measures must stay small.
+The kernel reports the peak (ru_maxrss of wait4). A process inherits the peak of the one that started it, so the
+measuring process must stay small.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from pathlib import Path
 
 
 class Failed(Exception):
-    """The command ended badly or was stopped; the message says what it wrote."""
+    """The command failed or was stopped; the message ends with what it wrote to stderr."""
 
 
 @dataclass(frozen=True)
 class Run:
     seconds: float
     megabytes: float
-    output: str  # what it printed; empty where that went to a file
+    output: str  # what it printed; empty if that went to a file
 
 
 def megabytes() -> float:
@@ -35,7 +35,7 @@ def megabytes() -> float:
 
 
 def run(command: Sequence[str | Path], limit: float, *, text: Path | None = None, out: Path | None = None) -> Run:
-    """Run the command on ``text`` as its standard input, its output to ``out`` if given; stop it after the limit."""
+    """Run the command with stdin from ``text`` and stdout to ``out``, if given; kill it after ``limit`` seconds."""
     with (
         (text or Path(os.devnull)).open("rb") as stdin,
         out.open("wb") if out else tempfile.TemporaryFile() as stdout,
@@ -47,7 +47,7 @@ def run(command: Sequence[str | Path], limit: float, *, text: Path | None = None
         timer.start()
         try:
             _, status, usage = os.wait4(process.pid, 0)
-        except BaseException:  # Ctrl-C: nobody is left behind
+        except BaseException:  # Ctrl-C: leave no process behind
             process.kill()
             raise
         finally:

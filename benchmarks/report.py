@@ -1,4 +1,4 @@
-"""What the benchmarks share: options, sections of tables with targets, and the page they are written to."""
+"""Options, sections of tables with targets, and pages, which all benchmarks share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def about_run() -> str:
 
 
 def data_folder(corpora: str) -> Path:
-    """Return the folder of corpora."""
+    """Return the folder that LOGLINEAR_DATA names; exit if it is not set."""
     folder = os.environ.get("LOGLINEAR_DATA")
     if not folder:
         raise SystemExit(f"set LOGLINEAR_DATA to a folder with {corpora}")
@@ -29,7 +29,7 @@ def data_folder(corpora: str) -> Path:
 
 @dataclass
 class Report:
-    """What a section found: rows of a table, remarks, and targets (what, target, reached, met)."""
+    """The results of a section: rows of a table, remarks, and targets (what, target, reached, met)."""
 
     title: str
     rows: list[dict] = field(default_factory=list)

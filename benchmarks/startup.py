@@ -1,6 +1,6 @@
-"""Start to first prediction: each predicting command on one sentence with a small model, and --help.
+"""Time from start to first prediction: each predicting command on one sentence with a small model, and --help.
 
-Times are those of whole processes, the best of several runs, and their ratios to ``python -c "import numpy"``.
+Times are those of whole processes, the fastest of several runs, and their ratios to ``python -c "import numpy"``.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Experiments of published papers, run again: ``python -m experiments.NAME`` writes docs/results/NAME.md."""
+"""Replications of experiments in published papers: ``python -m experiments.NAME`` writes docs/results/NAME.md."""

@@ -1,4 +1,4 @@
-"""What the experiments share: options, raw results in a JSON file, pages of tables that keep remarks.
+"""Options, raw results in a JSON file, and pages of tables that keep remarks, which all experiments share.
 
 Remarks are written by hand, between ``<!-- remarks NAME -->`` and ``<!-- end -->``; a page that is rebuilt keeps them.
 """
@@ -36,7 +36,7 @@ def parser_of(name: str, description: str | None) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument("--page", action="store_true", help="rebuild the page from the JSON file, measure nothing")
-    parser.add_argument("--quick", action="store_true", help="little data, to see whether all of it runs")
+    parser.add_argument("--quick", action="store_true", help="use little data, to check that everything runs")
     parser.add_argument("--json", type=Path, help=f"raw results (docs/results/{name}.json)")
     parser.add_argument("--fresh", action="store_true", help="forget the results in the JSON file")
     parser.add_argument("--output", type=Path, default=Path("docs/results"))
@@ -70,7 +70,7 @@ def run_experiment(
     measure: Callable[[argparse.Namespace, Results, str], None],
     write: Callable[[Path, Json], Path],
 ) -> None:
-    """Measure what was asked for, unless only the page is to be rebuilt, and write the page."""
+    """Measure, unless only the page is to be rebuilt, and write the page."""
     results = Results(options.json or options.output / f"{name}.json", options.fresh)
     if not options.page:
         measure(options, results, command_of(name, arguments))
@@ -87,7 +87,7 @@ def measure_parts(parts: Mapping[str, Callable[[Any], None]], chosen: Iterable[s
 
 # ---- results ---------------------------------------------------------------------------------------------------------
 class Results:
-    """What was measured, in a JSON file that is rewritten after every run."""
+    """The measurements, in a JSON file that is rewritten after every run."""
 
     def __init__(self, path: Path, fresh: bool = False) -> None:
         self.path = path
@@ -96,7 +96,7 @@ class Results:
         self.parts: Json = known.get("parts", {})
 
     def save(self) -> None:
-        """Write to another name and rename: a run that is killed loses nothing."""
+        """Write to another name, then rename: a killed run loses nothing that was saved."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         temporary = self.path.with_name(self.path.name + ".new")
         temporary.write_text(json.dumps({"parts": self.parts, "runs": self.runs}, indent=1) + "\n", encoding="utf-8")
@@ -117,7 +117,7 @@ class Results:
 
 
 def origin(command: str, n_threads: int | None = None, seconds: float | None = None) -> Json:
-    """Return where a result comes from."""
+    """Return the origin of a result: commit, machine, command and, if given, seconds."""
     found: Json = {"commit": commit(), "machine": machine(n_threads), "command": command}
     return found if seconds is None else {**found, "seconds": seconds}
 
@@ -163,7 +163,7 @@ def remarks_of(page: Path) -> dict[str, str]:
 
 
 def remark(name: str, remarks: dict[str, str]) -> list[str]:
-    """Return the lines of a remark, or of a place for one."""
+    """Return the lines of a remark, or an empty place for one."""
     return [f"<!-- remarks {name} -->", *remarks.get(name, "").splitlines(), "<!-- end -->"]
 
 

@@ -1,6 +1,6 @@
-"""Contenders: a name, a ladder of ever tighter settings, and a function that fits and returns (coef [K, d], intercept).
+"""Contenders. Each has a name and a ladder of ever tighter settings: functions that fit a problem.
 
-Run as a process of its own, so that peak memory is its own:
+Each fit runs in a process of its own, so that its peak memory can be measured:
     python -m benchmarks.classify.contenders PROBLEM.npz CONTENDER RUNG
 """
 
@@ -83,7 +83,7 @@ FITS_PENALTY = {
 
 
 def objective(problem: Problem, coef: np.ndarray, intercept: np.ndarray) -> float:
-    """The objective of any contender's weights, by one yardstick."""
+    """Return the objective at any contender's weights, computed by one function for all."""
     from loglinear import penalties
     from loglinear.data.matrix import DenseRows, SparseRows
     from loglinear.data.multiclass import MulticlassData

@@ -1,7 +1,7 @@
-"""Classifiers to equal objective: time until the best objective known is reached within 1e-3, 1e-4 and 1e-6.
+"""Classifiers at equal objective: time to within 1e-3, 1e-4 and 1e-6 of the best known objective.
 
-A contender climbs a ladder of tolerances; its time for a gap is the time of the first whole fit (validation of the
-input and all preparation included) whose weights are within it. One process per fit; nothing else should run meanwhile.
+A contender climbs a ladder of tolerances. Its time for a gap is that of the first whole fit, input validation and all
+preparation included, whose weights are within the gap. Each fit is one process; nothing else should run meanwhile.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Classification problems: real ones from LOGLINEAR_DATA, one synthetic. Each is saved once, for every contender."""
+"""Classification problems: real ones from LOGLINEAR_DATA and a synthetic one. Each is saved once for all contenders."""
 
 from __future__ import annotations
 

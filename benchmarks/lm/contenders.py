@@ -1,4 +1,4 @@
-"""Contenders of the language-model benchmark, each a process of its own, so that time and peak memory are its own:
+"""Contenders of the language-model benchmark. Each runs in a process of its own, for its time and peak memory:
 
 python -m benchmarks.lm.contenders ROLE '{"option": value, ...}'        (prints JSON)
 """
@@ -19,19 +19,19 @@ def lines_of(path: str) -> list[str]:
 
 
 def tokens_of(lines: list[str]) -> int:
-    """Words between ASCII blanks, and ends of sentences."""
+    """Return the number of words between ASCII blanks plus ends of sentences."""
     return sum(len(line.encode().split()) + 1 for line in lines)
 
 
 def baseline() -> dict:
-    """What Python takes with the imports of a language model, and nothing else."""
+    """Import what a language model needs and do nothing else: the memory of Python itself."""
     from loglinear.models import LanguageModel
 
     return {"estimator": LanguageModel().estimator}
 
 
 def count(text: str, order: int) -> dict:
-    """One plain pass: text to numbers, n-grams sorted and counted."""
+    """Read the text into numbers, and sort and count its n-grams: one plain pass."""
     from loglinear.data.corpus import read_corpus
     from loglinear.data.ngram import build_trie
 
@@ -53,7 +53,7 @@ def count(text: str, order: int) -> dict:
 def train(
     text: str, model: str, validation: str | None = None, test: str | None = None, settings: dict | None = None
 ) -> dict:
-    """From text to a saved model; then, where there is a test text, its perplexity."""
+    """Train on a text and save the model; then compute its perplexity on the test text, if there is one."""
     from benchmarks.processes import megabytes
     from loglinear.models import LanguageModel
 
@@ -83,7 +83,7 @@ def train(
 
 
 def sweep(text: str, order: int) -> dict:
-    """One value and gradient at Kneser-Ney's weights, beside the bytes it must move and those a copy moves."""
+    """Time one value and gradient at Kneser-Ney's weights, and compare its bandwidth with that of a copy."""
     import numpy as np
 
     from benchmarks.kernels import best_of
@@ -104,7 +104,7 @@ def sweep(text: str, order: int) -> dict:
         loss = NgramMaxentLoss(trie, n_threads=n_threads)
         key = f"seconds on {n_threads}"
         found[key] = best_of(lambda loss=loss: loss.value_and_gradient(w, gradient), 5)
-    # A copy as long as the weights. A line that is written is first read: 16 bytes per number written, here and there.
+    # A copy as long as the weights. A cache line is read before it is written: 16 bytes per number written, in both.
     copy = best_of(lambda: _core.combine(pool(N_THREADS), 1.0, w, 0.0, w, gradient), 7)
     bandwidth = 24 * trie.n_entries / copy
     moved = (8 + 4 + 4 + 16) * trie.n_entries + 12 * trie.n_contexts  # weight, parent, count, gradient; contexts
@@ -116,7 +116,7 @@ def sweep(text: str, order: int) -> dict:
 
 
 def kenlm_perplexity(model: str, test: str) -> dict:
-    """Of a model of KenLM's, by its own package; unknown words and ends of sentences included."""
+    """Return the perplexity of KenLM's model by its own package, unknown words and ends of sentences included."""
     import kenlm
 
     lm = kenlm.Model(model)
@@ -126,7 +126,7 @@ def kenlm_perplexity(model: str, test: str) -> dict:
 
 
 def arpa(model: str, arpa: str, test: str) -> dict:
-    """Our model written as ARPA and read by the kenlm package: the largest difference of a sentence's log10."""
+    """Write our model as ARPA, read it by the kenlm package, and compare the log10 of each sentence."""
     import kenlm
     import numpy as np
 
@@ -151,7 +151,7 @@ def arpa(model: str, arpa: str, test: str) -> dict:
 
 
 def batch(model: str, peer: str, text: str) -> dict:
-    """The same sentences from Python: ours in one call on 2 threads and on 1, and a loop over kenlm.Model.score."""
+    """Score the same sentences from Python: by one call of ours on 1 and 2 threads, by a loop of kenlm.Model.score."""
     import kenlm
 
     from benchmarks.kernels import best_of

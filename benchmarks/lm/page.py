@@ -1,10 +1,10 @@
-"""Language models against KenLM and against the limits, in one run: building, quality, ARPA, queries.
+"""Language models against KenLM and against the limits of the machine, in one run: building, quality, ARPA, queries.
 
     LOGLINEAR_DATA=... LMPLZ=.../bin/lmplz python -m benchmarks lm [--only build,sweep,quality,arpa,queries]
 
-Needs the corpora ptb/, brown/lm/ and gutenberg/ and the kenlm package. KenLM's programs have no package: LMPLZ names
+It needs the corpora ptb/, brown/lm/ and gutenberg/ and the kenlm package. KenLM's programs have no package: LMPLZ names
 its builder, QUERY its query program and BUILD_BINARY the maker of its binary files (both are looked for beside the
-builder); what they would do is skipped, and said so, where they are missing. Nothing else should run meanwhile.
+builder). Sections skip missing programs and say so. Nothing else should run meanwhile.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchmarks.report import Report, about_run, data_folder, markdown, run_sect
 
 NO_BUILDER = "KenLM's builder was skipped: LMPLZ is not set."
 TUNING_SECONDS = 180.0
-PERPLEXITY = {  # at most, on the test text, at order 5: by the classes whose strengths are tuned
+PERPLEXITY = {  # largest allowed on the test text at order 5, by the classes whose strengths are tuned
     ("ptb", "order"): 138.2,
     ("ptb", "fine"): 137.4,
     ("brown", "order"): 200.0,
@@ -27,7 +27,7 @@ PERPLEXITY = {  # at most, on the test text, at order 5: by the classes whose st
 
 
 def build(work: Workspace) -> Report:
-    """Gutenberg, 5-gram: from text to a saved model."""
+    """Time and memory from text to a saved model: Gutenberg, 5-gram."""
     report = Report("Building: Gutenberg, 5-gram, from text to a saved model")
     text = work.text("gutenberg", "train")
     empty = work.ours("baseline").run.megabytes
@@ -65,7 +65,7 @@ def build(work: Workspace) -> Report:
 
 
 def sweep(work: Workspace) -> Report:
-    """Gutenberg, 5-gram: one value and gradient."""
+    """Time one value and gradient: Gutenberg, 5-gram."""
     report = Report("One value and gradient: Gutenberg, 5-gram")
     found = work.ours("sweep", text=work.text("gutenberg", "train"), order=ORDER).found
     report.rows.append({"": "at Kneser-Ney's weights", **found})
@@ -78,7 +78,7 @@ def sweep(work: Workspace) -> Report:
 
 
 def quality(work: Workspace) -> Report:
-    """Test perplexity on PTB and Brown."""
+    """Compare test perplexities on PTB and Brown."""
     report = Report("Quality: test perplexity")
     for problem in ("ptb", "brown"):
         if work.lmplz is not None:
@@ -109,7 +109,7 @@ def _quality_row(problem: str, model: str, perplexity: float, seconds: float, me
 
 
 def contenders(problem: str) -> list[tuple[str, dict]]:
-    """Names and settings."""
+    """Return the names and settings of our models."""
     auto = {"estimator": "maxent", "order": ORDER, "strength": "auto"}
     found: list[tuple[str, dict]] = [
         (f"kneser-ney {ORDER}", {"estimator": "kneser-ney", "order": ORDER}),
@@ -123,7 +123,7 @@ def contenders(problem: str) -> list[tuple[str, dict]]:
 
 
 def arpa(work: Workspace) -> Report:
-    """Our ARPA files, read by the kenlm package."""
+    """Compare our scores with those of the kenlm package on our ARPA files."""
     report = Report("ARPA: log10 of the sentences of the test text, ours against the kenlm package on our ARPA file")
     for problem in ("ptb", "brown"):
         test = work.text(problem, "test")
@@ -136,7 +136,7 @@ def arpa(work: Workspace) -> Report:
 
 
 def queries(work: Workspace) -> Report:
-    """Scoring from Python in batch, and from the command line on one thread."""
+    """Time scoring from Python in batch, and from the command line on one thread."""
     report = Report("Queries: Kneser-Ney 5-gram models, tokens per second")
     for problem in ("ptb", "gutenberg"):
         model, peer = work.train(problem, "kneser-ney").path, work.kenlm_model(problem)

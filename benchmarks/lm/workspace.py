@@ -1,6 +1,6 @@
 """Texts and models of the language-model benchmarks, in one folder, and the programs that make and query them.
 
-Texts and models are made once; every contender is a process of its own, one after another.
+Texts and models are made once. Contenders run one after another, each in a process of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ UNKNOWN, RENAMED = b"<unk>", b"UNK_"  # lmplz refuses the first in a text
 
 @dataclass(frozen=True)
 class Done:
-    """A role's own figures, and the time and memory of its process."""
+    """The figures that a role returned, and the time and memory of its process."""
 
     found: dict[str, Any]
     run: Run
@@ -56,7 +56,7 @@ class Workspace:
 
     # ---- texts ------------------------------------------------------------------------------------------------------
     def text(self, problem: str, part: str) -> Path:
-        """Plain text: train, valid or test."""
+        """Return a plain text: train, valid or test."""
         path = self.folder / f"{problem}.{part}.txt"
         if not path.exists():
             with gzip.open(self.data / FILES[problem].format(part=part)) as source, path.open("wb") as out:
@@ -64,7 +64,7 @@ class Workspace:
         return path
 
     def kenlm_text(self, problem: str, part: str) -> Path:
-        """The same with an ordinary word for the unknown one, where there is any."""
+        """Return the same text with an ordinary word in place of the unknown word, if it occurs."""
         path, plain = self.folder / f"{problem}.{part}.renamed.txt", self.text(problem, part)
         if problem != "ptb":
             return plain
@@ -95,7 +95,7 @@ class Workspace:
     def train(
         self, problem: str, name: str, *, settings: dict | None = None, evaluate: bool = False, fresh: bool = False
     ) -> Made:
-        """Train and save a model under a name, which is the estimator where there are no settings; once, or afresh."""
+        """Train and save a model under a name, which is the estimator if no settings are given; once, or afresh."""
         path = self.folder / f"{problem}.{name.replace(', ', '.').replace(' ', '-')}.ll"
         if path.exists() and not fresh:
             return Made({}, Run(0.0, 0.0, ""), path)
@@ -110,7 +110,7 @@ class Workspace:
 
     # ---- KenLM's ----------------------------------------------------------------------------------------------------
     def kenlm_build(self, problem: str, order: int) -> Run:
-        """From text to ARPA by lmplz: modified Kneser-Ney. Once per run of the benchmark."""
+        """Build a modified Kneser-Ney model in ARPA form by lmplz, once per run of the benchmark."""
         assert self.lmplz is not None
         if problem not in self._kenlm_built:
             command = [self.lmplz, "-o", str(order), "-S", "4G", "-T", self.folder / "lmplz", "--discount_fallback"]
@@ -123,12 +123,12 @@ class Workspace:
         return self.folder / f"{problem}.lmplz.arpa"
 
     def kenlm_perplexity(self, problem: str) -> float:
-        """Of lmplz's model on the test text."""
+        """Return the perplexity of lmplz's model on the test text."""
         test = self.kenlm_text(problem, "test")
         return self.ours("kenlm_perplexity", model=self._kenlm_arpa(problem), test=test).found["perplexity"]
 
     def kenlm_model(self, problem: str) -> Path:
-        """A 5-gram model for KenLM to query: binary from its own builder, or else our ARPA file."""
+        """Return a 5-gram model for KenLM to query: binary from its own builder, or else our ARPA file."""
         if self.lmplz is None or self.build_binary is None:
             model = self.train(problem, "kneser-ney").path
             path = model.with_suffix(".arpa")
@@ -145,7 +145,7 @@ class Workspace:
 
     # ---- both -------------------------------------------------------------------------------------------------------
     def command_line(self, problem: str) -> dict[str, Any]:
-        """Tokens per second of `loglinear lm score` on one thread and of KenLM's query, one line out per sentence."""
+        """Return the tokens per second of `loglinear lm score` on one thread and of KenLM's query, by sentence."""
         text, short = self.text(problem, "train"), self.folder / "short.txt"
         with text.open("rb") as lines:
             short.write_bytes(lines.readline())
@@ -170,7 +170,7 @@ class Workspace:
 
 
 def _program(variable: str, neighbour: Path | None) -> Path | None:
-    """The program an environment variable names, or the one of that name beside its neighbour."""
+    """Return the program that an environment variable names, or the one of that name beside its neighbour."""
     if given := os.environ.get(variable):
         if not Path(given).exists():
             sys.exit(f"{variable} names {given}, which does not exist")
@@ -180,7 +180,7 @@ def _program(variable: str, neighbour: Path | None) -> Path | None:
 
 
 def _loglinear() -> Path:
-    """The command that belongs to this Python."""
+    """Return the ``loglinear`` command of this Python."""
     return Path(sys.executable).with_name("loglinear")
 
 
@@ -189,7 +189,7 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _size(text: Path) -> tuple[int, int]:
-    """Lines and words."""
+    """Return the numbers of lines and words."""
     n_lines = n_words = 0
     with text.open("rb") as lines:
         for line in lines:

@@ -1,10 +1,9 @@
-"""Rerankers: encoding candidate lists and following paths, against the number of features and a plain peer, in one run.
+"""Rerankers: time to encode lists and follow paths, against the number of features and a plain peer, in one run.
 
     LOGLINEAR_DATA=... python -m benchmarks rerank [--only training,scaling,peer] [--json] [--output FILE]
 
-Needs the corpus ime/. There is no maintained tool that trains such models: the peer is the same algorithm written with
-NumPy and SciPy. With --output the plot of time against features is written beside the tables. Nothing else should run
-meanwhile.
+It needs the corpus ime/. No maintained tool trains such models: the peer is the same algorithm written with NumPy and
+SciPy. With --output the plot of time against features is written beside the tables. Nothing else should run meanwhile.
 """
 
 from __future__ import annotations
@@ -32,18 +31,18 @@ from loglinear.stagewise import Stagewise, StagewisePath
 from loglinear.threads import pool
 
 SENTENCES, K, ITERATIONS, STEP = 8000, 20, 20_000, 0.5
-SECONDS, GROWTH = 10.0, 2.0  # targets: of a path; of the time of an iteration from the fewest features to the most
+SECONDS, GROWTH = 10.0, 2.0  # targets: for a path; for the time of an iteration with the most over the fewest features
 PAPER_SECONDS = {"boosting": 15 * 60, "blasso": 30 * 60}  # Gao, Suzuki and Yu 2006, on a Xeon of 1.9 GHz
 FEATURES = [10_000, 100_000, 1_000_000]
-HEAD, PER_PAIR, HEAD_PER_PAIR = 5_000, 12, 4  # made-up lists: common features, differences of a pair, of them common
-SMALL_STEP = 0.05  # so that common features last
+HEAD, PER_PAIR, HEAD_PER_PAIR = 5_000, 12, 4  # made-up lists: common features; differences of a pair, all and common
+SMALL_STEP = 0.05  # small, so that common features are not used up
 SCALING_ITERATIONS, PEER_ITERATIONS, EQUAL_STEPS = 5_000, 300, 200
 ROUNDS = 3
 PLOT = "rerank_scaling.png"
 
 
 class Task:
-    """Science, the first sentences, as lists of a background model; made on first use."""
+    """The first sentences of science as candidate lists of a background model; they are made on first use."""
 
     def __init__(self, folder: Path, n_threads: int, sentences: int) -> None:
         self.folder, self.n_threads, self.sentences = folder, n_threads, sentences
@@ -67,7 +66,7 @@ class Task:
 
 
 def followed(data: CandidateLists, n_threads: int, n: int, **settings: object) -> tuple[StagewisePath, float]:
-    """A path and its seconds, fitting the base score included."""
+    """Return a path and its seconds, fitting the base score included."""
     solver = Stagewise(max_iterations=n, n_threads=n_threads, **settings)
     began = time.perf_counter()
     path = solver.follow(data)
@@ -75,20 +74,20 @@ def followed(data: CandidateLists, n_threads: int, n: int, **settings: object) -
 
 
 def apart(data: CandidateLists, n_threads: int, n: int, **settings: object) -> tuple[StagewisePath, float, float]:
-    """A path, the seconds before its first step, and those of its steps: the best of a few rounds."""
+    """Return a path, the seconds before its first step and those of its steps: the fastest of a few rounds."""
     before = min(followed(data, n_threads, 0, **settings)[1] for _ in range(ROUNDS + 1))  # the first makes the index
     path, seconds = min((followed(data, n_threads, n, **settings) for _ in range(ROUNDS)), key=lambda made: made[1])
     return path, before, max(seconds - before, 1e-9)
 
 
 def entries_per_step(data: CandidateLists, path: StagewisePath) -> float:
-    """Differences in the pairs that a step of the path changes: its work."""
+    """Return the number of differences in the pairs that a step of the path changes: its work."""
     before = np.concatenate([[0], np.cumsum(np.diff(data.rows.indptr)[data.columns.indices])])
     return float(np.diff(before[data.columns.indptr])[path.feature].mean())
 
 
 def features_per_step(data: CandidateLists, path: StagewisePath, n: int = 100) -> float:
-    """Features whose sums a step changes, mean of some steps."""
+    """Return the number of features whose sums a step changes, as the mean of some steps."""
     counts = []
     for k in path.feature[np.linspace(0, path.n_steps - 1, n).astype(int)].tolist():
         pairs = data.columns.indices[data.columns.indptr[k] : data.columns.indptr[k + 1]].tolist()
@@ -98,13 +97,13 @@ def features_per_step(data: CandidateLists, path: StagewisePath, n: int = 100) -
 
 
 def bytes_per_step(data: CandidateLists, path: StagewisePath) -> float:
-    """That must move: of a pair its number, extent and exponential; of an entry its feature, cell and its sum."""
+    """Return the compulsory bytes: number, extent and exponential of each pair; feature, cell and sum of each entry."""
     pairs = float(np.diff(data.columns.indptr)[path.feature].mean())
     return 36 * pairs + 24 * entries_per_step(data, path)
 
 
 def training(task: Task) -> Report:
-    """Encoding, and 20,000 iterations of each method."""
+    """Time the encoding, and 20,000 iterations of each method."""
     report = Report(f"Training: science, the first {task.sentences:,} sentences, {K} candidates each")
     lists = task.lists
     began = time.perf_counter()
@@ -124,7 +123,7 @@ def training(task: Task) -> Report:
             }
         )  # fmt: skip
         if method in PAPER_SECONDS:
-            full = seconds * ITERATIONS / path.n_steps  # a path that ended early is not faster for it
+            full = seconds * ITERATIONS / path.n_steps  # a path that ended early does not count as faster
             report.at_most(f"{ITERATIONS:,} iterations of {method}", full, SECONDS, "{:.2f} s")
     report.remarks.append(
         f"{data.n_pairs:,} pairs, {data.n_features:,} features (uni- and bigrams seen in two lists or more), "
@@ -140,12 +139,12 @@ def _step(method: str) -> dict[str, float]:
 
 
 def made_up(n_features: int, n_lists: int, seed: int = 0) -> CandidateLists:
-    """Lists of 20 whose pairs differ in the same number of features, however many there are.
+    """Return lists of 20 whose pairs differ in the same number of features, whatever the total number of features is.
 
-    Some differences are of common features by Zipf's law, each of which speaks for the reference or against it; a list
-    has a few of them, which its pairs share. The rest are of features that are the rarer the more there are, in lists
-    near each other as in running text, as often for the reference as against it. So steps are on common features, and
-    touch as many pairs, and about as many features, in all sizes.
+    Some differences are in common features, which follow Zipf's law and each favour the reference or the other
+    candidate; a list has a few of them, which its pairs share. The other differences are in rare features (the rarer
+    the more features there are), which occur in neighbouring lists, as in running text, and favour either side equally
+    often. Steps are therefore on common features, and touch about as many pairs and features in all sizes.
     """
     rng = np.random.default_rng(seed)
     n_pairs, per_list = n_lists * (K - 1), (K - 1) * (PER_PAIR - HEAD_PER_PAIR)
@@ -179,7 +178,7 @@ def made_up(n_features: int, n_lists: int, seed: int = 0) -> CandidateLists:
 
 
 def scaling(task: Task) -> Report:
-    """Time per iteration against the number of features."""
+    """Time an iteration against the number of features."""
     report = Report("Time per iteration against the number of features")
     for method in ("blasso", "boosting"):
         times = []
@@ -223,7 +222,7 @@ def _row(report: Report, title: str, data: CandidateLists, task: Task, method: s
 
 
 def peer(task: Task) -> Report:
-    """The same path by rescanning all features with NumPy."""
+    """Follow the same path by rescanning all features with NumPy."""
     report = Report("A plain peer: the same BLasso that looks at all features in every step (NumPy, SciPy)")
     real, wide = task.data, made_up(FEATURES[-1], task.sentences)
     for title, data in (("science, words", real), (f"made up, {FEATURES[-1]:,} features", wide)):
@@ -251,7 +250,7 @@ def peer(task: Task) -> Report:
 
 
 def _equal_steps(taken: list[tuple[int, float]], path: StagewisePath) -> int:
-    """How many steps the two paths share."""
+    """Return how many first steps the two paths share."""
     for t, (feature, change) in enumerate(taken):
         if feature != path.feature[t] or not math.isclose(change, path.change[t], rel_tol=1e-6):
             return t
@@ -262,7 +261,7 @@ SECTIONS: dict[str, Callable[[Task], Report]] = {f.__name__: f for f in (trainin
 
 
 def plot(report: Report, path: Path) -> None:
-    """Time per iteration against features."""
+    """Plot the time per iteration against the number of features."""
     figure, ((axes,),) = canvas(size=(6, 4))
     by_title: dict[str, list[tuple[int, float]]] = {}
     for row in report.rows:
@@ -276,7 +275,7 @@ def plot(report: Report, path: Path) -> None:
 
 
 def page(about: str, reports: dict[str, Report], output: Path, command: str) -> None:
-    """The tables as a page, and the plot beside it."""
+    """Write the tables as a page, and the plot beside it."""
     parts = ["# Rerankers: training on candidate lists\n", f"    LOGLINEAR_DATA=... {command}\n\n{about}.\n"]
     for section, report in reports.items():
         parts.append(markdown(report))

@@ -1,6 +1,6 @@
-"""BLasso as one would write it with NumPy and SciPy: every step looks at all features (column sums by sparse products).
+"""A straightforward BLasso with NumPy and SciPy: every step looks at all features (column sums by sparse products).
 
-The plain peer of ``loglinear.stagewise``: the same algorithm (Gao, Suzuki and Yu 2006, figure 2), the same path.
+It is the plain peer of ``loglinear.stagewise``: the same algorithm (Gao, Suzuki and Yu 2006, figure 2), the same path.
 With q_p = exp(-margin of pair p) a step of delta on weight k changes the loss by  sum_p q_p (exp(-delta x_pk) - 1).
 """
 
@@ -10,11 +10,15 @@ import numpy as np
 import scipy.optimize
 import scipy.sparse as sp
 
-NOISE = 1e-12  # of the loss: smaller gains are rounding
+NOISE = 1e-12  # relative to the loss: smaller gains are rounding
 
 
 class PlainBlasso:
-    """``differences`` [n_pairs, n_features]: features of the reference - of the candidate; ``margins``: of the base."""
+    """A path of BLasso.
+
+    ``differences`` [n_pairs, n_features] are features of the reference minus those of the candidate; ``margins``
+    [n_pairs] are those of the base scores.
+    """
 
     def __init__(self, differences: sp.csr_matrix, margins: np.ndarray, step: float) -> None:
         self.columns = sp.csc_matrix(differences)
@@ -28,7 +32,7 @@ class PlainBlasso:
         self._up.data, self._down.data = np.expm1(-step * self._up.data), np.expm1(step * self._down.data)
 
     def take(self) -> tuple[int, float]:
-        """One step: (feature, change); raises StopIteration where none helps."""
+        """Take one step and return (feature, change); raise StopIteration if none lowers the loss."""
         up, down = self._up @ self.q, self._down @ self.q  # all features, both ways
         noise = NOISE * self.q.sum()
         back = self._backward(up, down, noise)
@@ -43,7 +47,7 @@ class PlainBlasso:
         return self._moved(k, change)
 
     def _backward(self, up: np.ndarray, down: np.ndarray, noise: float) -> tuple[int, float] | None:
-        """The cheapest step towards zero, if the lasso loss falls."""
+        """Return the cheapest step towards zero, or None if the lasso loss would not fall."""
         chosen = np.flatnonzero(self.weights)
         if chosen.size == 0:
             return None
@@ -58,7 +62,7 @@ class PlainBlasso:
         return None
 
     def _forward(self, k: int, change: float) -> float:
-        """The change, or the optimum where it is nearer."""
+        """Return the change, or the shorter one that leads to the optimum along weight k."""
         pairs, x = self._column(k)
 
         def slope(delta: float) -> float:

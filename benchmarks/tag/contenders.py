@@ -1,4 +1,4 @@
-"""Contenders of the tagging benchmark, each a process of its own, so that peak memory is its own:
+"""Contenders of the tagging benchmark. Each runs in a process of its own, for its peak memory:
 
     python -m benchmarks.tag.contenders ROLE FOLDER        (prints JSON)
 
@@ -25,7 +25,7 @@ def quality(gold, predicted) -> dict:
 
 
 def _crfsuite_items(path: Path):
-    """Sequences as CRFsuite's own binding wants them: attribute strings per token, and labels."""
+    """Return sequences in the form of CRFsuite's own binding: attribute strings per token, and labels."""
     xs, ys = [], []
     for block in path.read_text(encoding="utf-8").strip().split("\n\n"):
         rows = [line.split("\t") for line in block.split("\n")]
@@ -83,7 +83,7 @@ def _report(tagger, gold, X_test, seconds_before: float) -> dict:
 
 
 def same_attributes(folder: Path) -> dict:
-    """Our CRF on CRFsuite's own attributes: the same objective."""
+    """Train our CRF on CRFsuite's own attributes, that is on the same objective."""
     from loglinear import Tagger
     from loglinear.features.attributes import AttributeSequences
     from loglinear.features.sequences import FlatLabels
@@ -103,7 +103,7 @@ def same_attributes(folder: Path) -> dict:
 
 
 def from_text(folder: Path, **settings) -> dict:
-    """From CoNLL text to a model, templates included."""
+    """Train from CoNLL text to a model, templates included."""
     from loglinear import Tagger
     from loglinear.features.columns import Columns
     from loglinear.formats.conll import read_conll
@@ -130,7 +130,7 @@ def all_features(folder: Path) -> dict:
 
 
 def second_order(folder: Path) -> dict:
-    """Noun phrases alone, the extended set of Sha and Pereira, second order; strength chosen on 900 sentences."""
+    """Train on noun phrases alone: extended features of Sha and Pereira, order 2, strength tuned on 900 sentences."""
     from loglinear import Tagger
     from loglinear.features.columns import Columns
     from loglinear.formats.conll import read_conll
@@ -155,7 +155,7 @@ def second_order(folder: Path) -> dict:
 
 
 def text_to_tags(folder: Path) -> dict:
-    """Raw CoNLL text in memory to raw text with labels, as `loglinear tag predict` does it."""
+    """Label raw CoNLL text in memory, as `loglinear tag predict` does."""
     import loglinear
     from loglinear.models.tagger.files import tag_text
 
@@ -174,7 +174,7 @@ def text_to_tags(folder: Path) -> dict:
 
 
 def threads(folder: Path) -> dict:
-    """Small requests from one Python thread, and from eight that share the model."""
+    """Answer small requests in one Python thread, and in eight that share the model."""
     import loglinear
     from loglinear.features.columns import Columns
     from loglinear.formats.conll import read_conll
@@ -205,7 +205,7 @@ def threads(folder: Path) -> dict:
 
 
 def evaluation(folder: Path) -> dict:
-    """One evaluation of the CRF beside what it must move and multiply."""
+    """Time one evaluation of the CRF, and count its compulsory bytes and flops."""
     import numpy as np
 
     from benchmarks.kernels import best_of, limits
@@ -275,7 +275,7 @@ def _many_labels(folder: Path, tagger) -> dict:
 
 
 def many_labels_sparse(folder: Path) -> dict:
-    """981 labels: weights for the transitions that occur, the others possible with weight zero."""
+    """Train with 981 labels and weights for the transitions that occur; the others are possible with weight zero."""
     from loglinear import Tagger
 
     tagger = Tagger(templates="pos", max_iterations=100, n_threads=2, verbose=0)
@@ -285,7 +285,7 @@ def many_labels_sparse(folder: Path) -> dict:
 
 
 def many_labels_dense(folder: Path) -> dict:
-    """981 labels: a weight for each of the 962,361 transitions, from the sparse model on, a few steps."""
+    """Train with 981 labels and a weight for each of the 962,361 transitions: a few steps from the sparse model."""
     from loglinear import Tagger
 
     tagger = Tagger.from_pretrained(folder / "imst.ll")

@@ -1,7 +1,7 @@
 """Taggers against CRFsuite on CoNLL-2000 (19 templates, observed features, c2 = 1, that is strength 2), in one run.
 
-Both sides train on the same attributes, in CRFsuite's own data format, and so on the same objective; the time that
-counts is the one until CRFsuite's last objective is reached. Nothing else should run meanwhile.
+Both sides train on the same attributes, in CRFsuite's own data format, and so on the same objective; our time runs
+until CRFsuite's last objective is reached. Nothing else should run meanwhile.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LIMIT = 1500.0  # seconds for one contender
 
 
 def attributes(rows: list[list[str]], i: int) -> list[str]:
-    """As CRFsuite's example for chunking has them: nothing for places outside the sentence."""
+    """Return the attributes of CRFsuite's example for chunking; positions outside the sentence give none."""
     found = []
     for column, name, windows in ((0, "w", WORDS), (1, "pos", TAGS)):
         for window in windows:
@@ -65,7 +65,7 @@ def run(role: str, folder: Path) -> dict | None:
 
 
 def seconds_to(result: dict, objective: float) -> tuple[float, int] | None:
-    """Seconds (preparation included) and evaluations until the objective was reached."""
+    """Return the seconds (preparation included) and evaluations to reach the objective; None if it was not reached."""
     for seconds, value, evaluations in zip(result["times"], result["objectives"], result["evaluations"]):
         if value <= objective:
             return result["preparation"] + seconds, evaluations

@@ -1,4 +1,4 @@
-"""Contenders of the benchmark of tree penalties, each a process of its own, so that time and peak memory are its own:
+"""Contenders of the benchmark of tree penalties. Each runs in a process of its own, for its time and peak memory:
 
 python -m benchmarks.tree.contenders ROLE '{"option": value, ...}'        (prints JSON)
 """
@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 N_THREADS = 2
-AGREEMENT = 1e-8  # largest difference of two proxes of the same thing
+AGREEMENT = 1e-8  # largest difference allowed between two results of the same prox
 PENALTIES = ("tree-l2", "tree-linf")
 
 
 def forest_of(text: str, order: int, n_tokens: int | None = None) -> np.ndarray:
-    """Parents of the n-grams of order 2 and above of a text, or of its first sentences; -1 at bigrams."""
+    """Return the parents of the n-grams of order 2 and above of a text, or of its first sentences; -1 at bigrams."""
     from loglinear.data.corpus import read_corpus
     from loglinear.data.ngram import build_trie
     from loglinear.data.sentences import Sentences
@@ -36,9 +36,9 @@ def forest_of(text: str, order: int, n_tokens: int | None = None) -> np.ndarray:
 
 
 def preorder(parent: np.ndarray) -> np.ndarray:
-    """The place of each node when trees are walked depth first, parents before children: [n].
+    """Return the place of each node in depth-first order, parents before children: [n].
 
-    Level by level: a node stands behind its parent and the subtrees of its elder brothers.
+    It works level by level: a node follows its parent and the subtrees of its earlier siblings.
     """
     levels, level = [np.flatnonzero(parent < 0)], np.where(parent < 0, 0, -1)
     while True:
@@ -62,9 +62,9 @@ def preorder(parent: np.ndarray) -> np.ndarray:
 
 
 class Spams:
-    """The forest as SPAMS wants it: one root, groups and variables numbered depth first, a variable to each group.
+    """The forest in the form of SPAMS: one root, groups and variables numbered depth first, one variable per group.
 
-    Group 0 joins the trees; it has no variable of its own and no price.
+    Group 0 joins the trees; it has no variable of its own and weight zero.
     """
 
     def __init__(self, parent: np.ndarray) -> None:
@@ -75,11 +75,11 @@ class Spams:
         self.place = preorder(parent)
         above = np.where(parent < 0, 0, self.place[parent] + 1)
         links = (np.ones(n, dtype=bool), (self.place + 1, above))  # group i is a child of group j
-        price, first, own = np.ones(n + 1), np.zeros(n + 1, dtype=np.int32), np.ones(n + 1, dtype=np.int32)
-        price[0], own[0] = 0.0, 0
+        weight, first, own = np.ones(n + 1), np.zeros(n + 1, dtype=np.int32), np.ones(n + 1, dtype=np.int32)
+        weight[0], own[0] = 0.0, 0
         first[1:] = np.arange(n)
         groups = sp.csc_matrix(links, shape=(n + 1, n + 1), dtype=bool)
-        self.tree = {"eta_g": price, "groups": groups, "own_variables": first, "N_own_variables": own}
+        self.tree = {"eta_g": weight, "groups": groups, "own_variables": first, "N_own_variables": own}
 
     def ordered(self, z: np.ndarray) -> np.ndarray:
         out = np.empty((z.size, 1), order="F")
@@ -87,7 +87,7 @@ class Spams:
         return out
 
     def prox(self, z: np.ndarray, penalty: str, strength: float, n_threads: int) -> np.ndarray:
-        """Of what ``ordered`` gave."""
+        """Return the prox of what ``ordered`` returned."""
         return self._prox(z, self.tree, False, lambda1=strength, regul=penalty, numThreads=n_threads)
 
 
@@ -98,7 +98,7 @@ def ours(tree: Any, penalty: str, strength: float, n_threads: int) -> Any:
 
 
 def prox(text: str, order: int, strengths: list[float], repeat: int = 5) -> dict:
-    """A prox of random values by SPAMS and by us, at several strengths: seconds, and how far apart they are."""
+    """Time a prox of random values by SPAMS and by us at several strengths, and compare the results."""
     from benchmarks.kernels import best_of
     from loglinear.structure.tree import Tree
 
@@ -126,7 +126,7 @@ def prox(text: str, order: int, strengths: list[float], repeat: int = 5) -> dict
 
 
 def scaling(text: str, order: int, tokens: list[int], strength: float, peer_nodes: int) -> dict:
-    """Milliseconds of a prox of random values against nodes; SPAMS up to so many nodes."""
+    """Time a prox of random values against the number of nodes; SPAMS runs up to ``peer_nodes`` nodes."""
     return {"rows": [_milliseconds(forest_of(text, order, n), strength, peer_nodes) for n in tokens]}
 
 
@@ -150,7 +150,7 @@ def _milliseconds(parent: np.ndarray, strength: float, peer_nodes: int) -> dict:
 
 
 def weights_of(text: str, order: int, penalty: str) -> Any:
-    """Where the weights of a penalty live: on all n-grams, or on the collapsed tree."""
+    """Return the weights that a penalty is on: those of all n-grams, or of the collapsed tree."""
     from loglinear.data.corpus import read_corpus
     from loglinear.data.ngram import build_trie
     from loglinear.data.suffix_tree import build_suffix_tree
@@ -163,8 +163,9 @@ def weights_of(text: str, order: int, penalty: str) -> Any:
 
 
 def train(text: str, order: int, penalty: str, steps: int, gap: float) -> dict:
-    """One gradient and prox, then so many steps from Kneser-Ney: how soon the objective is within a relative gap of
-    the lowest that these steps reach.
+    """Time a gradient and a prox, then ``steps`` steps from Kneser-Ney.
+
+    Also find how soon the objective is within a relative gap of the lowest value that these steps reach.
     """
     from benchmarks.processes import megabytes
     from loglinear.models.language_model.penalty import DEFAULTS
@@ -193,7 +194,7 @@ def train(text: str, order: int, penalty: str, steps: int, gap: float) -> dict:
 
 
 def gradient_and_prox(objective: Any, w: np.ndarray) -> tuple[float, float]:
-    """Seconds of each, where training begins; a ridge that can be told from the rest is on the gradient's side."""
+    """Return the seconds of each at the start of training; a separable ridge belongs to the gradient."""
     from benchmarks.kernels import best_of
     from loglinear.protocols import Split
 
@@ -207,7 +208,7 @@ def gradient_and_prox(objective: Any, w: np.ndarray) -> tuple[float, float]:
 
 
 def metric_of(objective: Any, w: np.ndarray) -> np.ndarray:
-    """The diagonal that FISTA measures its steps in."""
+    """Return the diagonal metric of FISTA's steps."""
     from loglinear.protocols import OwnMetric
     from loglinear.solvers.metric import curvature_unit
 

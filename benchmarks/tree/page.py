@@ -2,8 +2,8 @@
 
     LOGLINEAR_DATA=... python -m benchmarks tree [--only prox,scaling,gutenberg,ptb] [--output docs/results/tree.md]
 
-Needs the corpora ptb/, brown/lm/ and gutenberg/; the sections prox and scaling the package spams-bin. With --output the
-plot of time against nodes is written beside the tables. Nothing else should run meanwhile.
+It needs the corpora ptb/, brown/lm/ and gutenberg/; the sections prox and scaling also need the package spams-bin. With
+--output the plot of time against nodes is written beside the tables. Nothing else should run meanwhile.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from benchmarks.processes import Failed
 from benchmarks.report import Report, about_run, command_of, data_folder, markdown, run_sections, section_parser
 
 ORDER = 5
-STRENGTHS = [1e-3, 0.1, 0.5, 1.0, 2.0, 4.0]  # of a prox of standard normal values: from all alive to all dead
+STRENGTHS = [1e-3, 0.1, 0.5, 1.0, 2.0, 4.0]  # of a prox of standard normal values: from no weight at zero to all
 TOKENS = [3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 6_500_000]
 PEER_NODES = 3_000_000
-STEPS = 120  # of the run that says where the optimum is
+STEPS = 120  # of the run whose lowest objective is taken for the optimum
 GAP = 1e-3
 LIMIT = 1800.0  # seconds for one contender
 PLOT = "tree_scaling.png"
@@ -32,7 +32,7 @@ ALONE, WITH_RIDGE, KNESER_NEY = 141.2, 138.3, 141.2  # perplexities on PTB
 
 
 def prox(work: Workspace) -> Report:
-    """Brown, 5-gram trie: a prox by SPAMS and by us."""
+    """Compare a prox by SPAMS and by us: Brown, 5-gram trie."""
     report = Report("One prox: Brown, 5-gram trie, SPAMS proximalTree and ours")
     found = work.ours(
         "prox", benchmark="tree", text=work.text("brown", "train"), order=ORDER, strengths=STRENGTHS
@@ -52,7 +52,7 @@ def prox(work: Workspace) -> Report:
 
 
 def scaling(work: Workspace) -> Report:
-    """Gutenberg, 5-gram tries: seconds against nodes."""
+    """Time a prox against the number of nodes: Gutenberg, 5-gram tries."""
     report = Report("Time against nodes: 5-gram tries of ever more of Gutenberg")
     found = work.ours(
         "scaling", benchmark="tree", text=work.text("gutenberg", "train"), order=ORDER, tokens=TOKENS, strength=1.0,
@@ -60,7 +60,7 @@ def scaling(work: Workspace) -> Report:
     ).found  # fmt: skip
     report.rows += found["rows"]
     for penalty in ("tree-l2", "tree-linf"):
-        # From a trie that has left the caches on: below, all is faster than linear would have it.
+        # Only tries too large for the caches count: smaller ones are faster than the linear trend.
         rows = [row for row in found["rows"] if row["nodes"] >= 1e5]
         if len(rows) > 1:
             times = [row[f"{penalty} on 2, ms"] for row in rows]
@@ -73,7 +73,7 @@ def scaling(work: Workspace) -> Report:
 
 
 def gutenberg(work: Workspace) -> Report:
-    """Gutenberg, 5-gram: a gradient and a prox, and training."""
+    """Time a gradient, a prox and training: Gutenberg, 5-gram."""
     report = Report(f"Training: Gutenberg, 5-gram, to within {GAP:g} of the optimum")
     for penalty in ("tree-l2", "tree-linf"):
         settings = {"order": ORDER, "penalty": penalty, "steps": STEPS, "gap": GAP}
@@ -92,7 +92,7 @@ def gutenberg(work: Workspace) -> Report:
 
 
 def ptb(work: Workspace) -> Report:
-    """PTB: tree penalties, elastic net and Kneser-Ney, tuned on the same validation text."""
+    """Compare tree penalties, elastic net and Kneser-Ney on PTB, tuned on the same validation text."""
     report = Report("Models: PTB, strengths tuned on the validation text")
     ridge: list[tuple[float, str]] = []
     for order in (ORDER, 12):
@@ -126,7 +126,7 @@ def _ptb_row(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _growth(report: Report) -> None:
-    """Of parameters and of memory, from order 5 to 12, of the tree-linf models."""
+    """Report how the parameters of the tree-linf models grow from order 5 to 12."""
     rows = {row["model"]: row for row in report.rows}
     for name in ("tree-linf", "tree-linf with l2²"):
         low, high = rows.get(f"{name} {ORDER}"), rows.get(f"{name} 12")
@@ -136,7 +136,7 @@ def _growth(report: Report) -> None:
 
 
 def contenders() -> dict[str, dict[str, Any]]:
-    """Names and settings; all but Kneser-Ney choose their strengths on the validation text."""
+    """Return names and settings; all but Kneser-Ney choose their strengths on the validation text."""
     auto = {"strength": "auto"}
     return {
         "kneser-ney": {"estimator": "kneser-ney"},
@@ -152,7 +152,7 @@ SECTIONS: dict[str, Callable[[Workspace], Report]] = {f.__name__: f for f in (pr
 
 
 def plot(report: Report, path: Path) -> None:
-    """Time against nodes."""
+    """Plot time against the number of nodes."""
     figure, ((axes,),) = canvas(size=(6, 4))
     for column in [key for key in report.rows[0] if key != "nodes"]:
         points = [(row["nodes"], row[column]) for row in report.rows if column in row]
@@ -163,7 +163,7 @@ def plot(report: Report, path: Path) -> None:
 
 
 def page(about: str, reports: dict[str, Report], output: Path, command: str) -> None:
-    """The tables as a page, and the plot beside it."""
+    """Write the tables as a page, and the plot beside it."""
     parts = ["# Tree penalties: against SPAMS, against the number of nodes, and in training\n"]
     parts.append(f"    LOGLINEAR_DATA=... {command}\n\n{about}.\n")
     for section, report in reports.items():

@@ -2,10 +2,10 @@
 
     LOGLINEAR_DATA=... python -m experiments.approximation_lasso [--parts table1,curves] [--work FOLDER]
 
-Converts readings of two domains with a background model, trains rerankers of the 20 best by boosting, FSLR, BLasso and
-others (table 1, figures 3 to 8, sensitivity to the step), keeps the raw results in a JSON file, and writes
-docs/results/approximation_lasso.md with its figures. A run that is in the file is not repeated (--fresh forgets them);
---page only rebuilds the page. Candidate lists are kept in the work folder, if one is named.
+The script converts readings of two domains with a background model, trains rerankers of the 20 best by boosting, FSLR,
+BLasso and others (table 1, figures 3 to 8, sensitivity to the step), keeps the raw results in a JSON file, and writes
+docs/results/approximation_lasso.md with its figures. It does not repeat runs that are in the file, unless --fresh
+discards them; --page only rebuilds the page. Candidate lists are kept in the work folder, if one is named.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NAME = "approximation_lasso"
 
 
 def measure(options: argparse.Namespace, results: Results, command: str) -> None:
-    """Measure the parts asked for."""
+    """Measure the chosen parts."""
     folder = data_folder("ime/ and nbest/")
     with tempfile.TemporaryDirectory() as temporary:
         experiment = Experiment(

@@ -1,6 +1,4 @@
-"""What Gao, Suzuki and Yu (2006) say of their results, as statements that are checked on ours; and
-the targets that the experiment was to reach.
-"""
+"""The claims of Gao, Suzuki and Yu (2006) about their results, checked on ours, and the targets of the experiment."""
 
 from __future__ import annotations
 
@@ -21,17 +19,17 @@ def title_of(sample: str) -> str:
 
 
 def reduction(now: float, before: float) -> float:
-    """Percent of the errors before that are no longer made."""
+    """Return the reduction of errors in percent."""
     return 100 * (1 - now / before) if before else 0.0
 
 
 def rate(task: Json, n_errors: float | None = None) -> str:
-    """In percent."""
+    """Return the error rate in percent; by default that of the baseline."""
     return f"{100 * (task['n_errors'] if n_errors is None else n_errors) / task['length']:.2f}"
 
 
 def verdict(cases: list[tuple[str, bool, str]]) -> str:
-    """Cases (where, whether it holds, figures) as one line that says how many hold."""
+    """Return cases (where, whether it holds, figures) as one line that says how many hold."""
     n = sum(bool(holds) for _, holds, _ in cases)
     word = "yes" if n == len(cases) else "no" if n == 0 else f"{n} of {len(cases)}"
     return f"{word}: " + "; ".join(
@@ -52,7 +50,7 @@ def errors_of(run: Json, system: str) -> float:
 
 
 def fewer(part: Json, first: str, second: str, significant: bool = True) -> str:
-    """The second has fewer errors than the first, in every sample."""
+    """Check that the second system makes fewer errors than the first in every sample."""
     cases = []
     for where, run in samples(part):
         told = run["comparisons"][f"{first}/{second}"]
@@ -64,7 +62,7 @@ def fewer(part: Json, first: str, second: str, significant: bool = True) -> str:
 
 # ---- table 1 ---------------------------------------------------------------------------------------------------------
 def similarity(part: Json) -> str:
-    """Baseline CER rises with cross-entropy."""
+    """Check that the CER of the baseline rises with the cross-entropy."""
     found = [(f["bits"], next(iter(f["samples"].values()))["task"], d) for d, f in part["domains"].items()]
     found.sort(key=lambda entry: entry[0])
     rates = [task["n_errors"] / task["length"] for _, task, _ in found]
@@ -73,7 +71,7 @@ def similarity(part: Json) -> str:
 
 
 def over_map(part: Json) -> str:
-    """Of one size, the nearer domain gains more over MAP by BLasso."""
+    """Check that, at equal size, BLasso gains more over MAP in the domain that is nearer to the background."""
     found = sorted(part["domains"].items(), key=lambda entry: entry[1]["bits"])
     gains = {}
     for domain, one in found:
@@ -89,7 +87,7 @@ def over_map(part: Json) -> str:
 
 
 def larger_is_better(part: Json) -> str:
-    """What BLasso gains over boosting grows with the sample (those spread evenly)."""
+    """Check that the gain of BLasso over boosting grows with the size of the evenly spread samples."""
     cases = []
     for domain, found in part["domains"].items():
         spread = {s: run for s, run in found["samples"].items() if not s.startswith("first-")}
@@ -123,7 +121,7 @@ def paths(part: Json, features: tuple[str, ...] = ("words", "headwords")) -> Ite
 
 
 def at_equal_loss(runs: Json, n: int = 8) -> tuple[list[float], list[float]]:
-    """Losses that both paths pass, early to late, and the L1 norm of BLasso over that of F-Boosting there."""
+    """Return losses that both paths pass, early to late, and the ratio of BLasso's L1 norm to F-Boosting's there."""
     curves = [runs[name]["curve"] for name in ("blasso", "f-boosting")]
     falls = [np.minimum.accumulate(curve["loss"]) for curve in curves]
     low, high = max(fall[-1] for fall in falls), min(fall[0] for fall in falls)
@@ -133,7 +131,7 @@ def at_equal_loss(runs: Json, n: int = 8) -> tuple[list[float], list[float]]:
 
 
 def _smooth(x: FloatArray, y: FloatArray, at: FloatArray) -> FloatArray:
-    """Values between points of a monotone curve; straight lines would err by as much as the norms differ."""
+    """Interpolate a monotone curve; the error of linear interpolation would be as large as the norms' difference."""
     x, kept = np.unique(x, return_index=True)
     return PchipInterpolator(x, y[kept])(at) if x.size > 1 else np.full(at.shape, y[0])
 
@@ -148,7 +146,7 @@ def smaller_norm(part: Json) -> str:
 
 
 def equal_loss_curves(part: Json) -> str:
-    """Losses of BLasso and F-Boosting after as many steps."""
+    """Check that the losses of BLasso and F-Boosting are close after the same number of steps."""
     cases = []
     for where, _, runs in paths(part, ("words",)):
         a, b = (runs[name]["curve"] for name in ("blasso", "f-boosting"))
@@ -160,7 +158,7 @@ def equal_loss_curves(part: Json) -> str:
 
 
 def late_backward(part: Json) -> str:
-    """Steps back: few in the first tenth of the path, more later."""
+    """Check that backward steps are few in the first tenth of the path, and more later."""
     cases = []
     for where, _, runs in paths(part, ("words",)):
         curve, n = runs["blasso"]["curve"], runs["blasso"]["n_steps"]
@@ -191,7 +189,7 @@ def headwords_help_little(part: Json) -> str:
 
 
 def more_visible(part: Json) -> str:
-    """F-Boosting's excess over BLasso, mean of the second half of the path, with and without headwords."""
+    """Check that F-Boosting's excess over BLasso, averaged over the path's second half, is larger with headwords."""
     cases = []
     for domain, found in part["domains"].items():
         excess = {}
@@ -206,7 +204,7 @@ def more_visible(part: Json) -> str:
 
 
 def robust(part: Json) -> str:
-    """FSLR's errors at the end are near its least."""
+    """Check that FSLR ends near the fewest errors of its path."""
     cases = []
     for where, _, runs in paths(part):
         test = runs["fslr"]["curve"]["test"]
@@ -225,7 +223,7 @@ def grid_search_is_better(part: Json) -> str:
 
 # ---- sensitivity -----------------------------------------------------------------------------------------------------
 def spread(runs: Json, low: float = 0.0, high: float = np.inf) -> float:
-    """Percent between the fewest and the most errors at chosen points."""
+    """Return by how many percent the most errors exceed the fewest, over the values of a setting."""
     errors = [run["n_errors"] for value, run in runs.items() if low <= float(value) <= high]
     return 100 * (max(errors) / min(errors) - 1)
 
@@ -271,12 +269,12 @@ CLAIMS: list[tuple[str, str, Callable[[Json], str]]] = [
 
 
 def claims(parts: Json) -> list[list[str]]:
-    """Rows: what the paper says, whether it is so here."""
+    """Return rows: what the paper claims, and whether it holds here."""
     return [[text, check(parts[part])] for part, text, check in CLAIMS if part in parts]
 
 
 def targets(parts: Json) -> list[list[str]]:
-    """Rows: what, figures, met or not."""
+    """Return rows: what, figures, met or not."""
     rows = []
     if "table1" in parts:
         for where, run in samples(parts["table1"]):

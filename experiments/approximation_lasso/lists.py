@@ -1,8 +1,8 @@
 """The candidate lists: conversions by a background model, and lists of speech recognisers.
 
-The background's trigram model (modified Kneser-Ney) has read the background alone; the lexicon also has the words of
-the domain's training text, all of it for every training size. So the lists of training sentences come from a model
-that has not seen them. Lists are kept as JSON lines in a work folder.
+The background's trigram model (modified Kneser-Ney) is trained on the background alone; the lexicon also has the words
+of the domain's whole training text, whatever the training size. The lists of training sentences therefore come from a
+model that has not seen them. Lists are kept as JSON lines in a work folder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from loglinear.models import InputMethod, LanguageModel
 from loglinear.models.language_model.files import Text, mix
 
 DOMAINS = {"science": "Science", "cooking": "Cooking"}
-SPEECH = {"atis": ("score",), "chime4": ("rank",), "lrs2": ("rank",)}  # base scores: only the first have any
+SPEECH = {"atis": ("score",), "chime4": ("rank",), "lrs2": ("rank",)}  # base scores; only ATIS has scores of its own
 K = 20
 PARTS = ("train", "dev", "test")
 FEATURES = {"words": None, "headwords": "cjk"}  # rule of headwords; uni- and bigrams of words are always there
@@ -35,7 +35,7 @@ FEATURES = {"words": None, "headwords": "cjk"}  # rule of headwords; uni- and bi
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Lists to train on, to choose on and to judge by, in one space of features."""
+    """Training, dev and test lists, encoded with the same features."""
 
     name: str
     train: CandidateLists
@@ -45,7 +45,7 @@ class Problem:
 
     @cached_property
     def baseline(self) -> FloatArray:
-        """Errors of the first base score's choice on the test lists: [n_lists]."""
+        """Return the errors of the first base score's choices on the test lists: [n_lists]."""
         first = np.zeros(self.test.n_weights)
         first[0] = 1.0
         return self.test.chosen_errors(first)
@@ -55,7 +55,7 @@ def encoded(
     name: str, lists: dict[str, list[CandidateList]], features: CandidateFeatures, base: tuple[str, ...], units: str,
     n_threads: int | None,
 ) -> Problem:  # fmt: skip
-    """Features are those of the training lists."""
+    """Encode all lists with the features of the training lists."""
     began = time.perf_counter()
     options: Json = {"base": base, "units": units, "n_threads": n_threads}
     train = encode_lists(lists["train"], features, **options)
@@ -65,27 +65,27 @@ def encoded(
 
 
 def size_of(sample: str) -> int:
-    """Number of sentences of a sample, which is called "first-800" or "800"."""
+    """Return the number of sentences of a sample, which is called "first-800" or "800"."""
     return int(sample.removeprefix("first-"))
 
 
 def numbers_of(sample: str, n: int) -> list[int]:
-    """The first sentences of a text of n, or so many that lie evenly spread over it.
+    """Return the numbers of the first sentences of a text of n, or of as many that are evenly spread over it.
 
-    Texts are documents one after the other: the first sentences are those of a few, spread ones are of all.
+    A text is a sequence of documents: its first sentences belong to a few of them, evenly spread ones to all.
     """
     size = min(size_of(sample), n)
     return list(range(size)) if sample.startswith("first-") else [i * n // size for i in range(size)]
 
 
 class Conversions:
-    """A domain: its sentences as lists of candidates, and what adapted language models make of them."""
+    """A domain: its sentences as candidate lists, and the errors of language models adapted to it."""
 
     def __init__(
         self, folder: Path, work: Path, domain: str, limit: int | None = None, n_threads: int | None = None
     ) -> None:
         self.folder, self.work, self.domain = folder / "ime", work, domain
-        self.limit, self.n_threads = limit, n_threads  # the most sentences of a part
+        self.limit, self.n_threads = limit, n_threads  # at most this many sentences of a part
         self._lists: dict[str, list[CandidateList]] = {}
 
     def _file(self, part: str) -> Path:
@@ -93,19 +93,19 @@ class Conversions:
 
     @cached_property
     def model(self) -> InputMethod:
-        """The background's language model, with the words of the domain in its lexicon."""
+        """Return the background's language model with the words of the domain in its lexicon."""
         say(f"{self.domain}: background model")
         return InputMethod(3, n_threads=self.n_threads).fit(
             self.folder / "background.txt.gz", dictionary=self._file("train")
         )
 
     def sentences(self, part: str) -> tuple[list[str], list[str]]:
-        """(what is written, words between blanks; what is typed)."""
+        """Return (sentences as written, with blanks between words; sentences as typed)."""
         written, typed = self.model.read(self._file(part)).sentences(self.model.separator)
         return written[: self.limit], typed[: self.limit]
 
     def lists(self, part: str) -> list[CandidateList]:
-        """The K best of every sentence."""
+        """Return the K best conversions of every sentence."""
         if part not in self._lists:
             path = self.work / f"{self.domain}.{part}.{K}best.{self.limit or 'all'}.jsonl"
             if not path.exists():
@@ -122,7 +122,7 @@ class Conversions:
         return found.candidate_lists(written, self.n_threads)
 
     def problem(self, sample: str, features: str = "words") -> Problem:
-        """Trained on a sample of the training sentences."""
+        """Return the problem whose training lists are a sample of the training sentences."""
         train = self.lists("train")
         lists = {part: self.lists(part) for part in PARTS[1:]}
         lists["train"] = [train[i] for i in numbers_of(sample, len(train))]
@@ -131,7 +131,7 @@ class Conversions:
 
     # ---- about the text ---------------------------------------------------------------------------------------------
     def facts(self) -> Json:
-        """Sizes, and bits per word of the test text under the background model."""
+        """Return sizes, and the bits per word of the test text under the background model."""
         background = self.model.language_model_
         score = background.evaluate(self.sentences("test")[0])
         known = score["n_words"] - score["n_unknown"]
@@ -146,9 +146,9 @@ class Conversions:
         }
 
     def overlap(self, sample: str) -> Json:
-        """How many kinds of headword bigrams of the training text are always, never or sometimes word bigrams too.
+        """Return how many headword bigrams of the training text are always, never or sometimes word bigrams too.
 
-        Two headwords next to each other are both; the rest of a headword bigram's occurrences have words between.
+        An occurrence counts as both if the two headwords are adjacent; otherwise other words stand between them.
         """
         counted = CandidateFeatures((2,), min_count=2, boundaries=False, headwords="cjk")
         train = [self.lists("train")[i] for i in numbers_of(sample, len(self.lists("train")))]
@@ -163,7 +163,7 @@ class Conversions:
         return {"n": kinds.total(), **{kind: kinds[kind] for kind in ("complete", "none", "variable")}}
 
     def adapted(self, sample: str) -> Json:
-        """MAP: the background's model mixed with one of the domain; errors of what it converts the test text to."""
+        """Mix the background's model with one of the domain (MAP), and return its errors on the test text."""
         began = time.perf_counter()
         background = self.model.language_model_
         written = self.sentences("train")[0]
@@ -185,7 +185,7 @@ def _overlap(n_head: float, n_word: float) -> str:
 
 
 class Speech:
-    """Lists of a speech recogniser, dealt out by a hash of their ids."""
+    """Lists of a speech recogniser, split by a hash of their ids."""
 
     def __init__(self, folder: Path, name: str, limit: int | None = None, n_threads: int | None = None) -> None:
         self.name, self.limit, self.n_threads = name, limit, n_threads
@@ -200,6 +200,6 @@ class Speech:
 
 
 def part_of(identifier: str) -> str:
-    """60% to train, 20% each to choose and to judge."""
+    """Return the part of a list: 60% go to train, 20% each to dev and test."""
     fifth = blake2b(identifier.encode(), digest_size=4).digest()[0] % 5
     return ("train", "train", "train", "dev", "test")[fifth]

@@ -1,7 +1,7 @@
-"""The methods: each learns weights of one problem, chosen by errors on its dev lists.
+"""The methods. Each learns the weights of one problem and chooses among them by the errors on its dev lists.
 
-A path is judged along its way: at some of its points errors are counted on the test lists, beside the loss, the L1 norm
-and errors on the dev lists that the path itself has. What is chosen never sees the test lists.
+A path is also judged along its way: at some of its points the errors on the test lists are recorded, beside the loss,
+the L1 norm and the errors on the dev lists. No choice depends on the test lists.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective
 from loglinear.stagewise import AveragedPerceptron, Stagewise, StagewisePath, errors_along
 
-POINTS = 150  # of a path that are judged
-ITERATIONS = 300  # at most, of a batch method at one strength
+POINTS = 150  # of a path where test errors are recorded
+ITERATIONS = 300  # maximum for a batch method at one strength
 STRENGTHS = {  # strong to weak: each starts where the one before ended
     "exponential/l1": tuple(2.0**k for k in range(7, -1, -1)),
     "exponential/l2": tuple(2.0**k for k in range(9, -1, -1)),
@@ -39,7 +39,7 @@ TRIED_STEPS = (0.1, 0.2, 0.5)  # chosen among on the dev lists
 
 @dataclass(frozen=True)
 class Method:
-    """A title, and the settings that are tried on the dev lists."""
+    """A title, a training function, and the settings to choose among on the dev lists."""
 
     title: str
     train: Callable[[Problem, Json], Json]
@@ -47,7 +47,7 @@ class Method:
 
 
 def stagewise(problem: Problem, settings: Json) -> Json:
-    """A path of BLasso, F-Boosting, FSLR or boosting."""
+    """Follow a path of BLasso, F-Boosting, FSLR or boosting."""
     began = time.perf_counter()
     path = Stagewise(**settings).follow(problem.train, problem.dev)
     seconds = time.perf_counter() - began
@@ -65,7 +65,7 @@ def stagewise(problem: Problem, settings: Json) -> Json:
 
 
 def curve(problem: Problem, path: StagewisePath) -> Json:
-    """Some points of a path: early ones densely, then evenly; the last and the chosen among them."""
+    """Return some points of a path: dense early on, then evenly spaced, with the last and the chosen point."""
     n = path.n_steps
     early = np.geomspace(1, max(n, 1), POINTS // 3)
     points = np.unique(np.r_[0, early, np.linspace(0, n, POINTS), path.best, n].astype(int).clip(0, n))
@@ -83,9 +83,9 @@ def perceptron(problem: Problem, settings: Json) -> Json:
 
 
 def batch(problem: Problem, settings: Json) -> Json:
-    """The minimum of a loss and a penalty, at the strength with fewest errors on the dev lists.
+    """Minimise a loss with a penalty, at the strength with the fewest errors on the dev lists.
 
-    The base score's weight is free. Times are of all strengths.
+    The weight of the base score is not penalised. The time is that of all strengths together.
     """
     loss, penalty, n_threads = settings["loss"], settings["penalty"], settings.get("n_threads")
     classes = np.ones(problem.train.n_weights, dtype=np.uint8)
@@ -106,7 +106,7 @@ def batch(problem: Problem, settings: Json) -> Json:
 
 
 def judged(problem: Problem, weights: FloatArray, seconds: float) -> Json:
-    """Errors on dev and test lists, and how large the model is."""
+    """Return the errors on dev and test lists, and the size of the model."""
     features = weights[problem.train.n_base :]
     errors = problem.test.chosen_errors(weights)
     return {
@@ -120,7 +120,7 @@ def judged(problem: Problem, weights: FloatArray, seconds: float) -> Json:
 
 
 def stagewise_settings(method: str, **options: Iterable[float]) -> tuple[Json, ...]:
-    """One for each value of the one option that is varied."""
+    """Return one setting for each value of the option that is varied."""
     ((name, values),) = options.items()
     return tuple({"method": method, name: value} for value in values)
 

@@ -1,6 +1,6 @@
-"""The page and figures, from the results; nothing is measured here.
+"""Write the page and its figures from the results; nothing is measured here.
 
-What the paper says is compared with the figures by ``claims``.
+``claims`` compares what the paper says with our figures.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _reduced(baseline: float, adapted: float, boosting: float, blasso: float) ->
 
 
 def _all_methods(cases: Json, measure: str) -> list[str]:
-    """All methods on each sample: error rates, sizes, times; and whether differences are real."""
+    """Return tables of all methods on each sample: error rates, sizes, times and significance tests."""
     titles = _titles(cases)
     oracle = ["Oracle", *(rate(run["task"], run["task"]["oracle"]) for run in cases.values())]
     learnt = [name for name in titles if name in METHODS]
@@ -200,7 +200,7 @@ def _seconds_of(run: Json, name: str) -> str:
 
 
 def _chosen(found: Json) -> str:
-    """The setting that was chosen, where there was a choice."""
+    """Return the setting that was chosen, if there was a choice."""
     values = [trial["settings"] for trial in found["tried"]]
     varied = [key for key in values[0] if len({repr(v[key]) for v in values}) > 1 and key != "max_iterations"]
     return "".join(f", {key} {found['settings'][key]:g}" for key in varied)

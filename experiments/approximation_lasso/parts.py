@@ -1,6 +1,7 @@
 """The measurements, part by part.
 
-Single runs are kept in the results, so a run that was stopped goes on where it was, and parts can be run apart.
+Every run is kept in the results, so an interrupted experiment continues where it stopped, and parts can be run
+separately.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from experiments.record import Json, Results, say
 from loglinear.arrays import FloatArray
 from loglinear.metrics.error_rate import compare_errors
 
-BETWEEN_SAVES = 2.0  # seconds: runs of many are shorter than writing what is known
-ALL = "all"  # of speech lists, which are not sampled
+BETWEEN_SAVES = 2.0  # seconds; many runs are shorter than writing all results
+ALL = "all"  # the sample of speech lists, which are used whole
 CURVES = ("blasso", "f-boosting", "fslr")
-COMPARED = [  # first, second: whether the second has fewer errors
+COMPARED = [  # (first, second): does the second make fewer errors?
     ("baseline", "map"), ("baseline", "boosting"), ("baseline", "blasso"), ("map", "boosting"), ("map", "blasso"),
     ("boosting", "blasso"), ("boosting", "blasso-step"), ("boosting-errors", "blasso-errors"),
     ("f-boosting", "blasso"), ("fslr", "blasso"), ("perceptron", "blasso"), ("log/l2", "blasso"),
@@ -32,10 +33,10 @@ COMPARED = [  # first, second: whether the second has fewer errors
 
 @dataclass(frozen=True)
 class Sizes:
-    """What is run. Steps of paths: of samples up to the middle one, and of larger ones; more where steps are small."""
+    """Sizes of samples, and steps of paths (``steps_all`` for samples above ``middle``; small steps take more)."""
 
-    train: tuple[int, ...] = (800, 8000)  # and all
-    middle: int = 8000  # of the figures
+    train: tuple[int, ...] = (800, 8000)  # and all sentences
+    middle: int = 8000  # the sample of the figures
     steps: int = 40_000
     steps_all: int = 60_000
     limit: int | None = None  # sentences of each part
@@ -57,13 +58,13 @@ class Experiment:
         self._problem: tuple[str, Problem] | None = None
 
     def text(self, domain: str) -> Conversions:
-        """The last domain is kept."""
+        """Return the conversions of a domain; those of the last domain are cached."""
         if self._texts is None or self._texts[0] != domain:
             self._texts = domain, Conversions(self.folder, self.work, domain, self.sizes.limit, self.n_threads)
         return self._texts[1]
 
     def problem(self, name: str, sample: str, features: str = "words") -> Problem:
-        """The last problem is kept."""
+        """Return a problem; the last one is cached."""
         key = f"{name}/{sample}/{features}"
         if self._problem is None or self._problem[0] != key:
             self._problem = None
@@ -75,7 +76,7 @@ class Experiment:
         return self._problem[1]
 
     def once(self, key: str, measure: Callable[[], Json]) -> Json:
-        """A run, or what is known of it from before."""
+        """Return the stored result of a run, or measure and store it."""
         if key not in self.results.runs:
             self.results.runs[key] = {**packed(measure()), "commit": commit()}
             if time.perf_counter() - self._saved > BETWEEN_SAVES:
@@ -93,7 +94,7 @@ class Experiment:
         self._saved = time.perf_counter()
 
     def samples_of(self, domain: str) -> list[str]:
-        """Samples of the training sentences; all of them are the last."""
+        """Return the names of samples of the training sentences; the last one is all of them."""
         n = self.facts(domain)["sentences"]["train"]
         smaller = [size for size in self.sizes.train if size < n]
         return [name for size in smaller for name in (f"first-{size}", str(size))] + [str(n)]
@@ -106,7 +107,7 @@ class Experiment:
 
     # ---- runs -------------------------------------------------------------------------------------------------------
     def run(self, method: str, settings: Json, name: str, sample: str = ALL, features: str = "words") -> Json:
-        """One method with one setting on one problem."""
+        """Run one method with one setting on one problem."""
         told = settings | ({"max_iterations": self.n_steps(settings, sample)} if "method" in settings else {})
         spelt = ",".join(f"{k}={f'{v[0]}..{v[-1]}' if k == 'strengths' else v}" for k, v in told.items()) or method
 
@@ -128,14 +129,14 @@ class Experiment:
         return round(n * max(1.0, 0.2 / settings.get("step", 1.0)))
 
     def best(self, method: str, name: str, sample: str = ALL) -> Json:
-        """The best setting of a method on the dev lists, and the others' errors there and on the test lists."""
+        """Return the run of a method with the fewest dev errors, with the dev and test errors of all its settings."""
         runs = [self.run(method, settings, name, sample) for settings in METHODS[method].settings]
         chosen = min(runs, key=lambda run: run["dev"])
         tried = [{"settings": r["settings"], "dev": r["dev"], "n_errors": r["n_errors"]} for r in runs]
         return chosen | {"tried": tried, "seconds_tried": sum(run["seconds"] for run in runs)}
 
     def described(self, name: str, sample: str = ALL, features: str = "words") -> Json:
-        """Sizes of a problem, its baseline and its oracle."""
+        """Return the sizes of a problem, its baseline and its oracle."""
 
         def measure() -> Json:
             problem = self.problem(name, sample, features)
@@ -150,7 +151,7 @@ class Experiment:
 
 
 def packed(run: Json) -> Json:
-    """Arrays as lines of text: the file is written after every run, and is large otherwise."""
+    """Return arrays as lines of text: the file, which is rewritten often, would be large otherwise."""
     made: Json = {}
     for name, value in run.items():
         if isinstance(value, np.ndarray):
@@ -169,12 +170,12 @@ def curve_of(run: Json) -> dict[str, list[float]]:
 
 
 def figures(run: Json) -> Json:
-    """What a page shows of a run."""
+    """Return what a page shows of a run."""
     return {name: value for name, value in run.items() if name not in ("errors", "lengths", "curve", "commit", "base")}
 
 
 def comparisons(runs: Json, lengths: str) -> Json:
-    """Pairs of systems on the same lists: 'first/second' to the difference, in percent, and p-values."""
+    """Compare pairs of systems on the same lists: {'first/second': difference, reduction and p-values}."""
     made = {}
     for first, second in COMPARED:
         if first in runs and second in runs:
@@ -185,13 +186,13 @@ def comparisons(runs: Json, lengths: str) -> Json:
 
 
 def measured(experiment: Experiment, domain: str, what: str, sample: str) -> Json:
-    """``what`` of the text of a domain, which is read only if that is not known yet."""
+    """Return ``what`` (a method's name) of the conversions of a domain; they are made only when this is called."""
     return getattr(experiment.text(domain), what)(sample)
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------------
 def lists(experiment: Experiment) -> None:
-    """The task: entropies, baselines, oracles, features, overlap of headword and word bigrams."""
+    """Describe the task: entropies, baselines, oracles, features, overlap of headword and word bigrams."""
     began = time.perf_counter()
     found: Json = {"of": ["facts", "problem", "overlap"], "domains": {}}
     for domain in DOMAINS:
@@ -205,7 +206,7 @@ def lists(experiment: Experiment) -> None:
 
 
 def table1(experiment: Experiment) -> None:
-    """All methods at all sizes."""
+    """Run all methods at all sizes."""
     began = time.perf_counter()
     found: Json = {"of": ["facts", "problem", "map", "run"], "domains": {}}
     for domain in DOMAINS:
@@ -228,7 +229,7 @@ def table1(experiment: Experiment) -> None:
 
 
 def curves(experiment: Experiment) -> None:
-    """Figures 3 to 8: the L1 norm and test errors along paths, with and without headword bigrams."""
+    """Measure the L1 norm and test errors along paths, with and without headword bigrams (figures 3 to 8)."""
     began = time.perf_counter()
     found: Json = {"of": ["facts", "problem", "run"], "domains": {}}
     for domain in DOMAINS:
@@ -243,7 +244,7 @@ def curves(experiment: Experiment) -> None:
 
 
 def steps(experiment: Experiment) -> None:
-    """How much the step of BLasso and of FSLR matters, and the smoothing of boosting."""
+    """Measure the sensitivity to the step of BLasso and FSLR, and to the smoothing of boosting."""
     began = time.perf_counter()
     found: Json = {"of": ["facts", "problem", "run"], "domains": {}, "step": STEP}
     for domain in DOMAINS:
@@ -260,14 +261,14 @@ def steps(experiment: Experiment) -> None:
 
 
 def row(run: Json) -> Json:
-    """A run, and the fewest errors of its path on the test lists, before and by 20,000 steps."""
+    """Return a run with the test errors of its path within 20,000 steps: the fewest, and those at the end."""
     curve = curve_of(run)
     reached = [errors for step, errors in zip(curve["step"], curve["test"]) if step <= 20_000]
     return figures(run) | {"least": min(reached), "last": reached[-1]}
 
 
 def speech(experiment: Experiment) -> None:
-    """All methods on lists of speech recognisers."""
+    """Run all methods on lists of speech recognisers."""
     began = time.perf_counter()
     found: Json = {"of": ["problem", "run"], "tasks": {}}
     for name, base in SPEECH.items():

@@ -2,9 +2,9 @@
 
     LOGLINEAR_DATA=... python -m experiments.clustered_newton [--quick] [--output docs/results]
 
-Times are to a relative gap of 1e-4 to the best objective known (found by a tight solve in example coordinates). Plain
-and clustered runs see the same objective on the same plain weights: no merging of equal features, no example
-coordinates. The last column is what ``solver="auto"`` does, both of these included.
+Times are until the objective is within a relative gap of 1e-4 of the best known one, which a tight solve in example
+coordinates finds. Plain and clustered runs minimise the same objective over the same plain weights, without merging
+equal features and without example coordinates. The last column is ``solver="auto"``, which uses both.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SLIDES = {  # seconds in the slides, by clusterFactor
     "interest": {10: 61.3, 20: 44.3, 50: 87.6},
 }
 GAP = 1e-4
-BUDGET = 40.0  # seconds a run may take
+BUDGET = 40.0  # maximum seconds of a run
 
 
 class Problem:
@@ -75,7 +75,7 @@ def run(objective, solver, best: float, gap: float = GAP, watch=None) -> Result:
 
 
 def reached(history: History, best: float, gap: float = GAP) -> tuple[float, int] | None:
-    """(seconds, evaluations) when the gap was reached and stayed on the fine objective."""
+    """Return the (seconds, evaluations) at which the fine objective was within the gap; None if it never was."""
     for seconds, value, violation, evaluations in zip(
         history.time, history.objective, history.violation, history.evaluations
     ):
@@ -89,7 +89,7 @@ def cell(hit: tuple[float, int] | None) -> str:
 
 
 def factor_table(problems: dict[str, Problem], strengths, factors, seconds: float) -> list[str]:
-    """Strengths first for all topics, then the next, until the time is up."""
+    """Return the table of times: strength by strength for all topics, until the time is up."""
     start = time.perf_counter()
     lines = [
         "| topic | strength | plain L-BFGS | " + " | ".join(f"factor {f}" for f in factors)
@@ -180,7 +180,7 @@ def trajectories(problem: Problem, strength: float, path: Path) -> None:
 
 
 def optimisers(train, test, train_topics, test_topics, strength: float, path: Path) -> list[str]:
-    """Iterative scaling, conjugate gradient, L-BFGS and Newton on the words of Wheat alone (their first plot)."""
+    """Compare iterative scaling, conjugate gradient, L-BFGS and Newton on frequent features (their first plot)."""
     from scipy.optimize import minimize
 
     frequent = np.flatnonzero(np.bincount(train.indices, minlength=train.n_columns) >= 20)
@@ -230,7 +230,7 @@ def optimisers(train, test, train_topics, test_topics, strength: float, path: Pa
 
 
 def iterative_scaling(objective: Objective, rows, strength: float, seconds: float) -> tuple[list[float], list[float]]:
-    """Penalised GIS: per feature solve  observed = expected exp(C d) + strength (w + d),  C the largest row sum."""
+    """Run penalised GIS: solve  observed = expected exp(C d) + strength (w + d)  per feature, C the largest row sum."""
     loss = objective.loss
     C = float(np.max(np.add.reduceat(rows.values, rows.indptr[:-1]))) + 1.0  # + 1: the intercept
     observed = np.empty(loss.n_weights)

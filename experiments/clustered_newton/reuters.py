@@ -1,9 +1,9 @@
 """Reuters topics as binary problems, with the redundant features that Mathur and Chakrabarti describe.
 
-Features of a document, each with its count: words as written, words in lower case, word pairs at distance 1 to
+The features of a document, each with its count, are words as written, words in lower case, word pairs at distance 1 to
 ``distance``, and shapes (hasDigit, isFourDigits, hasCap, isAllCaps, isAbbrev, the pattern of character classes) alone
-and joined with the lower-case word. isFourDigits implies hasDigit, isAllCaps implies hasCap, a word that is always
-written one way repeats its lower-case form: redundancy on purpose.
+and joined with the lower-case word. They are redundant on purpose: isFourDigits implies hasDigit, isAllCaps implies
+hasCap, and a word that is always spelt in one way repeats its lower-case form.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def features(text: str, distance: int) -> list[str]:
 
 
 def load(distance: int = 2) -> tuple[SparseRows, SparseRows, list[set[str]], list[set[str]]]:
-    """(training rows, test rows, training topics, test topics)."""
+    """Return (training rows, test rows, training topics, test topics)."""
     train, test, train_topics, test_topics = [], [], [], []
     path = data_folder("reuters/") / "reuters" / "modapte.tsv.gz"
     with gzip.open(path, "rt", encoding="utf-8") as file:
@@ -67,5 +67,5 @@ def load(distance: int = 2) -> tuple[SparseRows, SparseRows, list[set[str]], lis
 
 
 def problem(rows: SparseRows, topics: list[set[str]], topic: str) -> MulticlassData:
-    """Is the document about ``topic``?"""
+    """Return the binary problem whether a document is about ``topic``."""
     return MulticlassData(rows, np.array([topic in t for t in topics], dtype=np.int32), 2)

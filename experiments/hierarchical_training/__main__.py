@@ -2,9 +2,9 @@
 
     LOGLINEAR_DATA=... python -m experiments.hierarchical_training [--minutes 7] [--corpora brown ptb gutenberg]
 
-Counts the terms that naive summation, unigram caching and hierarchical training sum for the normalisers of trigram and
-four-gram models (tables 3.6 and 3.7), times an iteration of each (table 3.8), and runs GIS, IIS and the gradient
-solvers to equal objectives. Writes docs/results/hierarchical_training.md; what was written there by hand stays.
+The script counts the terms that naive summation, unigram caching and hierarchical training sum for the normalisers of
+trigram and four-gram models (tables 3.6 and 3.7), times an iteration of each (table 3.8), and runs GIS, IIS and the
+gradient solvers to equal objectives. It writes docs/results/hierarchical_training.md and keeps handwritten remarks.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ SOLVERS: dict[str, Any] = {
 
 
 def terms(sentences: Sentences) -> dict[str, Json]:
-    """Tables 3.6 and 3.7: sizes and terms of trigrams and four-grams."""
+    """Count sizes and terms of trigram and four-gram models (tables 3.6 and 3.7)."""
     out = {}
     for order in (3, 4):
         trie = build_trie(sentences, order)
@@ -68,7 +68,7 @@ def terms(sentences: Sentences) -> dict[str, Json]:
 
 
 def median_time(evaluate: Callable[[], object], seconds: float, most: int = 9) -> tuple[float, int]:
-    """(median seconds of a call, calls): as many calls as fit, one at least."""
+    """Return (median seconds of a call, number of calls); as many calls as fit are made, at least one."""
     taken: list[float] = []
     while not taken or (sum(taken) + taken[-1] < seconds and len(taken) < most):
         start = time.perf_counter()
@@ -78,7 +78,7 @@ def median_time(evaluate: Callable[[], object], seconds: float, most: int = 9) -
 
 
 def iteration_times(trie: NgramTrie, seconds: float, n_sampled: int) -> Json:
-    """Table 3.8: one evaluation of loss and gradient, that is all normalisers and all expectations, in each way."""
+    """Time one evaluation of loss and gradient (all normalisers and expectations) by each method (table 3.8)."""
     hierarchical = NgramMaxentLoss(trie)
     objective = Objective(hierarchical, penalties.make("l2", STRENGTH))
     w = minimise(objective, solvers.Gis(), tolerance=0.0, max_iterations=3).weights  # weights as in training
@@ -90,7 +90,7 @@ def iteration_times(trie: NgramTrie, seconds: float, n_sampled: int) -> Json:
     }
     out: Json = {}
     for name, loss in losses.items():
-        value = loss.value_and_gradient(w, gradient) if name == "hierarchical" else None  # pages touched once
+        value = loss.value_and_gradient(w, gradient) if name == "hierarchical" else None  # touches all pages
         taken, n = median_time(lambda loss=loss: loss.value_and_gradient(w, gradient), seconds)
         out[name] = {"seconds": taken, "runs": n}
         say(f"  {name}: {taken:.3f} s" + (f", loss {value:.0f}" if value is not None else ""))
@@ -104,7 +104,7 @@ def iteration_times(trie: NgramTrie, seconds: float, n_sampled: int) -> Json:
 
 
 def race(trie: NgramTrie, seconds: float) -> Json:
-    """Every solver from zero for so many seconds, or until it can do no better; gaps are taken afterwards."""
+    """Run every solver from zero weights for ``seconds`` or until it converges; ``milestones`` computes the gaps."""
     out: Json = {"n_weights": trie.n_entries, "strength": STRENGTH, "seconds": seconds, "runs": {}}
     penalty = penalties.make("l2", STRENGTH)
     for name, solver in SOLVERS.items():
@@ -128,7 +128,7 @@ def race(trie: NgramTrie, seconds: float) -> Json:
 
 
 def milestones(found: Json) -> Json:
-    """The gaps of a race: {solver: {gap: (iterations, evaluations, seconds) or None}}, and the best objective."""
+    """Return when gaps were reached, {solver: {gap: (iterations, evaluations, seconds) or None}}, and the best."""
     best = min(min(run["objective"]) for run in found["runs"].values())
     rows = {}
     for name, run in found["runs"].items():
@@ -146,8 +146,8 @@ def measure(options: argparse.Namespace) -> Json:
     folder = options.data or data_folder("brown/lm/, ptb/ and gutenberg/")
     started = time.perf_counter()
     results: Json = {"terms": {}, "times": {}, "race": {}}
-    # Of the time allowed a tenth for the evaluations of table 3.8 and six tenths for the race; the rest is for reading,
-    # building and one evaluation by unigram caching of each kind, however long.
+    # A tenth of the time is for the evaluations of table 3.8 and six tenths are for the race; the rest is for reading,
+    # building and one evaluation by unigram caching of each kind, however long that takes.
     times = 0.1 * 60 * options.minutes / (4 * len(options.corpora))
     raced = [name for name in RACED if name in options.corpora]
     for name in options.corpora:

@@ -1,4 +1,4 @@
-"""The page, from the results; nothing is measured here."""
+"""Write the page from the results; nothing is measured here."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
     LOGLINEAR_DATA=... python -m experiments.m_estimation [--parts table1,times]
 
-Measures a part, or all, keeps the raw results in a JSON file, and writes docs/results/m_estimation.md with its figures.
-A run that is in the file is not repeated (--fresh forgets them); --page only rebuilds the page.
+The script measures the chosen parts, keeps the raw results in a JSON file, and writes docs/results/m_estimation.md with
+its figures. It does not repeat runs that are in the file, unless --fresh discards them; --page only rebuilds the page.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def measure(options: argparse.Namespace, results: Results, command: str) -> None:
-    """Measure the parts asked for."""
+    """Measure the chosen parts."""
     experiment = Experiment(
         data_folder("conll2000/ and wnut17/"),
         results,

@@ -1,4 +1,4 @@
-"""The page and figures, from the results; nothing is measured here."""
+"""Write the page and its figures from the results; nothing is measured here."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def strength(c: str) -> str:
 
 
 def scored(run: Json, paper: tuple[float | None, ...]) -> list[str]:
-    """Cells: c, our three numbers, the paper's three, the difference in F1."""
+    """Return cells: c, our three numbers, the paper's three, the difference in F1, our F1 on the tuning sentences."""
     ours = [run["test"][key] for key in ("precision", "recall", "f1")]
     difference = "" if paper[2] is None else f"{ours[2] - paper[2]:+.2f}"
     c = "" if "status" not in run else strength(run["c"])

@@ -1,4 +1,4 @@
-"""The measurements, part by part. Single runs are kept in the results, so parts share them."""
+"""The measurements, part by part. Every run is kept in the results, so parts share runs."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class Experiment:
 
     @property
     def all_labels(self) -> Corpus:
-        """Chunking with all its labels."""
+        """Return the chunking corpus with all its labels."""
         if self._all_labels is None:
             self._all_labels = chunking(self.folder, self.quick)
         return self._all_labels
 
     @property
     def corpus(self) -> Corpus:
-        """Chunking reduced to noun phrases."""
+        """Return the chunking corpus reduced to noun phrases."""
         if self._corpus is None:
             self._corpus = self.all_labels.map(lambda part: one_type(part, "NP"))
         return self._corpus
@@ -71,7 +71,7 @@ class Experiment:
 
     # ---- single runs --------------------------------------------------------------------------------------------
     def chain(self, family: Family, n: int | None = None) -> Chain:
-        """The last one is kept: strengths are tried one after another."""
+        """Return the chain of a family; the last one is cached, since strengths are tried one after another."""
         if self._chain is None or self._chain[0] != (family, n):
             self._chain = None
             train = self.corpus.train.first(n)
@@ -79,7 +79,7 @@ class Experiment:
         return self._chain[1]
 
     def run(self, family: Family, c: float, n: int | None = None) -> Json:
-        """Train on the first n sentences at one c and score; or what is known of that from before."""
+        """Train on the first n sentences at one c and score, or return the stored result."""
         key = json.dumps([family.estimator, family.templates, family.base, family.input_only, str(c), n, self.quick])
         if key not in self.results.runs:
             chain = self.chain(family, n)
@@ -100,19 +100,19 @@ class Experiment:
         return self.results.runs[key]
 
     def tuned(self, family: Family, measure: str = "f1", n: int | None = None) -> Json:
-        """The run whose c is best on the tuning sentences; an HMM has no c."""
+        """Return the run whose c is best on the tuning sentences; an HMM has no c."""
         grid = self.grid if family.estimator != "hmm" else [math.inf]
         runs = [self.run(family, c, n) for c in grid]
         return max(runs, key=lambda found: found["tune"][measure])
 
 
 def unbounded(iteration: int, state: Any, history: History) -> bool:
-    """Whether to give up: without a penalty the objective of M-estimation need not have a minimum."""
+    """Return whether to give up: without a penalty the objective of M-estimation need not have a minimum."""
     return state.value < UNBOUNDED
 
 
 def summary(solution: Solution) -> Json:
-    """Seconds, steps and how it ended."""
+    """Return the seconds, the steps and the status of a solution."""
     result = solution.result
     return {
         "seconds": result.history.time[-1],
@@ -125,7 +125,7 @@ def summary(solution: Solution) -> Json:
 
 
 def reached(history: History, target: float) -> Json | None:
-    """Seconds and evaluations at the first step at or below the target, on all weights."""
+    """Return seconds and evaluations of the first step on all weights at or below the target; None if there is none."""
     for seconds, value, violation, evaluations in zip(
         history.time, history.objective, history.violation, history.evaluations
     ):
@@ -136,7 +136,7 @@ def reached(history: History, target: float) -> Json | None:
 
 # ---- tables 1 and 2 -------------------------------------------------------------------------------------------------
 def table1(e: Experiment) -> None:
-    """Every method on both sets of features, and the counts by which the replication is checked."""
+    """Run every method on both feature sets, and record the counts that check the replication."""
     rows: Json = {}
     hmm = Family("hmm", TEMPLATES["hmm"])
     rows["hmm/HMM"] = e.tuned(hmm)
@@ -155,13 +155,13 @@ def table1(e: Experiment) -> None:
 
 
 def locally_uniform_alone(e: Experiment) -> float:
-    """F1 of the locally uniform model without any weights."""
+    """Return the F1 of the locally uniform model without any weights."""
     chain = e.chain(Family("m-estimation", TEMPLATES["hmm"], "locally-uniform"))
     return chain.score(e.corpus.test, None).f1
 
 
 def table2(e: Experiment) -> None:
-    """Base models, c chosen by F1 or by precision; and input-only features (section 5.2)."""
+    """Compare base models, with c chosen by F1 or by precision, and input-only features (section 5.2)."""
     families = {name: Family("m-estimation", TEMPLATES["extended"], base) for name, base in BASES.items()}
     rows = {f"{name}/{how}": e.tuned(family, how) for name, family in families.items() for how in ("f1", "precision")}
     families["input-only"] = Family("m-estimation", TEMPLATES["extended"], input_only=True)
@@ -175,7 +175,7 @@ def table2(e: Experiment) -> None:
 
 # ---- times and curves -----------------------------------------------------------------------------------------------
 def times(e: Experiment) -> None:
-    """Figure 1: up to 100 iterations at c = 1 on extended features, timed anew; M-estimation with its parts."""
+    """Time up to 100 iterations at c = 1 on extended features, and the parts of M-estimation (figure 1)."""
     rows: Json = {}
     hmm = Chain(Family("hmm", TEMPLATES["hmm"]), e.corpus.train, e.iterations, e.n_threads)
     rows["HMM"] = {"preparation": hmm.seconds, "seconds": 0.0, "iterations": 0, "evaluations": 0}
@@ -187,7 +187,7 @@ def times(e: Experiment) -> None:
 
 
 def curves(e: Experiment) -> None:
-    """Figures 2 and 3: methods by number of training sentences; all strengths are kept for figure 3."""
+    """Run the methods on growing numbers of training sentences (figure 2), at all strengths (figure 3)."""
     whole = len(e.corpus.train)
     sizes = [n for n in ((30, 60) if e.quick else (500, 1000, 2000, 4000)) if n < whole]
     curve: Json = {"HMM": []}
@@ -209,14 +209,14 @@ def curves(e: Experiment) -> None:
 
 
 def total_seconds(run: Json) -> float:
-    """Training with what had to be computed before it, features left out (they are the same for all)."""
+    """Return the seconds of training and its precomputation, without those of features, which are equal for all."""
     before = run["preparation"]
     return run["seconds"] + before["precomputation"] + before["base"]
 
 
 # ---- beyond the paper -----------------------------------------------------------------------------------------------
 def initialiser(e: Experiment) -> None:
-    """A CRF from zero and from M-estimates: how soon each reaches what 100 plain iterations reach, and the optimum."""
+    """Train a CRF from zero and from M-estimates: how soon does each reach the objective of 100 plain iterations?"""
     chain = Chain(Family("crf", TEMPLATES["extended"]), e.corpus.train, e.iterations, e.n_threads)
     problem = chain.problem
     assert problem is not None
@@ -248,7 +248,7 @@ def initialiser(e: Experiment) -> None:
 
 
 def polish(chain: Chain, solutions: Iterable[Solution], iterations: int) -> float:
-    """The best objective known: the best solution, improved with a longer memory."""
+    """Return the best known objective: that of the best solution, improved with a longer memory."""
     leader = min(solutions, key=lambda solution: solution.result.value)
     options = {"memory": 20}
     final = chain.solve(1.0, start=leader.weights, max_iterations=iterations, solver="lbfgs", solver_options=options)
@@ -256,13 +256,13 @@ def polish(chain: Chain, solutions: Iterable[Solution], iterations: int) -> floa
 
 
 def thin(history: History, seconds: float = 0.0) -> list[list[float]]:
-    """(seconds, objective) at about sixty steps."""
+    """Return (seconds, objective) at about sixty steps."""
     places = np.unique(np.geomspace(1, len(history.time), 60).astype(int) - 1)
     return [[seconds + history.time[i], history.objective[i]] for i in places]
 
 
 def clustered(e: Experiment) -> None:
-    """Clustered against plain L-BFGS on CRFs."""
+    """Compare clustered with plain L-BFGS on CRFs."""
     tasks = {"noun phrases": (Family("crf", TEMPLATES["extended"]), lambda: e.corpus)}
     words = Family("crf", "ner", order=1, oov=False)
     tasks["entities"] = words, lambda: entities(e.folder, e.quick)
@@ -293,7 +293,7 @@ def clustered(e: Experiment) -> None:
 
 
 def watched(chain: Chain, corpus: Corpus, solver: str) -> tuple[Solution, list[list[float]]]:
-    """A run at c = 1, and (seconds, test F1) at steps ever further apart; scoring is not timed."""
+    """Return a run at c = 1, and (seconds, test F1) at steps ever further apart; scoring is not timed."""
     scores: list[list[float]] = []
 
     def look(iteration: int, state: Any, history: History) -> None:
@@ -304,7 +304,7 @@ def watched(chain: Chain, corpus: Corpus, solver: str) -> tuple[Solution, list[l
 
 
 def labels22(e: Experiment) -> None:
-    """All chunk labels: the CRF pays for labels cubed at every step, M-estimation once."""
+    """Compare M-estimation and a CRF on all chunk labels; only the CRF pays for labels cubed at every step."""
     rows = {}
     corpus = e.all_labels
     for method in ("M-est.", "CRF"):

@@ -1,7 +1,7 @@
 """The task: corpora, feature sets, and chains that are prepared once and solved at many strengths.
 
-A chain is put together from the same pieces as ``loglinear.Tagger`` (a test compares their labels), so that what does
-not depend on the strength (features, base model, expectations) is done and timed once.
+A chain is built of the same parts as ``loglinear.Tagger`` (a test compares their labels), so that what does not depend
+on the strength (features, base model, expectations) is computed and timed once.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ class Part:
 
 
 def read(path: Path) -> Part:
-    """A CoNLL file whose last column is the label; lines of blanks alone separate sentences too."""
+    """Read a CoNLL file whose last column is the label; lines of blanks alone also separate sentences."""
     lines = [b"" if not line.strip() else line for line in read_bytes(path).splitlines()]
     columns = Columns.from_conll(parse_conll(b"\n".join(lines) + b"\n", path.name))
     return Part(columns.without(-1), columns.column(columns.n_columns - 1))
 
 
 def one_type(part: Part, kind: str) -> Part:
-    """Spans of one type: all other labels become O."""
+    """Return the part with spans of one type only: all other labels become O."""
     return Part(part.X, [[label if label[1:] == f"-{kind}" else "O" for label in labels] for labels in part.y])
 
 
@@ -86,7 +86,7 @@ class Corpus:
 
 
 def chunking(folder: Path, quick: bool = False) -> Corpus:
-    """CoNLL-2000 with all chunk labels; the last 900 sentences of its training file are for tuning."""
+    """Return CoNLL-2000 with all chunk labels; the last 900 sentences of its training file are for tuning."""
     whole, test = read(folder / "conll2000" / "train.txt.gz"), read(folder / "conll2000" / "test.txt.gz")
     if quick:
         whole, test = whole.first(120), test.first(40)
@@ -94,7 +94,7 @@ def chunking(folder: Path, quick: bool = False) -> Corpus:
 
 
 def entities(folder: Path, quick: bool = False) -> Corpus:
-    """WNUT-17 with its six types of entities."""
+    """Return WNUT-17 with its six types of entities."""
     names = "wnut17train.conll.gz", "emerging.dev.conll.gz", "emerging.test.annotated.gz"
     parts = [read(folder / "wnut17" / name) for name in names]
     return Corpus(*(part.first(60) if quick else part for part in parts))
@@ -102,7 +102,7 @@ def entities(folder: Path, quick: bool = False) -> Corpus:
 
 @dataclass(frozen=True)
 class Family:
-    """A model but for its strength."""
+    """The settings of a model, all but its strength."""
 
     estimator: str  # as in Tagger
     templates: str
@@ -120,7 +120,7 @@ class Scores:
 
 
 class Chain:
-    """A family on training data: features, base model and expectations; ``seconds`` says what each took."""
+    """A family on training data: features, base model and expectations; ``seconds`` holds the time of each."""
 
     def __init__(self, family: Family, train: Part, max_iterations: int, n_threads: int | None) -> None:
         self.family, self.n_threads = family, n_threads
@@ -159,7 +159,7 @@ class Chain:
         settings = Settings(
             solver="lbfgs",
             tolerance=0.0,
-            decrease_tolerance=1e-12,  # of relative improvement over five steps: no more to be had
+            decrease_tolerance=1e-12,  # relative improvement over five steps that counts as none
             max_iterations=max_iterations,
             n_threads=self.n_threads,
             verbose=0,
@@ -179,7 +179,7 @@ class Chain:
         return problem
 
     def _with_inputs(self, loss: MEstimationLoss) -> MEstimationLoss:
-        """More features, without labels (section 5.2): attributes counted, and expected whatever the label is."""
+        """Return the loss with label-free features too (section 5.2): expectations are summed over labels."""
         assert self.columns is not None
         assert self.hmm is not None
         featuriser = TemplateFeatures(INPUT_ONLY)
@@ -207,7 +207,7 @@ class Chain:
         return problem.solve(0.0 if np.isinf(c) else 1.0 / c, start=start, callback=callback)
 
     def predict(self, part: Part, weights: FloatArray) -> list[list[str]]:
-        """The best labels; input-only weights come last and cannot change them."""
+        """Return the best labels; input-only weights come last and cannot change them."""
         if part not in self._read:
             self._read[part] = self.reader.read(part.X, self.n_threads)
         inputs = self._read[part]
@@ -223,7 +223,7 @@ class Chain:
         return list(FlatLabels(lattices.best(), inputs.sequence_ptr, self.classes))
 
     def score(self, part: Part, weights: FloatArray | None) -> Scores:
-        """Percentages over spans; no weights: the base model alone."""
+        """Return percentages over spans; None as weights scores the base model alone."""
         weights = np.zeros(self.features.n_weights) if weights is None else weights
         found = span_scores(part.y, self.predict(part, weights), "bio")
         assert found.precision is not None
@@ -233,7 +233,7 @@ class Chain:
 
 
 def replace_settings(problem: TaggerProblem, **changes: Any) -> TaggerProblem:
-    """The same problem, its loss shared, with other settings."""
+    """Return the same problem with other settings; the loss is shared."""
     other = object.__new__(TaggerProblem)
     other.__dict__.update(problem.__dict__, settings=replace(problem.settings, **changes))
     return other

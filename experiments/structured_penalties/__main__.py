@@ -2,10 +2,10 @@
 
     LOGLINEAR_DATA=... python -m experiments.structured_penalties [--parts perplexity,norms,parameters,timing]
 
-Measures perplexity against order, the same for the paper's norms beside ours, numbers of parameters, and time and
-memory of the prox (figures 2 and 3, table 1), keeps the raw results in a JSON file, and writes
-docs/results/structured_penalties.md with its figures. A run that is in the file is not repeated (--fresh forgets them);
---page only rebuilds the page.
+The script measures perplexity against order, the same for the paper's norms beside ours, numbers of parameters, and
+time and memory of the prox (figures 2 and 3, table 1), keeps the raw results in a JSON file, and writes
+docs/results/structured_penalties.md with its figures. It does not repeat runs that are in the file, unless --fresh
+discards them; --page only rebuilds the page.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def measure(options: argparse.Namespace, results: Results, command: str) -> None:
-    """Measure the parts asked for."""
+    """Measure the chosen parts."""
     experiment = Experiment(
         data_folder("brown/, ptb/ and gutenberg/"),
         results,

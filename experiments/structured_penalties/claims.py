@@ -1,6 +1,4 @@
-"""What Nelakanti et al. (2013) say of their figures, as statements that are checked on ours; and the
-targets that the experiment was to reach.
-"""
+"""The claims of Nelakanti et al. (2013) about their figures, checked on ours, and the targets of the experiment."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ def mean(runs: list[Json], name: str) -> float:
 
 
 class Curves:
-    """Perplexities of one corpus: mean over subsets by kind and order."""
+    """The perplexities of one corpus, by kind and order: means over its subsets."""
 
     def __init__(self, part: Json, corpus: str) -> None:
         found = part["corpora"][corpus]
@@ -33,11 +31,11 @@ class Curves:
         return min(self.at[kind], key=self.at[kind].__getitem__)
 
     def rise(self, kind: str) -> float:
-        """Percent from the best order to the highest."""
+        """Return the rise in percent from the best order to the highest."""
         return 100 * (self.at[kind][self.orders[-1]] / self.best(kind) - 1)
 
     def gain(self, kind: str) -> float:
-        """Percent that weights by depth win at the highest order."""
+        """Return the gain in percent of weights by depth at the highest order."""
         return 100 * (1 - self.at[f"w-{kind}"][self.orders[-1]] / self.at[kind][self.orders[-1]])
 
 
@@ -126,13 +124,13 @@ CLAIMS: list[tuple[str, Callable[[Curves], str]]] = [
 
 
 def claims(part: Json) -> list[tuple[str, dict[str, str]]]:
-    """(what the paper says, whether it is so on each corpus)."""
+    """Return rows: what the paper claims, and whether it holds on each corpus."""
     curves = {corpus: Curves(part, corpus) for corpus in part["corpora"]}
     return [(text, {corpus: check(c) for corpus, c in curves.items()}) for text, check in CLAIMS]
 
 
 def targets(part: Json) -> list[list[str]]:
-    """Rows: what, a cell for each corpus, met or not."""
+    """Return rows: what, a cell for each corpus, met or not."""
     curves = [Curves(part, corpus) for corpus in part["corpora"]]
     needed = min(2, len(curves))
     rows = []

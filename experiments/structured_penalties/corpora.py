@@ -1,14 +1,13 @@
-"""The texts: disjoint subsets of Brown, PTB and Gutenberg, made as section 6 of Nelakanti et al. (2013) made those of a
-news corpus.
+"""The texts: disjoint subsets of Brown, PTB and Gutenberg, made like those of Nelakanti et al. (2013), section 6.
 
-A corpus is a list of documents, a document a list of sentences, a sentence a list of words. Documents are put in a
-random order, the same at every run, and dealt out: a piece to choose strengths on (30,000 words to train, 10,000 to
-validate) and four subsets (100,000 to train, 20,000 to test). No two pieces share a document where documents are marked
-(Brown's samples, Gutenberg's books); PTB is one long text, of which pieces are consecutive stretches.
+A corpus is a list of documents, a document a list of sentences, a sentence a list of words. Documents are shuffled with
+a fixed seed and split into a piece to choose strengths on (30,000 words to train, 10,000 to validate) and four subsets
+(100,000 to train, 20,000 to test). If documents are marked (Brown's samples, Gutenberg's books) no two pieces share
+one; PTB is one long text, whose pieces are consecutive.
 
-Words are in lower case, numbers are ``#n``, proper nouns ``<proper_noun>`` where tags tell them (Brown), words that are
-rare in the whole corpus ``<unknown>``: a word like any other. The vocabulary of a piece is the words of its training
-text, about 8,500; words of its other text that are not among them are no tokens of any perplexity.
+Words are in lower case. Numbers become ``#n``, proper nouns ``<proper_noun>`` if they are tagged (Brown), and words
+that are rare in the whole corpus ``<unknown>``, which is a word like any other. The vocabulary of a piece is the words
+of its training text, about 8,500; other words of its test text do not count in perplexities.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ Sentence = list[str]
 Document = list[Sentence]
 
 PROPER_NOUN, NUMBER, UNKNOWN = "<proper_noun>", "#n", "<unknown>"
-RARE = {"brown": 2, "ptb": 0, "gutenberg": 1}  # words that occur at most so often are unknown; PTB comes so
-FRONT_WORDS, BOOK_WORDS = 500, 5000  # left out of each book (title and contents), and taken: a subset is of many books
+RARE = {"brown": 2, "ptb": 0, "gutenberg": 1}  # words with at most this count are unknown; in PTB they already are
+FRONT_WORDS, BOOK_WORDS = 500, 5000  # of a book: skipped (title, contents) and taken (few: many books per subset)
 MARK = re.compile(r"^\* ?\* ?\* ?(start|end) of (?:this|the) project gutenberg ebook (.*?)[ *]*$")
 ENDS, CLOSING = {".", "!", "?"}, {'"', "'", "”", "’", ")", "''", "]", "_"}
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Words of the pieces."""
+    """Numbers of words of the pieces, and the number of subsets."""
 
     train: int = 100_000
     test: int = 20_000
@@ -50,7 +49,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Piece:
-    """A training text, a text to judge by, and the words of the first."""
+    """A training text, a test text, and the vocabulary of the training text."""
 
     train: Sentences
     test: Sentences
@@ -64,7 +63,7 @@ class Pieces:
 
 
 def pieces_of(name: str, folder: Path, sizes: Sizes, n_threads: int | None = None) -> Pieces:
-    """Read a corpus and deal out its pieces."""
+    """Read a corpus and split it into pieces."""
     documents = without_rare(READERS[name](folder), RARE[name])
     return deal(documents, sizes, shuffle=name != "ptb", n_threads=n_threads)
 
@@ -92,7 +91,7 @@ def _piece(rest: Iterator[Document], train: int, test: int, n_threads: int | Non
 
 
 def take(rest: Iterator[Document], n_words: int) -> list[Sentence]:
-    """Whole documents until there are so many words; what is over of the last one is left out."""
+    """Take whole documents until there are ``n_words`` words; the rest of the last one is left out."""
     taken: list[Sentence] = []
     n = 0
     for document in rest:
@@ -117,7 +116,7 @@ def plain(word: str) -> str:
 
 
 def brown(folder: Path) -> list[Document]:
-    """document TAB genre TAB word/tag ...; a document is a sample of about 2,000 words."""
+    """Read lines of document TAB genre TAB word/tag ...; a document is a sample of about 2,000 words."""
     documents: dict[str, Document] = {}
     for line in _lines(folder / "brown" / "brown.tsv.gz"):
         name, _, tokens = line.split("\t")
@@ -128,13 +127,14 @@ def brown(folder: Path) -> list[Document]:
 
 
 def ptb(folder: Path) -> list[Document]:
-    """The training file, cut into stretches of a sentence each: pieces are then consecutive."""
+    """Read the training file; every sentence is a document, so that pieces are consecutive."""
     return [[line.replace("<unk>", UNKNOWN).split()] for line in _lines(folder / "ptb" / "ptb.train.txt.gz")]
 
 
 def gutenberg(folder: Path) -> list[Document]:
-    """A book is what stands between the marks of its beginning and its end; of it some words, cut into sentences at
-    full stops. Books that come again are taken once.
+    """Read some words of each book, split into sentences.
+
+    A book is the text between the marks of its beginning and its end. Books that occur again are taken once.
     """
     documents: list[Document] = []
     seen: set[str] = set()
@@ -155,7 +155,7 @@ def gutenberg(folder: Path) -> list[Document]:
 
 
 def split_sentences(words: list[str]) -> Document:
-    """After . ! or ? and the quotes and brackets that close behind it; what is cut off at either end is dropped."""
+    """Split after . ! or ? and closing quotes and brackets; the incomplete first and last sentences are dropped."""
     sentences: Document = []
     start = k = 0
     while k < len(words):

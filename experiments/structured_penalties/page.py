@@ -1,6 +1,6 @@
-"""The page and figures, from the results; nothing is measured here.
+"""Write the page and its figures from the results; nothing is measured here.
 
-What the paper says is compared with the figures by ``claims``.
+``claims`` compares what the paper says with our figures.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def perplexities(rows: Json, orders: list[int]) -> list[str]:
 
 
 def chosen(part: Json) -> list[str]:
-    """Strengths and depth growths, and the paper's alpha as the growth of the penalty of a single weight."""
+    """Return strengths and depth growths, and the paper's alpha as the growth of the penalty of a single weight."""
     names, rows = list(part["corpora"]), []
     for kind in next(iter(part["corpora"].values()))["values"]:
         cells = []

@@ -1,6 +1,7 @@
 """The measurements on texts, part by part: perplexities and numbers of parameters.
 
-Single runs are kept in the results, so a run that was stopped goes on where it was, and parts can be run apart.
+Every run is kept in the results, so an interrupted experiment continues where it stopped, and parts can be run
+separately.
 """
 
 from __future__ import annotations
@@ -40,20 +41,20 @@ class Experiment:
     ) -> None:
         self.folder, self.results, self.corpora, self.orders, self.sizes = folder, results, corpora, orders, sizes
         self.rounds, self.repeats, self.n_threads, self.command = rounds, repeats, n_threads, command
-        # Measured on Brown at order 8: from here to the optimum perplexity changes by 0.2% at most (l1), most by 0.05%.
+        # On Brown at order 8, perplexity changes by at most 0.05% from here to the optimum for most kinds, 0.2% for l1.
         self.settings = Settings(
             solver="auto", tolerance=1e-5, decrease_tolerance=1e-5, max_iterations=300, n_threads=n_threads, verbose=0
         )
         self._pieces: tuple[str, Pieces] | None = None
 
     def pieces(self, corpus: str) -> Pieces:
-        """The last corpus is kept."""
+        """Return the pieces of a corpus; those of the last corpus are cached."""
         if self._pieces is None or self._pieces[0] != corpus:
             self._pieces = corpus, pieces_of(corpus, self.folder, self.sizes, self.n_threads)
         return self._pieces[1]
 
     def once(self, key: str, measure: Callable[[], Json]) -> Json:
-        """A run, or what is known of it from before."""
+        """Return the stored result of a run, or measure and store it."""
         if key not in self.results.runs:
             self.results.runs[key] = {**measure(), "commit": commit()}
             self.results.save()
@@ -65,7 +66,7 @@ class Experiment:
         self.results.keep(part, found, self.command, self.n_threads, seconds=seconds, commits=commits)
 
     def chosen(self, corpus: str, kind: str) -> tuple[float, float, float]:
-        """Strength, depth growth and ridge of a kind of model, by the perplexity of the validation text."""
+        """Return strength, depth growth and ridge of a kind of model, chosen by validation perplexity."""
         k = KINDS[kind]
         order = max(self.orders) if k.weighted else min(SHALLOW, max(self.orders))
         return self._searched(f"tuning/{corpus}/{kind}", corpus, kind, order, k.values, MOVES, self.rounds)
@@ -101,7 +102,7 @@ class Experiment:
                 nonlocal last
                 strength, growth, ridge = values
                 fit = text.fit(k, (strength, growth, ridge), last)
-                last = fit.weights  # the next settings are near
+                last = fit.weights  # start for the next settings, which are near
                 return fit.perplexity
 
             tuned = k.tuned[0], k.tuned[1] and order > 2, k.tuned[2]  # all bigrams have one depth
@@ -132,7 +133,7 @@ class Experiment:
 
 
 def perplexity(experiment: Experiment) -> None:
-    """Figures 2(a) and 2(b), and the parameters of the same models."""
+    """Measure perplexities (figures 2(a) and 2(b)), and the parameters of the same models."""
     began, kinds = time.perf_counter(), list(dict.fromkeys(FIGURE_2A + FIGURE_2B))
     found: Json = {"of": ["tuning", "fit"], "orders": experiment.orders, "corpora": {}}
     for corpus in experiment.corpora:
@@ -187,7 +188,7 @@ def described(piece: Piece) -> Json:
 
 
 def parameters(experiment: Experiment) -> None:
-    """Nodes of the trie S and of the tree T by order, unbounded included: what figure 2(c) rests on."""
+    """Count the nodes of the trie S and of the tree T by order, unbounded included (figure 2(c))."""
     began = time.perf_counter()
     found: Json = {"of": ["sizes"], "corpora": {}}
     for corpus in experiment.corpora:

@@ -1,6 +1,6 @@
 """The models: a piece of text at one order, and every kind of model trained on it.
 
-What kinds of model share (n-grams, counts, Kneser-Ney's weights to begin from) is made once for each piece and order.
+All kinds of model share n-grams, counts and Kneser-Ney's weights to start from, made once for each piece and order.
 Weights above unigrams are nonnegative, as in section 2.5 of Nelakanti et al. (2013); unigrams have a small ridge.
 """
 
@@ -34,7 +34,7 @@ END, UNKNOWN = 0, 1  # numbers of words
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of model; ``values`` are where the search for (strength, depth growth, ridge) begins.
+    """A kind of model; the search for (strength, depth growth, ridge) starts at ``values``.
 
     Of kinds with weights of features, the second value is their decay (the paper's alpha) instead of a depth growth.
     """
@@ -62,7 +62,7 @@ class Kind:
 
     @property
     def tuned(self) -> tuple[bool, bool, bool]:
-        """Which of the values are chosen."""
+        """Return which of the values are tuned."""
         return True, self.weighted, self.values[2] > 0
 
 
@@ -100,11 +100,11 @@ FIGURE_2B = ("kn", "kn-modified", "w-l2", "w-l1", "w-tree-l2", "w-tree-linf", "w
 
 @dataclass(frozen=True)
 class Fit:
-    """A trained model, judged on the piece's other text."""
+    """A trained model and its perplexity on the test text of its piece."""
 
     perplexity: float  # per token of the vocabulary, ends of sentences included
     perplexity_without_ends: float
-    n_weights: int  # that the optimiser works on, unigrams aside
+    n_weights: int  # that the optimiser works on, without unigrams
     n_nonzero: int  # of them
     n_parameters: int  # constant-value non-branching paths that are not zero
     evaluations: int
@@ -116,14 +116,14 @@ class Fit:
 
 
 class Text:
-    """A piece at one order."""
+    """A piece of text with models of one order."""
 
     def __init__(self, piece: Piece, order: int, settings: Settings) -> None:
         self.piece, self.order, self.settings = piece, order, settings
         self.n_threads = settings.n_threads
 
     def trie(self) -> NgramTrie:
-        """Anew: training adds tokens of the unknown word to it."""
+        """Build a new trie: training adds tokens of the unknown word to it."""
         return build_trie(self.piece.train, self.order, n_threads=self.n_threads)
 
     @cached_property
@@ -179,14 +179,14 @@ class Text:
 
 
 def end_tokens(sentences: Sentences) -> np.ndarray:
-    """Which tokens are ends of sentences: [n_tokens + n_sentences]."""
+    """Return which tokens are ends of sentences: [n_tokens + n_sentences]."""
     ends = np.zeros(sentences.n_tokens + sentences.n_sentences, dtype=bool)
     ends[sentences.sentence_ptr[1:] + np.arange(sentences.n_sentences)] = True
     return ends
 
 
 def known_tokens(sentences: Sentences) -> np.ndarray:
-    """Which tokens are of the vocabulary; ends of sentences are."""
+    """Return which tokens are of the vocabulary, to which ends of sentences belong."""
     known = np.ones(sentences.n_tokens + sentences.n_sentences, dtype=bool)
     known[~end_tokens(sentences)] = sentences.words != UNKNOWN
     return known
@@ -195,9 +195,11 @@ def known_tokens(sentences: Sentences) -> np.ndarray:
 def search(
     judge: Callable[[tuple[float, ...]], float], start: tuple[float, ...], moves: tuple[float, ...], rounds: int = 3
 ) -> tuple[tuple[float, ...], list[Json]]:
-    """The best of settings by compass search: each in turn is multiplied or divided by its factor ``moves`` as long as
-    that helps, and so are the first two together, since more of one may stand for less of the other; then factors
-    become their square roots. A factor of 1 leaves a setting alone.
+    """Find the best settings by compass search.
+
+    Each setting in turn is multiplied or divided by its factor in ``moves`` as long as that helps, and so are the first
+    two together, since one may compensate for the other; then factors become their square roots. A factor of 1 leaves a
+    setting alone.
     """
     known: dict[tuple[float, ...], float] = {}
 
@@ -224,7 +226,7 @@ def search(
 
 
 def directions(moves: tuple[float, ...]) -> list[tuple[int, ...]]:
-    """Exponents of the factors: along each setting, and along the diagonals of the first two."""
+    """Return exponents of the factors: along each setting, and along the diagonals of the first two."""
     free = [k for k, factor in enumerate(moves) if factor > 1]
     along = [tuple(sign * (j == k) for j in range(len(moves))) for k in free for sign in (1, -1)]
     if free[:2] == [0, 1]:

@@ -1,7 +1,8 @@
-"""The measurements on the prox of tree-linf: time by method, memory, and the distribution of k, the number of values
-above the pivot (figure 3, table 1 and section 4.5 of Nelakanti et al. 2013).
+"""Measurements of the prox of tree-linf (Nelakanti et al. 2013, figure 3, table 1 and section 4.5).
 
-A prox is timed where training needs it: after some steps of training, at the point where the next gradient step ends.
+They are time by method, memory, and the distribution of k, the number of values above the pivot.
+
+A prox is timed where training needs it: at the end of a gradient step, after some steps of training.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ METHODS = {  # name: (on the tree T or the trie S, method)
     "heap on T": ("T", "heap"),
     "heap on S": ("S", "heap"),
 }
-LIPSCHITZ = 4.0  # what backtracking settles near
+LIPSCHITZ = 4.0  # backtracking settles near it
 STEPS = 10  # of training before a prox is timed
 Json = dict[str, Any]
 
 
 class Place:
-    """A point of training on S or on T, the gradient step from it, and the penalties that can follow."""
+    """A point of training on S or on T, the gradient step from it, and penalties whose prox can follow."""
 
     def __init__(self, text: Text, where: str, strength: float) -> None:
         weights: OnTrie | OnSuffixTree = text.on_suffix_tree if where == "T" else text.on_trie
@@ -74,7 +75,7 @@ class Place:
         return L2(self.strength, scale=self.multiplicity, n_threads=n_threads)
 
     def seconds(self, penalty: Any, repeats: int, step: FloatArray | None = None) -> float:
-        """Median of a prox."""
+        """Return the median seconds of a prox."""
         out, taken = np.empty_like(self.z), []
         for _ in range(repeats):
             start = time.perf_counter()
@@ -95,7 +96,7 @@ def method_times(text: Text, strength: float, repeats: int) -> Json:
 
 
 def timing(experiment: Experiment) -> None:
-    """Figure 3, table 1 and k, on PTB: the one corpus of some length that is as the paper's was."""
+    """Measure figure 3, table 1 and k on PTB, the only long corpus that is like the paper's."""
     began = time.perf_counter()
     strength = experiment.chosen("ptb", "tree-linf")[0]
     found: Json = {"of": ["tuning", "orders", "sizes of text", "table", "k"], "strength": strength}
@@ -125,18 +126,18 @@ def timing(experiment: Experiment) -> None:
 
 
 def lengths(experiment: Experiment) -> list[int]:
-    """Sizes of text, doubling up to all of PTB."""
+    """Return sizes of text, doubling up to all of PTB."""
     largest = 800_000 if experiment.sizes.train >= 100_000 else 4 * experiment.sizes.train
     return [largest >> k for k in range(6, -1, -1)]
 
 
 def stretch(folder: Path, n_words: int) -> Piece:
-    """The first so many words of PTB."""
+    """Return the first ``n_words`` words of PTB."""
     return deal(ptb(folder), Sizes(tuning=n_words, validation=1, subsets=0), shuffle=False).tuning
 
 
 def distribution(experiment: Experiment, strength: float) -> Json:
-    """How many groups had k values above the pivot, for every k; groups that die as a whole aside."""
+    """Count the groups with k values above the pivot, for every k; the mean ignores groups that vanish."""
     text = Text(experiment.pieces("ptb").subsets[0], max(experiment.orders), experiment.settings)
     place = Place(text, "T", strength)
     counts = np.asarray(place.linf("heap").pivot_counts(place.z, place.step))
@@ -156,7 +157,7 @@ ROWS = {  # name: where, what
 
 
 def table(experiment: Experiment, strength: float) -> Json:
-    """Nodes, seconds of a prox and memory of training, at two orders, on the longest text."""
+    """Measure nodes, seconds of a prox and memory of training, at two orders, on the longest text."""
     rows: Json = {}
     n_words = lengths(experiment)[-1]
     for order in (min(5, max(experiment.orders)), max(experiment.orders)):
@@ -190,7 +191,7 @@ def prox_row(place: Place, name: str, repeats: int) -> Json:
 
 
 def peak(text: Text, kind: str, strength: float) -> Json:
-    """Memory of some steps of training in a process of its own, above what Python and the text take."""
+    """Return the peak memory of some steps of training in a process of its own, beyond Python's and the text's."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     given = (sender, Text(text.piece, text.order, with_iterations(text.settings, STEPS)), kind, strength)
@@ -213,7 +214,7 @@ def _train_in_process(sender: Any, text: Text, kind: str, strength: float) -> No
 
 
 def megabytes() -> float:
-    """The most this process has held. A process that another started also counts that one's, except in /proc."""
+    """Return the peak memory of this process; unlike getrusage, /proc does not count that of the parent process."""
     status = Path("/proc/self/status")
     if status.exists():
         peaks = [line.split()[1] for line in status.read_text(encoding="utf-8").splitlines() if "VmHWM" in line]

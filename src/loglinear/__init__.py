@@ -47,7 +47,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Public names are imported on first use, so that ``import loglinear`` stays quick."""
+    """Import public names on first use, so that ``import loglinear`` stays quick."""
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)
     raise AttributeError(f"module 'loglinear' has no attribute {name!r}")

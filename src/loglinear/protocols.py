@@ -73,7 +73,7 @@ class Tied(Protocol):
 
 @runtime_checkable
 class Restrict(Protocol):
-    """Power of a loss: the same loss with most weights held at zero, at the cost of those that are not."""
+    """Power of a loss: the same loss with most weights held at zero, at a cost that depends only on the others."""
 
     def restrict(self, active: NDArray[np.bool_]) -> tuple[Loss, NDArray[np.intp]]:
         """Return (the smaller loss, the numbers of its weights); it may keep more weights than asked."""

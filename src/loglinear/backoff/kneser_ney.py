@@ -71,7 +71,7 @@ def kneser_ney(
     modified : three discounts per order instead of one
     discounts : one number or three per order; None: chosen by ``choose_discounts``
     interpolate : add the lower order to every n-gram's probability; False: use it only to back off
-    prune : per order, n-grams with at most so many tokens are left out, and their probability goes to the lower order;
+    prune : per order, n-grams with at most this token count are left out; their probability goes to the lower order;
         the discounts are those of all n-grams
     collapsed : the trie is that of a suffix tree, with levels instead of orders; contexts that no longer one extends
         count tokens

@@ -43,5 +43,5 @@ class BackoffModel:
 
     @property
     def n_entries(self) -> int:
-        """N-grams of all orders."""
+        """Return the number of n-grams of all orders."""
         return self.entry_word.size

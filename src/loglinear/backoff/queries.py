@@ -58,22 +58,22 @@ class SentenceScores:
 
     @property
     def n_tokens(self) -> NDArray[np.int64]:
-        """Words and ends: [n]."""
+        """Return the number of words and ends of each sentence: [n]."""
         return self.n_words + self.n_ends
 
     @property
     def log10(self) -> FloatArray:
-        """Logarithms to base 10: [n]."""
+        """Return the log-probability to base 10 of each sentence: [n]."""
         return self.log_probability * LOG10
 
     @property
     def perplexity(self) -> float:
-        """The perplexity of all sentences together, ends included."""
+        """Return the perplexity of all sentences together, ends included."""
         return perplexity(float(self.log_probability.sum()), int(self.n_tokens.sum()))
 
     @property
     def perplexity_without_unknown(self) -> float:
-        """The same without the unknown words as predictions; they remain in contexts."""
+        """Return the perplexity without unknown words, which remain in contexts."""
         known = self.log_probability.sum() - self.unknown_log_probability.sum()
         return perplexity(float(known), int(self.n_tokens.sum() - self.n_unknown.sum()))
 
@@ -139,7 +139,7 @@ class NgramQueries:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays."""
+        """Return the size of the arrays in bytes."""
         return sum(array.nbytes for array in self._arrays.values())
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -199,17 +199,17 @@ class NgramQueries:
         return SentenceScores(*self._native.score_lines(pool(self.n_threads), data))
 
     def score_sentences(self, sentences: Sentences) -> SentenceScores:
-        """The same for sentences of word numbers."""
+        """Score sentences of word numbers, as ``score_batch`` does for texts."""
         return self._scored(sentences, None)
 
     def token_log_probabilities(self, sentences: Sentences) -> FloatArray:
-        """Natural logarithm of every token, each sentence followed by its end: [n_tokens + n_sentences]."""
+        """Return the natural log-probabilities of all tokens and ends of sentences: [n_tokens + n_sentences]."""
         tokens = np.empty(sentences.n_tokens + sentences.n_sentences)
         self._scored(sentences, tokens)
         return tokens
 
     def token_scores(self, sentences: Sentences) -> tuple[FloatArray, NDArray[np.uint8]]:
-        """The same, and the length of the n-gram that each was found as."""
+        """Return the same, and the length of the n-gram that matched each token."""
         tokens = np.empty(sentences.n_tokens + sentences.n_sentences)
         lengths = np.empty(tokens.size, dtype=np.uint8)
         self._scored(sentences, tokens, lengths)

@@ -29,7 +29,7 @@ class Smoothing:
     discounts: list[list[float]]  # subtracted from counts of 1, 2, and 3 or more
     per_type: list[float]  # added for every word seen after a context
     constant: list[float]  # added for every context
-    cut: list[int]  # n-grams with at most so many tokens keep nothing of their counts
+    cut: list[int]  # n-grams with at most this token count keep nothing of it
 
     @classmethod
     def of(
@@ -40,7 +40,7 @@ class Smoothing:
         constant: list[float] | None = None,
         cut: list[int] | None = None,
     ) -> Smoothing:
-        """Make the settings; what is not given does nothing."""
+        """Return settings; those that are not given have no effect."""
         return cls(
             discounts or [[0.0] * 3] * order, [per_type] * order, constant or [0.0] * order, cut or [0] * order
         )

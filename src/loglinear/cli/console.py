@@ -125,7 +125,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Name the file that was being written in errors of the system, which lack it where the disk is full."""
+    """Name the file that is being written in system errors, which do not name it when the disk is full."""
     try:
         yield
     except OSError as error:

@@ -149,12 +149,14 @@ def adapt(
     max_iterations: Annotated[
         int | None, typer.Option(help="Maximum number of steps, passes or iterations.", show_default="20,000, 20, 1000")
     ] = None,
-    patience: Annotated[int | None, typer.Option(help="Stop after so many steps without fewer errors on dev.")] = None,
+    patience: Annotated[
+        int | None, typer.Option(help="Stop after this many steps without fewer errors on dev.")
+    ] = None,
     words: Annotated[str | None, typer.Option(metavar="N,N", help="Word n-grams.", show_default="1,2")] = None,
     min_count: Annotated[
         int | None, typer.Option(help="Leave out features of fewer sentences.", show_default="2")
     ] = None,
-    skips: Annotated[int | None, typer.Option(help="Pairs of words with so many between them.")] = None,
+    skips: Annotated[int | None, typer.Option(help="Maximum number of words left out by skip bigrams.")] = None,
     headwords: Annotated[
         str | None, typer.Option(metavar="cjk|FILE", help="Pairs of headwords: words with kanji or katakana, or all "
                                  "but the function words of a file.")

@@ -95,7 +95,7 @@ def train(
     add_k: Annotated[float | None, typer.Option(help="Added to counts (add-k).", show_default="1")] = None,
     vocab: Annotated[str | None, typer.Option(metavar="FILE", help="The vocabulary: one word per line.")] = None,
     min_word_count: Annotated[int, typer.Option(help="Rarer words become <unk>.")] = 1,
-    max_words: Annotated[int | None, typer.Option(help="Keep so many most frequent words.")] = None,
+    max_words: Annotated[int | None, typer.Option(help="Keep only this many of the most frequent words.")] = None,
     unknown: Annotated[
         str, typer.Option(metavar="token|error", help="Words outside the vocabulary: <unk>, or an error.")
     ] = "token",

@@ -15,7 +15,7 @@ def finish(
     model: Any, output: str, checkpoint: str | None, summary: Callable[[], dict[str, Any]],
     show: Callable[[dict[str, Any]], None],
 ) -> None:
-    """Save a trained model, then show its summary; exit as interrupted where training was."""
+    """Save a trained model, then show its summary; exit with the code of interruption if training was interrupted."""
     from loglinear.optimise.checkpoint import discard
 
     with console.naming(output):

@@ -96,16 +96,16 @@ class CandidateLists:
 
     @property
     def n_weights(self) -> int:
-        """Base scores and features."""
+        """Return the number of base scores and features."""
         return self.n_base + self.n_features
 
     @property
     def columns(self) -> SparseRows:
-        """The inverted index, feature to pairs; made on first use."""
+        """Return the inverted index from features to pairs; it is made on first use."""
         return self.rows.columns(pool(self.n_threads))
 
     def list_of_pair(self) -> NDArray[np.int32]:
-        """The list of each pair: [n_pairs]."""
+        """Return the list of each pair: [n_pairs]."""
         return np.repeat(np.arange(self.n_lists, dtype=np.int32), np.diff(self.list_ptr))
 
     # ---- under weights ----
@@ -124,17 +124,17 @@ class CandidateLists:
         return out
 
     def choices(self, w: FloatArray) -> NDArray[np.int32]:
-        """Place in each list of the candidate with the highest score, the first of equal ones; -1 in an empty list."""
+        """Return the place of the best-scored candidate of each list, the first if tied; -1 in an empty list."""
         return self.choices_of(self.margins(w))
 
     def choices_of(self, margins: FloatArray) -> NDArray[np.int32]:
-        """As :meth:`choices`, from margins."""
+        """Return the same as :meth:`choices`, computed from margins."""
         out = np.empty(self.n_lists, dtype=np.int32)
         _core.choose_candidates(pool(self.n_threads), self.list_ptr, margins, self.place, self.reference, out)
         return out
 
     def errors_of(self, choices: NDArray[np.int32]) -> FloatArray:
-        """Errors of the chosen candidate of each list: [n_lists]."""
+        """Return the errors of the candidate at the given place of each list: [n_lists]."""
         lists = np.arange(self.n_lists)
         offset = choices.astype(np.int64) - (choices > self.reference)  # pairs of a list skip its reference
         errors = self.reference_errors.copy()
@@ -143,7 +143,7 @@ class CandidateLists:
         return errors
 
     def chosen_errors(self, w: FloatArray) -> FloatArray:
-        """Errors of what the weights choose: [n_lists]."""
+        """Return the errors of the candidates that the weights choose: [n_lists]."""
         return self.errors_of(self.choices(w))
 
     def check_same_space(self, other: CandidateLists, what: str = "the other lists") -> None:
@@ -161,7 +161,7 @@ class CandidateLists:
 
     # ---- parts ----
     def take(self, lists: NDArray[np.intp]) -> CandidateLists:
-        """The lists with these numbers, in this order."""
+        """Return the lists with these numbers, in this order."""
         sizes = np.diff(self.list_ptr)[lists]
         list_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         pairs = np.repeat(self.list_ptr[:-1][lists] - list_ptr[:-1], sizes) + np.arange(list_ptr[-1])
@@ -348,7 +348,7 @@ def _check_errors(lists: Sequence[CandidateList], to_count: NDArray[np.bool_], w
 
 
 def _oracles(candidate_ptr: NDArray[np.int64], errors: FloatArray, scores: FloatArray) -> NDArray[np.int32]:
-    """Place of the best candidate of each list: least errors, then the highest first score, then the first."""
+    """Return the place of the best candidate of each list: fewest errors, then highest first score, then first."""
     counts = np.diff(candidate_ptr)
     owner = np.repeat(np.arange(counts.size), counts)
     first = -scores[:, 0] if scores.shape[1] else np.zeros(errors.size)

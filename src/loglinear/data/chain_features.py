@@ -46,18 +46,18 @@ class ChainFeatures:
 
     @property
     def n_weights(self) -> int:
-        """Length of the vector of weights."""
+        """Return the length of the weight vector."""
         return int(self.offsets[-1])
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """Where node, pair, transition and trigram weights begin, and the end: [5]."""
+        """Return where node, pair, transition and trigram weights begin, and the end: [5]."""
         sizes = [self.node_label.size, self.pair_code.size, self.transition_code.size, self.trigram_code.size]
         return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
     @property
     def order(self) -> int:
-        """2 where there are trigram features."""
+        """Return 2 if there are trigram features, else 1."""
         return 2 if self.trigram_code.size else 1
 
     def __getstate__(self) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class ChainFeatures:
 
     @cached_property
     def native(self) -> _core.ChainFeatures:
-        """The lists, checked once."""
+        """Return the lists for the kernels, checked once."""
         return _core.ChainFeatures(
             self.n_labels, self.node_ptr, self.node_label, self.pair_ptr, self.pair_code, self.transition_code,
             self.trigram_code,

@@ -52,7 +52,7 @@ class SparseRows:
         return self.values.size
 
     def columns(self, pool: ThreadPool) -> SparseRows:
-        """The transposed matrix."""
+        """Return the transposed matrix."""
         if self._columns is None:
             indptr = np.empty(self.n_columns + 1, dtype=np.int64)
             indices = np.empty(self.n_nonzeros, dtype=np.int32)
@@ -75,14 +75,14 @@ class SparseRows:
         self.columns(pool).native.gradient(pool, residuals, n_classes, power, out)
 
     def take(self, rows: NDArray[np.intp]) -> SparseRows:
-        """The rows with these numbers."""
+        """Return the rows with these numbers."""
         lengths = np.diff(self.indptr)[rows]
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         at = np.repeat(self.indptr[:-1][rows] - indptr[:-1], lengths) + np.arange(indptr[-1])
         return SparseRows(indptr, self.indices[at], self.values[at], self.n_columns)
 
     def take_columns(self, pool: ThreadPool, features: NDArray[np.intp]) -> SparseRows:
-        """The columns with these numbers (ascending), renumbered from 0."""
+        """Return the columns with these numbers (ascending), renumbered from 0."""
         columns = self.columns(pool).take(features)
         return columns.columns(pool)
 
@@ -95,7 +95,7 @@ class SparseRows:
         return SparseRows(indptr, self.indices[kept], self.values[kept], n_columns)
 
     def tie_columns(self, pool: ThreadPool, groups: NDArray[np.int32], scale: FloatArray) -> SparseRows:
-        """Column g = scale[g] * sum of the columns of group g."""
+        """Return the matrix whose column g is scale[g] * sum of the columns of group g."""
         indptr, indices, values = _core.tie_columns(self.native, pool, groups, scale)
         return SparseRows(indptr, indices, values, scale.size)
 
@@ -132,15 +132,15 @@ class DenseRows:
         _core.dense_gradient(pool, self.X, self.n_columns, residuals, n_classes, power, out)
 
     def take(self, rows: NDArray[np.intp]) -> DenseRows:
-        """The rows with these numbers."""
+        """Return the rows with these numbers."""
         return DenseRows(self.X[rows])
 
     def take_columns(self, pool: ThreadPool, features: NDArray[np.intp]) -> DenseRows:
-        """The columns with these numbers."""
+        """Return the columns with these numbers."""
         return DenseRows(self.X[:, features])
 
     def tie_columns(self, pool: ThreadPool, groups: NDArray[np.int32], scale: FloatArray) -> DenseRows:
-        """Column g = scale[g] * sum of the columns of group g."""
+        """Return the matrix whose column g is scale[g] * sum of the columns of group g."""
         out = np.zeros((self.n_rows, scale.size))
         np.add.at(out.T, groups, self.X.T)
         return DenseRows(out * scale)

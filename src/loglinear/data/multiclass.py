@@ -59,7 +59,7 @@ class MulticlassData:
         return MulticlassData(self.rows.take(rows), self.labels[rows], self.n_classes, weight)
 
     def merge_identical_features(self, n_threads: int | None = None) -> tuple[MulticlassData, Tying] | None:
-        """The same problem with equal columns merged, and the tying of features that leads back; None if none are.
+        """Return the problem with equal columns merged, and the tying that undoes it; None if none are equal.
 
         Exact for every separable penalty that treats the merged features alike: by symmetry and convexity equal
         columns have equal weights at an optimum. Text is full of them (words and pairs that occur in one document).

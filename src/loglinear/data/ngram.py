@@ -65,17 +65,17 @@ class NgramTrie:
 
     @property
     def n_entries(self) -> int:
-        """N-grams of all orders."""
+        """Return the number of n-grams of all orders."""
         return self.entry_word.size
 
     @property
     def nbytes(self) -> int:
-        """The size of all arrays in bytes."""
+        """Return the size of all arrays in bytes."""
         return sum(a.nbytes for a in vars(self).values() if isinstance(a, np.ndarray))
 
     @property
     def arrays(self) -> list[IndexArray]:
-        """The arrays of contexts and those of entries, as the extension takes them."""
+        """Return the arrays of contexts and those of entries, in the order of the extension's arguments."""
         contexts = [self.context_word, self.context_child, self.context_entry, self.context_count]
         return [*contexts, self.entry_word, self.entry_parent, self.entry_count]
 
@@ -193,12 +193,12 @@ class NgramSet(Protocol):
 
     @property
     def vocabulary(self) -> WordVocabulary:
-        """The words, numbered."""
+        """Return the vocabulary."""
         ...
 
     @property
     def order(self) -> int:
-        """The largest."""
+        """Return the order: the length of the longest n-grams."""
         ...
 
     @property
@@ -246,5 +246,5 @@ def extend_trie(trie: NgramTrie, model: NgramSet) -> NgramTrie:
 
 
 def _arrays(trie: NgramTrie) -> tuple[NDArray[Any], ...]:
-    """In the order of the fields."""
+    """Return the arrays in the order of the fields."""
     return tuple(getattr(trie, field.name) for field in fields(trie) if field.name not in ("order", "n_words"))

@@ -29,12 +29,12 @@ class Sentences:
 
     @property
     def n_sentences(self) -> int:
-        """Sentences, empty ones included."""
+        """Return the number of sentences, empty ones included."""
         return self.sentence_ptr.size - 1
 
     @property
     def n_tokens(self) -> int:
-        """Words, without the ends of sentences."""
+        """Return the number of words, without the ends of sentences."""
         return self.words.size
 
     def contiguous(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:

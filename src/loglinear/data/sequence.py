@@ -45,7 +45,7 @@ class SequenceData:
 
     @cached_property
     def native(self) -> _core.Sequences:
-        """The tokens and attributes, checked once."""
+        """Return the tokens and attributes for the kernels, checked once."""
         return _core.Sequences(self.sequence_ptr, *self.rows, self.n_attributes)
 
     @property

@@ -48,12 +48,12 @@ class SuffixTree:
 
     @property
     def n_words(self) -> int:
-        """V, the number of predictable words."""
+        """Return V, the number of predictable words."""
         return self.trie.n_words
 
     @property
     def n_contexts(self) -> int:
-        """Classes, the empty context included."""
+        """Return the number of classes, the empty context included."""
         return self.trie.n_contexts
 
     @property
@@ -63,12 +63,12 @@ class SuffixTree:
 
     @property
     def nbytes(self) -> int:
-        """The size of all arrays in bytes."""
+        """Return the size of all arrays in bytes."""
         return self.trie.nbytes + self.context_length.nbytes + self.context_end.nbytes + self.text.nbytes
 
     @cached_property
     def context_parent(self) -> IndexArray:
-        """The parent class of each; that of the empty context is itself: [n_contexts]."""
+        """Return the parent of each class; that of the empty context is itself: [n_contexts]."""
         parent = np.zeros(self.n_contexts, np.uint32)
         numbers = np.arange(self.n_contexts, dtype=np.uint32)
         parent[1:] = np.repeat(numbers, np.diff(self.trie.context_child))
@@ -83,12 +83,12 @@ class SuffixTree:
 
     @cached_property
     def entry_multiplicity(self) -> IndexArray:
-        """The n-grams (h, w) that each entry stands for; 1 for unigrams: [n_entries]."""
+        """Return the number of n-grams (h, w) that each entry stands for; 1 for unigrams: [n_entries]."""
         return self._of_entries(self.context_multiplicity)
 
     @property
     def entry_depth(self) -> IndexArray:
-        """Order - 2 of the shortest n-gram that each entry stands for, 0 for unigrams: [n_entries].
+        """Return the order - 2 of the shortest n-gram that each entry stands for, 0 for unigrams: [n_entries].
 
         The depth, in the tree of all n-grams with bigrams as roots, of the top of the path that was collapsed: weights
         of penalties that are functions of it are constant on every path.
@@ -97,7 +97,7 @@ class SuffixTree:
 
     @property
     def n_ngrams(self) -> int:
-        """Entries of the trie S of the same order."""
+        """Return the number of entries of the trie S of the same order."""
         return int(self.entry_multiplicity.sum(dtype=np.int64))
 
     def ngrams_by_order(self) -> list[int]:
@@ -126,7 +126,7 @@ class SuffixTree:
 
     @cached_property
     def native(self) -> _core.SuffixTree:
-        """The checked arrays for the kernels, which keep them alive."""
+        """Return the checked arrays for the kernels, which keep them alive."""
         t = self.trie
         arrays = [t.context_word, t.context_child, t.context_entry, t.context_count]
         arrays += [t.entry_word, t.entry_parent, t.entry_count]

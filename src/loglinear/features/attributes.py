@@ -223,7 +223,7 @@ class AttributeFeatures(TokenFeaturiser):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The names of the attributes; refused before ``fit_transform`` and where they are hashed."""
+        """Return the names of the attributes; raise an error before ``fit_transform`` or if they are hashed."""
         if self._vocabulary is None:
             reason = "are hashed" if self.hash_bits is not None else "are not known yet; call fit_transform first"
             raise LoglinearError(f"AttributeFeatures: the names of the attributes {reason}")
@@ -236,7 +236,7 @@ class AttributeFeatures(TokenFeaturiser):
 
     @property
     def scopes(self) -> NDArray[np.uint8]:
-        """1 for all: they go with the label."""
+        """Return 1 for every attribute: each goes with the label."""
         return np.ones(self.n_attributes, dtype=np.uint8)
 
     def names(self) -> list[str]:

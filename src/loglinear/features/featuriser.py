@@ -27,7 +27,7 @@ class Featuriser(ABC):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The numbered features; raises LoglinearError before ``fit_transform``."""
+        """Return the numbered features; raise LoglinearError before ``fit_transform``."""
         if self._vocabulary is None:
             raise LoglinearError(f"{type(self).__name__} has no vocabulary yet; call fit_transform first")
         return self._vocabulary

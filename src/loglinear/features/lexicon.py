@@ -42,7 +42,7 @@ class Lexicon:
 
     @property
     def n_lexemes(self) -> int:
-        """Pairs of a reading and a surface."""
+        """Return the number of pairs of a reading and a surface."""
         return self.surface.size
 
     def words(self, reading: str) -> list[tuple[str, int]]:
@@ -120,7 +120,7 @@ class ReadText:
 
     @property
     def n_sentences(self) -> int:
-        """Lines with words."""
+        """Return the number of lines with words."""
         return self.text.sentence_ptr.size - 1
 
     def sentences(self, separator: str = "") -> tuple[list[str], list[str]]:

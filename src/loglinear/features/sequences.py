@@ -39,7 +39,7 @@ class EncodedSequences(Sequence[Item]):
 
     @property
     def shape(self) -> tuple[int]:
-        """The number of sequences, where scikit-learn looks for it."""
+        """Return the number of sequences, where scikit-learn looks for it."""
         return (len(self),)
 
     def __len__(self) -> int:

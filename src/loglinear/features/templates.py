@@ -79,12 +79,12 @@ class TemplateFeatures(TokenFeaturiser):
 
     @property
     def max_macros(self) -> int:
-        """Macros of the longest template."""
+        """Return the number of macros of the longest template."""
         return max((len(template.macros) for template in self.templates), default=0)
 
     @property
     def n_columns_needed(self) -> int:
-        """Columns that the data must have."""
+        """Return the number of columns that the data must have."""
         return 1 + max((view.column for view in self.views), default=-1)
 
     @property
@@ -99,17 +99,17 @@ class TemplateFeatures(TokenFeaturiser):
 
     @property
     def attribute_template(self) -> NDArray[np.int32]:
-        """The template of each attribute: [n_attributes]."""
+        """Return the template of each attribute: [n_attributes]."""
         return self._learned()[0]
 
     @property
     def attribute_values(self) -> NDArray[np.int32]:
-        """The codes of each attribute, see above: [n_attributes, max_macros]."""
+        """Return the codes of each attribute, see above: [n_attributes, max_macros]."""
         return self._learned()[1]
 
     @property
     def view_vocabularies(self) -> list[Vocabulary]:
-        """The values of each view."""
+        """Return the values of each view."""
         self._learned()
         return self._vocabularies
 
@@ -343,7 +343,7 @@ def _template_text(templates: str) -> str:
 
 
 def _number_values(view: View, values: Vocabulary, known: Vocabulary | None) -> tuple[NDArray[np.int32], Vocabulary]:
-    """Numbers of what the view makes of each value, and the vocabulary with new ones at the end."""
+    """Return the number of each value in its view, and the vocabulary with new values at the end."""
     if view.function == "same" and (known is None or known is values):
         return np.arange(len(values), dtype=np.int32), values
     before = Vocabulary.from_strings(()) if known is None else known

@@ -63,12 +63,12 @@ class Vocabulary:
 
     @property
     def blob(self) -> np.ndarray:
-        """The bytes of all strings, one after another: [n_bytes] uint8."""
+        """Return the bytes of all strings, one after another: [n_bytes] uint8."""
         return self._blob
 
     @property
     def offsets(self) -> np.ndarray:
-        """Where each string begins, and the end of the last: [n + 1] int64."""
+        """Return where each string begins, and the end of the last: [n + 1] int64."""
         return self._offsets
 
     def index(self) -> _core.StringIndex:
@@ -105,7 +105,7 @@ class Vocabulary:
         return Vocabulary(*_core.gather_strings(self._blob, self._offsets, chosen))
 
     def joined(self, more: Vocabulary) -> Vocabulary:
-        """The strings of both vocabularies, numbered one after another."""
+        """Return the strings of both vocabularies, numbered one after another."""
         offsets = np.concatenate([self._offsets, self._offsets[-1] + more._offsets[1:]])
         return Vocabulary(np.concatenate([self._blob, more._blob]), offsets)
 

@@ -33,22 +33,22 @@ class WordVocabulary:
 
     @property
     def n_words(self) -> int:
-        """V, the number of predictable words."""
+        """Return V, the number of predictable words."""
         return len(self.words)
 
     @property
     def begin(self) -> int:
-        """The number of ``<s>``."""
+        """Return the number of ``<s>``."""
         return len(self.words)
 
     @property
     def end(self) -> int:
-        """The number of ``</s>``."""
+        """Return the number of ``</s>``."""
         return 0
 
     @property
     def unknown(self) -> int | None:
-        """The number of ``<unk>``; None in a closed vocabulary."""
+        """Return the number of ``<unk>``; None in a closed vocabulary."""
         return 1 if self.is_open else None
 
     def __len__(self) -> int:

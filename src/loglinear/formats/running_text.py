@@ -31,7 +31,7 @@ VISIBLE_BLANK = "\u2581"
 _BLANK = re.compile(r"[ \t\n\r\v\f]")
 _OTHER_BLANK = re.compile(r"[\t\n\r\v\f]")
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
-_LOOK_AT = 64  # a list is one of files if one of its first so many strings names a file
+_LOOK_AT = 64  # strings of a list that are looked at: if one names a file, it is a list of files
 
 
 @dataclass(frozen=True)

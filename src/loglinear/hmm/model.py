@@ -88,7 +88,7 @@ class HMM:
 
     @property
     def order(self) -> int:
-        """1 or 2: how many labels the next one depends on."""
+        """Return how many labels the next one depends on: 1 or 2."""
         return 1 if self.trigrams is None else 2
 
     @property
@@ -98,13 +98,13 @@ class HMM:
 
     @property
     def n_parameters(self) -> int:
-        """Emission probabilities, and the transition, start and stop probabilities that are not zero."""
+        """Return the number of emission probabilities and of nonzero transition, start and stop probabilities."""
         transitions = sum(int(np.count_nonzero(a)) for a in (self.start, self._steps, self.stop))
         return transitions + sum(table.size for table in self.emissions)
 
     @cached_property
     def states(self) -> States:
-        """The Markov chain over the states that sequences pass through."""
+        """Return the Markov chain over the states that sequences pass through."""
         return States.of(self.start, self._steps, self.stop)
 
     # ---- logarithms ----------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ class HMM:
             raise ModelFileError(f"HMM: {error}") from None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in fields(self)}  # what is cached is made anew
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # cached properties are recomputed
 
 
 # ---- counts ------------------------------------------------------------------------------------------------------

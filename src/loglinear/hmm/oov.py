@@ -30,7 +30,7 @@ class OovMap:
 
     @property
     def vocabularies(self) -> list[Vocabulary]:
-        """The values of each column, the symbol first."""
+        """Return the values of each column, the symbol first."""
         if self._vocabularies is None:
             raise LoglinearError("OovMap has no vocabularies yet; call fit_transform first")
         return self._vocabularies

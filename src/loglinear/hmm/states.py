@@ -71,14 +71,14 @@ class States:
 
     @cached_property
     def native(self) -> _core.StateChain:
-        """The arrays as kernels see them."""
+        """Return the arrays for the kernels."""
         return _core.StateChain(
             self.n_labels, self.label, self.previous, self.indptr, self.indices, self.values, self.enter, self.leave
         )
 
     @cached_property
     def source(self) -> NDArray[np.int64]:
-        """The state each transition leaves."""
+        """Return the state that each transition leaves."""
         return np.repeat(np.arange(self.n_states), np.diff(self.indptr))
 
     def number(self, label: Any, previous: Any = None) -> NDArray[np.int64]:
@@ -91,7 +91,7 @@ class States:
 
     @cached_property
     def path_sums(self) -> tuple[FloatArray, FloatArray]:
-        """(i, o): expected visits of each state, and the weight of all that can follow it."""
+        """Return (i, o): expected visits of each state, and the weight of all that can follow it."""
         return self._solve(self.enter, transposed=True), self._solve(self.leave)
 
     def steps_ahead(self, v: FloatArray) -> FloatArray:

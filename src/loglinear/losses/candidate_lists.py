@@ -101,7 +101,7 @@ class ListLoss:
 class _ConvexListLoss(ListLoss):
     # Curvature
     def hessian(self, w: FloatArray) -> ListHessian:
-        """Second derivatives at ``w``."""
+        """Return the second derivatives at ``w``."""
         return ListHessian(self, w)
 
 

@@ -143,7 +143,7 @@ class TiedMultinomialLoss:
         self._n_shared = tying.n_groups - (loss.n_columns if loss.intercept else 0)
 
     def value_and_gradient(self, u: FloatArray, out: FloatArray) -> float:
-        """As MultinomialLoss, through the map."""
+        """Evaluate MultinomialLoss through the map."""
         loss, K, rows = self.loss, self.loss.n_columns, self.loss.data.rows
         assert isinstance(rows, SparseRows)
         threads = pool(loss.n_threads)

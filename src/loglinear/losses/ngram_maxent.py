@@ -80,7 +80,7 @@ class NgramMaxentLoss:
     # Expectations
     @property
     def features_per_event(self) -> int:
-        """The order: an event has one entry of each length up to its longest."""
+        """Return the order: an event has one entry of each length up to its longest."""
         return self.trie.order
 
     def empirical(self, out: FloatArray) -> None:

@@ -2,7 +2,7 @@
 
     precision(c) = right(c) / predicted(c)     recall(c) = right(c) / support(c)     F1 = harmonic mean of the two
 
-where a quotient of nothing by nothing is 0, as in scikit-learn. Macro F1 is the mean over the classes that occur in the
+where 0 / 0 counts as 0, as in scikit-learn. Macro F1 is the mean over the classes that occur in the
 truth or among the predictions; micro F1 pools their counts, which for one label per example equals the accuracy.
 """
 
@@ -32,7 +32,7 @@ class ClassScores:
 
 @dataclass(frozen=True)
 class Scores:
-    """All measures that need labels only; ``confusion[truth][prediction]`` holds the counts that are not zero."""
+    """All measures that need labels only; ``confusion[truth][prediction]`` holds the nonzero counts."""
 
     n_examples: int
     accuracy: float
@@ -93,7 +93,7 @@ def _confusion(names: list[Any], t: NDArray[np.int64], p: NDArray[np.int64]) -> 
 
 
 def log_loss(truth: Any, log_probabilities: Any, classes: Sequence[Any]) -> float:
-    """Return the mean of -log p(label); ``log_probabilities`` [n, n_classes] in the order of ``classes``."""
+    """Return the mean of -log p(label); the columns of ``log_probabilities`` [n, n_classes] follow ``classes``."""
     logs = np.asarray(log_probabilities, dtype=np.float64)
     truth = np.asarray(truth)
     if logs.ndim != 2 or logs.shape != (truth.size, len(classes)):

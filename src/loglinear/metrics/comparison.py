@@ -1,4 +1,4 @@
-"""Comparison of two language models on a text, with a significance test, and where they differ.
+"""Comparison of two language models on a text: a significance test, and the words and sentences where they differ.
 
 Differences of log-probability are second minus first, in nats: positive if the second model is better. The interval and
 the p-value come from drawing sentences with replacement (Efron and Tibshirani, 1993, chapter 13; Koehn, 2004): the
@@ -28,7 +28,7 @@ _BAND_NAMES = (*(name for _, _, name in _BANDS), "1,000 times or more", "unknown
 
 @dataclass(frozen=True)
 class PairedScores:
-    """The log-probabilities (natural) of the tokens of a text under two models; its end follows each sentence."""
+    """The natural log-probabilities of the tokens of a text under two models; each sentence ends with an END token."""
 
     first: FloatArray  # [n_tokens]
     second: FloatArray  # [n_tokens]
@@ -40,13 +40,13 @@ class PairedScores:
 
 @dataclass(frozen=True)
 class Part:
-    """Some of the tokens."""
+    """Some of the tokens of the text, such as all occurrences of one word, and the scores of both models on them."""
 
     name: str
     n_tokens: int
     perplexity_first: float
     perplexity_second: float
-    difference: float  # of their total log-probability, second minus first
+    difference: float  # of the total log-probabilities, second minus first
 
 
 @dataclass(frozen=True)

@@ -34,13 +34,13 @@ class ErrorRate:
 
 @dataclass(frozen=True)
 class ErrorComparison:
-    """The second system compared with the first."""
+    """How the errors of a second system compare with those of a first."""
 
     rate_first: float
     rate_second: float
     difference: float  # second - first: negative where the second is better
     interval: tuple[float, float]  # of the difference, 95% of the samples
-    reduction: float  # share of the first system's errors that the second does not make; NaN if it makes none
+    reduction: float  # share of the first system's errors that the second avoids; NaN if the first makes none
     p_bootstrap: float
     p_matched_pairs: float
     n_better: int  # lists in which the second makes fewer errors

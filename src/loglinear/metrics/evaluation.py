@@ -16,14 +16,18 @@ from loglinear.metrics.span_f1 import SpanScores, span_scores
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores, the log-loss over examples whose label the model knows (None if there are none), and unseen labels."""
+    """Scores of a classifier on labelled examples.
+
+    ``log_loss`` is the mean over the examples whose label the model knows, None if there are none; ``unseen`` counts
+    the labels that never occurred in training.
+    """
 
     scores: Scores
     log_loss: float | None
     unseen: dict[str, int]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """Return plain values, for JSON."""
         scores = self.scores.to_dict()
         confusion, classes = scores.pop("confusion"), scores.pop("classes")
         return {
@@ -64,12 +68,12 @@ class TaggerEvaluation:
     converted_from: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """Return plain values, for JSON."""
         return {**self.scores.to_dict(), "unseen_labels": self.unseen, "converted_from": self.converted_from}
 
 
 def evaluate_tagger(model: Any, X: Any, labels: Any, constraint: Any = None) -> TaggerEvaluation:
-    """Score a tagger; spans are counted where its labels and those given spell them, each in a scheme of its own."""
+    """Score a tagger; spans are counted if both its labels and the given ones encode them, each in its own scheme."""
     gold, known, scheme = flatten(labels), set(model.classes_), model.scheme_
     source = flat_detect(gold).scheme
     if source is None or scheme in (None, source):

@@ -26,17 +26,17 @@ class ConversionScore:
 
     @property
     def cer(self) -> float:
-        """Character error rate."""
+        """Return the character error rate of the best conversions."""
         return self.n_errors / max(self.n_characters, 1)
 
     @property
     def oracle_cer(self) -> float:
-        """Character error rate of the best of k candidates, a lower bound for every reranker."""
+        """Return the character error rate of the best of k candidates, a lower bound for every reranker."""
         return self.n_oracle_errors / max(self.n_characters, 1)
 
     @property
     def sentences_per_second(self) -> float:
-        """The speed of conversion to k candidates."""
+        """Return the speed of conversion to k candidates."""
         return self.n_sentences / max(self.seconds, 1e-9)
 
     def to_dict(self) -> dict[str, Any]:

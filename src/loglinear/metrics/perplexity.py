@@ -17,22 +17,22 @@ class TextScore:
     n_words: int
     n_unknown: int
     log_probability: float
-    unknown_log_probability: float  # that of the unknown words, which is part of it
+    unknown_log_probability: float  # the part of it that belongs to unknown words
     hits: list[int] = field(default_factory=list)  # tokens found as an n-gram of each order
 
     @property
     def n_tokens(self) -> int:
-        """Words and ends of sentences."""
+        """Return the number of words and ends of sentences."""
         return self.n_words + self.n_sentences
 
     @property
     def perplexity(self) -> float:
-        """exp(- log-probability per token), unknown words included as ``<unk>``."""
+        """Return exp(- log-probability per token), unknown words included as ``<unk>``."""
         return perplexity(self.log_probability, self.n_tokens)
 
     @property
     def perplexity_without_unknown(self) -> float:
-        """The perplexity of the known tokens only."""
+        """Return the perplexity of the known tokens only."""
         return perplexity(self.log_probability - self.unknown_log_probability, self.n_tokens - self.n_unknown)
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-"""How well sequences are labelled: tokens, whole sequences and, where labels spell spans, spans.
+"""Scores of labelled sequences: tokens, whole sequences and, if the labels encode spans, spans.
 
     precision = correct / predicted     recall = correct / gold     F1 = harmonic mean of the two
 
 over spans, where a predicted span is correct if a gold span has the same boundaries and the same type. Spans are read
 and counted as the scorer of the CoNLL shared tasks does (conlleval; Tjong Kim Sang and Buchholz 2000); see
-:mod:`loglinear.features.schemes`. A quotient of nothing by nothing is 0.
+:mod:`loglinear.features.schemes`. 0 / 0 counts as 0.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from loglinear.metrics.accuracy import Scores, score_labels
 
 @dataclass(frozen=True)
 class TypeScores:
-    """The spans of one type: how many are due, how many were predicted, how many of them are correct."""
+    """The scores of one span type; ``gold``, ``predicted`` and ``correct`` count its spans."""
 
     type: str
     precision: float
@@ -38,9 +38,10 @@ class TypeScores:
 class SpanScores:
     """All measures of labelled sequences.
 
-    ``confusion[gold type][predicted type]`` counts predicted spans with the boundaries of a gold one; gold spans
-    without such a twin are ``missed``, predicted ones ``spurious``, by type. ``labels`` scores single labels. Where
-    labels are of no scheme there are no spans, and ``precision``, ``recall`` and ``f1`` are None.
+    ``confusion[gold type][predicted type]`` counts predicted spans with the boundaries of a gold span; gold spans
+    without a predicted counterpart are ``missed``, predicted ones without a gold counterpart ``spurious``, by type.
+    ``labels`` scores single labels. If the labels follow no scheme there are no spans, and ``precision``, ``recall``
+    and ``f1`` are None.
     """
 
     scheme: str | None
@@ -61,11 +62,11 @@ class SpanScores:
     labels: Scores
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """Return plain values, for JSON."""
         return asdict(self)
 
     def conlleval(self) -> str:
-        """The scores as conlleval prints them."""
+        """Return the scores as conlleval prints them."""
         right = round(self.accuracy * self.n_tokens)
         lines = [
             f"processed {self.n_tokens} tokens with {self.n_gold} phrases; "
@@ -79,7 +80,7 @@ class SpanScores:
 
 
 def _percentages(correct: int, predicted: int, gold: int) -> str:
-    """In conlleval's order of operations, so that figures round alike."""
+    """Return percentages computed in conlleval's order of operations, so that both round alike."""
     precision = 100 * correct / predicted if predicted else 0.0
     recall = 100 * correct / gold if gold else 0.0
     f1 = 2 * precision * recall / (precision + recall) if correct else 0.0
@@ -89,16 +90,16 @@ def _percentages(correct: int, predicted: int, gold: int) -> str:
 def span_scores(
     gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]], scheme: str | None = None
 ) -> SpanScores:
-    """Score predicted labels against gold ones; a scheme of None is that of the gold labels.
+    """Score predicted labels against gold labels; if the scheme is None it is detected from the gold labels.
 
-    ValueError names a sequence whose two lists of labels are of unequal length.
+    Raises ValueError, which names the sequence, if its two lists of labels differ in length.
     """
     truth, guess = _flatten_both(gold, predicted)
     scheme = flat_detect(truth).scheme if scheme is None else scheme
     right = truth.numbers == guess.numbers
     whole = _whole_sequences(right, truth.sequence_ptr)
     counts = _NO_SPANS if scheme is None else _count_spans(truth, guess, scheme)
-    none, correct, found, due = scheme is None, counts["n_correct"], counts["n_predicted"], counts["n_gold"]
+    none, correct, found, n_gold = scheme is None, counts["n_correct"], counts["n_predicted"], counts["n_gold"]
     return SpanScores(
         scheme=scheme,
         n_sequences=truth.sequence_ptr.size - 1,
@@ -106,8 +107,8 @@ def span_scores(
         accuracy=float(right.mean()),
         sequence_accuracy=float(whole.mean()),
         precision=None if none else _quotient(correct, found),
-        recall=None if none else _quotient(correct, due),
-        f1=None if none else _quotient(2 * correct, due + found),
+        recall=None if none else _quotient(correct, n_gold),
+        f1=None if none else _quotient(2 * correct, n_gold + found),
         **counts,
         labels=_label_scores(truth, guess),
     )
@@ -119,15 +120,15 @@ _NO_SPANS: dict[str, Any] = {
 
 
 def _flatten_both(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> tuple[FlatLabels, FlatLabels]:
-    """Both sides with common label numbers; their lengths are compared first."""
+    """Return both sides with common label numbers; raise ValueError if their lengths differ."""
     truth, guess = flatten(gold), flatten(predicted)
     if len(truth) != len(guess):
         raise ValueError(f"{len(truth)} sequences of gold labels, but {len(guess)} of predicted ones")
-    due, found = np.diff(truth.sequence_ptr), np.diff(guess.sequence_ptr)
-    unequal = np.flatnonzero(due != found)
+    expected, found = np.diff(truth.sequence_ptr), np.diff(guess.sequence_ptr)
+    unequal = np.flatnonzero(expected != found)
     if unequal.size:
         i = int(unequal[0])
-        raise ValueError(f"sequence {i} has {due[i]} gold labels, but {found[i]} predicted ones")
+        raise ValueError(f"sequence {i} has {expected[i]} gold labels, but {found[i]} predicted ones")
     if truth.n_tokens == 0:
         raise ValueError("there are no tokens to score")
     names = sorted({*truth.names, *guess.names})
@@ -135,7 +136,7 @@ def _flatten_both(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[st
 
 
 def _whole_sequences(right: NDArray[np.bool_], ptr: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which sequences have no wrong label; an empty one has none."""
+    """Return which sequences have no wrong label; an empty one has none."""
     wrong = np.zeros(right.size + 1, dtype=np.int64)
     np.cumsum(~right, out=wrong[1:])
     return wrong[ptr[1:]] == wrong[ptr[:-1]]
@@ -148,11 +149,11 @@ def _count_spans(truth: FlatLabels, guess: FlatLabels, scheme: str) -> dict[str,
     gold, found = flat_spans(truth, table), flat_spans(guess, table)
     gold_twin, found_twin = _twins(gold, found)  # spans with the same boundaries
     pairs = np.bincount(gold.types[gold_twin] * np.int64(K) + found.types[found_twin], minlength=K * K).reshape(K, K)
-    due, guessed = np.bincount(gold.types, minlength=K), np.bincount(found.types, minlength=K)
+    in_gold, guessed = np.bincount(gold.types, minlength=K), np.bincount(found.types, minlength=K)
     correct = np.diagonal(pairs)
     rows = [
         TypeScores(name, _quotient(c, p), _quotient(c, g), _quotient(2 * c, g + p), g, p, c)
-        for name, g, p, c in zip(names, due.tolist(), guessed.tolist(), correct.tolist())
+        for name, g, p, c in zip(names, in_gold.tolist(), guessed.tolist(), correct.tolist())
         if g + p
     ]
     return {
@@ -164,13 +165,13 @@ def _count_spans(truth: FlatLabels, guess: FlatLabels, scheme: str) -> dict[str,
             names[i]: {names[j]: int(pairs[i, j]) for j in np.flatnonzero(pairs[i]).tolist()}
             for i in np.flatnonzero(pairs.any(axis=1)).tolist()
         },
-        "missed": _nonzero(names, due - pairs.sum(axis=1)),
+        "missed": _nonzero(names, in_gold - pairs.sum(axis=1)),
         "spurious": _nonzero(names, guessed - pairs.sum(axis=0)),
     }
 
 
 def _twins(gold: FlatSpans, found: FlatSpans) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Places in both lists of the spans with the same boundaries; spans of one side never begin at the same token."""
+    """Return where both lists have spans with equal boundaries; spans of one side never begin at the same token."""
     _, i, j = np.intersect1d(gold.starts, found.starts, assume_unique=True, return_indices=True)
     same = gold.ends[i] == found.ends[j]
     return i[same], j[same]
@@ -181,7 +182,7 @@ def _nonzero(names: list[str], counts: NDArray[np.int64]) -> dict[str, int]:
 
 
 def _label_scores(truth: FlatLabels, guess: FlatLabels) -> Scores:
-    """Scores of single labels, counted by number (names are in sorted order, so nothing changes but the speed)."""
+    """Return the scores of single labels, counted by number, which is faster; names are sorted, so order is kept."""
     scores, names = score_labels(truth.numbers, guess.numbers), truth.names
     return replace(
         scores,

@@ -37,7 +37,7 @@ def solver_settings(model: Any) -> Settings:
 
 
 def restore_on_failure(method: _Method) -> _Method:
-    """Decorate ``fit`` so that one that fails, or is interrupted, leaves the model as it was."""
+    """Decorate ``fit`` so that a failed or interrupted call leaves the model as it was."""
 
     @functools.wraps(method)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:

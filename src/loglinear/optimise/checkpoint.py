@@ -51,14 +51,14 @@ class Checkpoint:
                 weights = file.get_tensor("weights")
                 iteration = int(metadata["iteration"])
         except (SafetensorError, KeyError, ValueError, OSError) as error:
-            raise ModelFileError(f"{path}: not a checkpoint ({error}); remove it to start anew") from error
+            raise ModelFileError(f"{path}: not a checkpoint ({error}); remove it to start again") from error
         if metadata.get("problem", "") != self.problem or weights.shape != (n_weights,):
             raise ModelFileError(
                 f"{path}: a checkpoint of another problem ({metadata.get('problem')!r}, {weights.size} weights; "
                 f"this one is {self.problem!r} with {n_weights}); remove it or name another file"
             )
         if weights.dtype != np.float64 or not np.all(np.isfinite(weights)):
-            raise ModelFileError(f"{path}: the checkpoint's weights are damaged; remove it to start anew")
+            raise ModelFileError(f"{path}: the checkpoint's weights are damaged; remove it to start again")
         return weights, iteration
 
     def due(self) -> bool:
@@ -76,14 +76,14 @@ class Checkpoint:
 
 
 class Fingerprinted(Protocol):
-    """Training data that can be told from other data."""
+    """Training data with a fingerprint, by which it is recognised."""
 
     def fingerprint(self) -> str:
         """Return a hash of the content."""
 
 
 def open_checkpoint(path: str | os.PathLike[str] | None, data: Fingerprinted, *settings: object) -> Checkpoint | None:
-    """Return the checkpoint of a problem, named by its settings and its data, or None where there is no path."""
+    """Return the checkpoint of a problem, named by its settings and its data, or None if there is no path."""
     if path is None:
         return None
     return Checkpoint(path, problem=" ".join([*map(str, settings), "data", data.fingerprint()]))

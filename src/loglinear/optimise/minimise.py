@@ -37,7 +37,7 @@ class History:
     note: list[str] = field(default_factory=list)
 
     def record(self, seconds: float, state: State) -> None:
-        """Append the state."""
+        """Append an entry for the state."""
         self.time.append(seconds)
         self.objective.append(state.value)
         self.violation.append(state.violation)

@@ -61,7 +61,7 @@ class Objective:
         return self.penalty.violation(w, loss_gradient)
 
     def make_feasible(self, w: FloatArray) -> None:
-        """Project ``w`` onto the weights that the penalty allows, in place, by a prox of next to no step."""
+        """Project ``w`` in place onto the weights that the penalty allows, by a prox with a tiny step."""
         penalty = self.penalty
         if isinstance(penalty, Smooth):  # it allows all weights
             return

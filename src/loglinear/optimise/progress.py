@@ -102,7 +102,7 @@ class Counting:
             self._bar.stop()
 
     def __call__(self, done: int) -> None:
-        """Report that so many items are done."""
+        """Report the number of items that are done."""
         now = time.monotonic()
         if self.verbose == "auto":
             free = self.results_follow or not sys.stdout.isatty()

@@ -95,7 +95,7 @@ class ByClass(SeparableBase):
     # Tunable
     @property
     def strengths(self) -> FloatArray:
-        """[l1 of every class, l2 of every class]."""
+        """Return [l1 of every class, l2 of every class]."""
         return np.concatenate([self.l1, self.l2])
 
     def with_strengths(self, strengths: FloatArray) -> ByClass:

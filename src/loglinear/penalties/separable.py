@@ -49,7 +49,7 @@ class SeparableBase(ABC):
     @property
     @abstractmethod
     def strengths(self) -> FloatArray:
-        """[l1 of every class, l2 of every class]; a penalty without classes has one of each."""
+        """Return [l1 of every class, l2 of every class]; a penalty without classes has one of each."""
 
     def native(self, n_weights: int) -> _core.Separable:
         """Return the native form for this many weights, made once."""
@@ -61,7 +61,7 @@ class SeparableBase(ABC):
 
     # Penalty
     def value(self, w: FloatArray) -> float:
-        """sum_j a_j |w_j| + b_j w_j^2 / 2."""
+        """Return sum_j a_j |w_j| + b_j w_j^2 / 2."""
         return self.native(w.size).value(pool(self.n_threads), w)
 
     def prox(self, z: FloatArray, step: float | FloatArray, out: FloatArray) -> None:
@@ -192,7 +192,7 @@ class SeparablePenalty(SeparableBase):
     # Tunable
     @property
     def strengths(self) -> FloatArray:
-        """[l1, l2]."""
+        """Return [l1, l2]."""
         return np.array([self.l1, self.l2])
 
     def with_strengths(self, strengths: FloatArray) -> SeparablePenalty:

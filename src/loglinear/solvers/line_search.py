@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Point:
-    """A step length, the value there and the slope there."""
+    """A step length with the value and the slope of the objective there."""
 
     t: float
     value: float
@@ -20,7 +20,7 @@ class Point:
 
 
 def cubic_minimum(a: Point, b: Point) -> float:
-    """Minimiser of the cubic through values and slopes at a and b; NaN where there is none."""
+    """Return the minimiser of the cubic with the values and slopes of a and b; NaN if it has none."""
     d1 = a.slope + b.slope - 3.0 * (a.value - b.value) / (a.t - b.t)
     square = d1 * d1 - a.slope * b.slope
     if not square >= 0.0:
@@ -41,7 +41,7 @@ def strong_wolfe(
     c2: float = 0.9,
     max_evaluations: int = 25,
 ) -> Point | None:
-    """The accepted point (the last one ``phi`` was called with), or None when no step decreases the objective."""
+    """Return the accepted point, where ``phi`` was called last, or None if no step decreases the objective."""
 
     # Close to the optimum differences of values are rounding noise; there a small slope decides (Hager and Zhang 2005).
     noise = 1e-14 * abs(start.value)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class NewtonState(State):
-    """Weights, gradient, radius of the region."""
+    """The weights, their gradient, the radius of the trust region and the norm of the first gradient."""
 
     gradient: FloatArray = field(default_factory=lambda: np.empty(0))
     radius: float = math.inf
@@ -33,7 +33,7 @@ class NewtonState(State):
 
 @dataclass(frozen=True)
 class Newton:
-    """Truncated Newton with a trust region and preconditioned conjugate gradients: smooth objectives."""
+    """Truncated Newton with a trust region and preconditioned conjugate gradients, for smooth objectives."""
 
     forcing: float = 0.1  # conjugate gradients stop at this fraction of the gradient's norm, or less near the optimum
     max_products: int = 250
@@ -44,14 +44,14 @@ class Newton:
     monotone: ClassVar[bool] = True
 
     def init(self, objective: Objective, w0: FloatArray) -> NewtonState:
-        """First evaluation."""
+        """Evaluate the objective at the start."""
         gradient = np.empty_like(w0)
         value = objective.value_and_gradient(w0, gradient)
         norm = math.sqrt(_core.dot(objective.pool, gradient, gradient))
         return NewtonState(w0, value, _core.max_abs(objective.pool, gradient), 1, gradient=gradient, first_norm=norm)
 
     def step(self, objective: Objective, state: NewtonState) -> None:
-        """Conjugate gradients, then accept or refuse by actual against predicted decrease."""
+        """Solve for a step, and accept it if the objective falls by enough of the predicted decrease."""
         pool = objective.pool
         hessian = cast(Curvature, objective.loss).hessian(state.weights)
         step, predicted, length, at_border = self._solve(objective, state, hessian)
@@ -75,7 +75,7 @@ class Newton:
     def _solve(
         self, objective: Objective, state: NewtonState, hessian: Hessian
     ) -> tuple[FloatArray, float, float, bool]:
-        """(step, predicted decrease, its length in the preconditioner's norm, whether it ends at the border)."""
+        """Return (step, predicted decrease, length in the preconditioner's norm, whether it ends at the border)."""
         pool, g = objective.pool, state.gradient
         penalty = cast(Smooth, objective.penalty)
         n = g.size

@@ -1,6 +1,6 @@
 """Working sets for penalties that zero most weights: OWL-QN on the few weights that matter.
 
-    repeat:  gradient over all weights; take those that are not zero and those that violate optimality most
+    repeat:  gradient over all weights; take the nonzero ones and those that violate optimality most
              solve the objective restricted to them, to a fraction of the violation
     until no weight outside the set violates optimality
 

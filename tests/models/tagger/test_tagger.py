@@ -355,7 +355,7 @@ def test_from_pretrained_with_new_labels_and_attributes(order, templates, tmp_pa
 
 
 def test_what_cannot_go_on(tmp_path):
-    with pytest.raises(ValueError, match="fit it to all of them anew"):
+    with pytest.raises(ValueError, match="fit it again to all of them"):
         Tagger.from_pretrained(fitted("hmm", 1))
     with pytest.raises(NotFittedError):
         Tagger.from_pretrained(Tagger())

@@ -34,7 +34,7 @@ class TermCounts:
 
     @property
     def nominal_speed_up(self) -> float:
-        """The speed-up of hierarchical training over unigram caching (equation 3.53)."""
+        """Return the speed-up of hierarchical training over unigram caching (equation 3.53)."""
         return self.unigram_caching / max(self.hierarchical, 1)
 
 
@@ -76,7 +76,7 @@ class SummedNgramLoss(ABC):
     # Expectations
     @property
     def features_per_event(self) -> int:
-        """The order: an event has one entry of each length up to its longest."""
+        """Return the order: an event has one entry of each length up to its longest."""
         return self.trie.order
 
     def empirical(self, out: FloatArray) -> None:

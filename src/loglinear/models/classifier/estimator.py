@@ -143,7 +143,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         return self._data(rows, labels, sample_weight)
 
     def _data(self, rows: Rows, labels: np.ndarray, sample_weight: Any = None) -> MulticlassData:
-        """Examples without weight are left out: they cannot change anything."""
+        """Return the data without the examples of weight zero, which cannot change anything."""
         if sample_weight is None:
             return MulticlassData(rows, labels, self.classes_.size)
         weight = np.asarray(sample_weight, dtype=np.float64)

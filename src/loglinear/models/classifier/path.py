@@ -33,7 +33,7 @@ class PathPoint:
 
     @property
     def result(self) -> Result:
-        """How the weights were found."""
+        """Return how the weights were found."""
         return self.solution.result
 
     def held_out(self) -> tuple[float, float]:

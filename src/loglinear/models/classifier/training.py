@@ -54,7 +54,7 @@ class LinearProblem:
         return penalty if tying is None else penalty.tied(tying)
 
     def objective(self, strength: float, by_examples: bool = False) -> Objective:
-        """The objective on the weights, or in example coordinates."""
+        """Return the objective on the weights, or in example coordinates."""
         K = self.loss.n_columns
         if by_examples:
             return RepresenterObjective(self.loss, self._penalty(strength, None, K), self.settings.n_threads)

@@ -133,7 +133,7 @@ class DevRates(NamedTuple):
 
     @property
     def reduction(self) -> float:
-        """The share of the errors that is avoided; NaN if there were none."""
+        """Return the share of the errors that is avoided; NaN if there were none."""
         return (self.baseline_cer - self.cer) / self.baseline_cer if self.baseline_cer else math.nan
 
 

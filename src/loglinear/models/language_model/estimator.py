@@ -81,7 +81,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         estimator
     k : added to counts (add-k)
     vocabulary : a file of words, one per line, or a list of words; None: the words of the text
-    min_word_count, max_words : the vocabulary keeps words of the text that occur at least so often; at most so many
+    min_word_count, max_words : the vocabulary keeps words with at least this count, and at most this many words
     unknown : "token": words outside the vocabulary become ``<unk>``; "error": they raise an error
     units : "words" (separated by blanks), "characters" or "bytes"
     reserved : "error" or "skip": what to do with ``<s>`` and ``</s>`` inside text
@@ -335,7 +335,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         return base.queries_
 
     def _record(self, fit: MaxentFit, held_out: Sentences | None) -> None:
-        """Keep what training reports of itself."""
+        """Store what training reports about itself."""
         result = fit.solution.result
         self.n_weights_, self.n_parameters_, self.strengths_ = fit.n_weights, fit.n_parameters, fit.strengths
         if isinstance(fit.penalty, TreePenalty):
@@ -379,7 +379,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
 
 
 def _without_rare(trie: NgramTrie, limits: list[int]) -> NgramTrie:
-    """Leave out n-grams that occur less often than the limits, one per order, say."""
+    """Leave out n-grams that occur less often than the limit of their order."""
     if max(limits) <= 1:
         return trie
     return cut(trie, [1, *limits] if len(limits) < trie.order else limits)

@@ -94,12 +94,12 @@ class OnlineNgrams:
 
     @property
     def n_tokens(self) -> int:
-        """Tokens of the tree, ends of sentences included."""
+        """Return the number of tokens of the tree, ends of sentences included."""
         return self._native.n_tokens
 
     @property
     def n_steps(self) -> int:
-        """Batches learnt so far."""
+        """Return the number of batches learnt so far."""
         return self._native.n_steps
 
     @property
@@ -109,7 +109,7 @@ class OnlineNgrams:
 
     @property
     def weights(self) -> FloatArray:
-        """The weights of unigrams, then of the entries block by block: [n_entries]."""
+        """Return the weights of unigrams, then of the entries block by block: [n_entries]."""
         w = np.empty(self.n_entries)
         self._native.values(pool(self.n_threads), w)
         return w

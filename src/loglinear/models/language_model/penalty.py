@@ -108,8 +108,8 @@ class TreePenalty:
             value = getattr(self, name)
             if not (isinstance(value, (int, float)) and math.isfinite(value) and value >= 0):
                 raise ValueError(
-                    f"{name} of {self.penalty} must be one nonnegative number, not {value!r}; how it changes with the "
-                    "order is said by depth_growth"
+                    f"{name} of {self.penalty} must be one nonnegative number, not {value!r}; depth_growth says "
+                    "how it changes with the order"
                 )
         check_growth(self)
 

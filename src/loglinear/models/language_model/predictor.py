@@ -58,7 +58,7 @@ class LanguageModelPredictor(Predictor):
     # ---- text -------------------------------------------------------------------------------------------------------
     @property
     def reading_options(self) -> dict[str, Any]:
-        """How text for the model is read, as ``read_corpus`` takes it."""
+        """Return how text for the model is read, as options of ``read_corpus``."""
         names = ("units", "reserved", "encoding", "n_threads")
         return {name: getattr(self, name) for name in names}
 
@@ -162,7 +162,7 @@ class LanguageModelPredictor(Predictor):
         return made
 
     def take(self, model: BackoffModel) -> None:
-        """Answer with the n-grams of this model from now on."""
+        """Use the n-grams of this model from now on."""
         self.queries_ = NgramQueries.from_backoff(model, n_threads=self.n_threads)
         self.vocabulary_ = model.vocabulary
         self.order_, self.n_ngrams_ = model.order, np.diff(model.entry_start).tolist()

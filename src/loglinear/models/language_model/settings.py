@@ -67,7 +67,7 @@ class Settings:
     # ---- what they mean ---------------------------------------------------------------------------------------------
     @property
     def penalty_name(self) -> str:
-        """The name of the penalty, spelt as in PENALTIES and TREES: tree_l2 is tree-l2, elastic-net is elastic_net."""
+        """Return the penalty's name as spelt in PENALTIES and TREES: tree_l2 is tree-l2, elastic-net is elastic_net."""
         name = str(self.penalty)
         return name.replace("_", "-") if name.startswith("tree") else name.replace("-", "_")
 
@@ -85,7 +85,7 @@ class Settings:
 
     @property
     def min_counts(self) -> list[int]:
-        """The least counts of n-grams, as a list."""
+        """Return the least counts of n-grams, as a list."""
         return np.atleast_1d(np.asarray(self.min_count)).tolist()
 
     @property

@@ -51,7 +51,7 @@ class ListExplanation:
 
     @property
     def chosen(self) -> CandidateExplanation:
-        """The one with the highest score."""
+        """Return the candidate with the highest score."""
         return self.candidates[0]
 
     def differences(self) -> list[tuple[CandidateExplanation, list[Push]]]:

@@ -49,7 +49,7 @@ class RerankerPath:
 
     @property
     def n_points(self) -> int:
-        """The number of points, including those that a file left out."""
+        """Return the number of points, including those that a file left out."""
         return int(self.point[-1]) + 1
 
     def weights(self, at: int | None = None) -> FloatArray:

@@ -63,7 +63,7 @@ class RerankerPredictor(Predictor):
         check_missing(self.missing)
 
     def use_weights(self) -> None:
-        """Rank by the features with a weight alone: faster, and to the bit as the saved model does."""
+        """Rank only by the features with a weight: this is faster, and equals the saved model to the bit."""
         n_base = len(self.base_names_)
         kept = np.flatnonzero(self.weights_[n_base:])
         self._features = self.features_.take(kept)

@@ -210,7 +210,7 @@ class Tagger(TaggerPredictor, Estimator):
         source: Tagger = model if isinstance(model, Tagger) else load(model, "tagger")
         source.check_fitted()
         if source.has_base:
-            raise ValueError(f"estimator {source.estimator!r} rests on counts of its data: fit it to all of them anew")
+            raise ValueError(f"estimator {source.estimator!r} is counted from its data: fit it again to all of them")
         tagger = clone(source)
         for name, value in vars(source).items():
             if name.endswith("_"):

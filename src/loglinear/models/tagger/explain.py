@@ -25,7 +25,7 @@ class TokenExplanation:
 
     @property
     def score(self) -> float:
-        """The score of the label: all parts together."""
+        """Return the score of the label: the sum of all parts."""
         return sum(push.contribution for push in self.pushes) + self.step + self.base
 
 

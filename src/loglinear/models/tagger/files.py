@@ -124,7 +124,7 @@ def tag(
 
     A text becomes two columns, the token and the label.
 
-    ``marginals`` makes the label ``label/probability``; ``nbest`` writes every sequence so many times, each after a
+    ``marginals`` makes the label ``label/probability``; ``nbest`` writes every sequence that many times, each after a
     line ``# rank probability``; ``as_json`` gives one object per sequence instead, of a text with its tokens.
     """
     inputs = model.encode(sequences.X)

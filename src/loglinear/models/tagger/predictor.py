@@ -148,7 +148,7 @@ class TaggerPredictor(TaggerSettings, Predictor):
 
     @property
     def state_features_(self) -> dict[tuple[str, str], float]:
-        """(attribute, label) -> weight, zero weights left out."""
+        """Return {(attribute, label): weight}, without zero weights."""
         names, f = self.attribute_names(), self.features_
         node = f.split(self.weights_)[0]
         kept = np.flatnonzero(node)
@@ -157,7 +157,7 @@ class TaggerPredictor(TaggerSettings, Predictor):
 
     @property
     def transition_features_(self) -> dict[tuple[str, str], float]:
-        """(label, next label) -> weight, zero weights left out."""
+        """Return {(label, next label): weight}, without zero weights."""
         self.check_fitted()
         steps = self.features_.split(self.weights_)[2]
         L, codes = len(self.classes_), self.features_.transition_code.tolist()

@@ -25,7 +25,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
 
 @dataclass(eq=False, repr=False)
 class TaggerSettings:
-    """What is said of a tagger before it is trained: the attributes that its predictor and its estimator share."""
+    """The settings of a tagger before it is trained, which its predictor and its estimator share."""
 
     estimator: str = "crf"
     templates: str | os.PathLike[str] | None = None
