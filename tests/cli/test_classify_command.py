@@ -165,9 +165,13 @@ def test_labels_never_seen_are_errors_with_a_name(folder: Path, tmp_path: Path) 
     done = invoke("classify", "eval", folder / "text.ll", data)
     assert done.exit_code == 0
     assert "'curses' (2)" in done.stderr
-    assert "curses" in done.stdout
+    row = next(line for line in done.stdout.splitlines() if "curses" in line)
+    assert row.split()[-7:] == ["curses", "*", "0.0000", "0.0000", "0.0000", "2", "0"]
+    assert "* never occurred in training, so it is never predicted" in " ".join(done.stdout.split())
+    assert "*" not in invoke("classify", "eval", folder / "text.ll", folder / "test.tsv").stdout
     scores = json.loads(invoke("classify", "eval", folder / "text.ll", data, "--json").stdout)
     assert scores["unseen_labels"] == {"curses": 2}
+    assert [row["label"] for row in scores["classes"] if not row["seen"]] == ["curses"]
     only = json.loads(invoke("classify", "eval", folder / "text.ll", "-", "--json", stdin="curses\tdraw\n").stdout)
     assert only["accuracy"] == 0.0
     assert only["log_loss"] is None

@@ -72,3 +72,17 @@ def test_labels_a_tagger_never_saw_are_counted(model: Tagger) -> None:
     assert result.unseen == {"B-NEW": 1}
     assert result.scores.f1 is not None
     assert result.to_dict()["unseen_labels"] == {"B-NEW": 1}
+    types = score_tables(result.to_dict())[0]
+    assert [row["type"] for row in to_records(types)] == ["NEW *", "NP", "VP"]
+    assert types.note == "* never occurred in training, so it is never predicted"
+
+
+def test_a_label_that_is_new_for_a_known_type_does_not_mark_the_type() -> None:
+    scores = span_scores([["B-NP", "I-NP"]], [["B-NP", "B-NP"]], "bio").to_dict()
+    assert [row["type"] for row in to_records(score_tables({**scores, "unseen_labels": {"I-NP": 1}})[0])] == ["NP"]
+
+
+def test_labels_without_a_scheme_are_marked_if_they_are_new() -> None:
+    scores = span_scores([["D", "N"]], [["D", "D"]]).to_dict()
+    table = score_tables({**scores, "unseen_labels": {"N": 1}})[0]
+    assert [row["label"] for row in to_records(table)] == ["D", "N *"]

@@ -29,7 +29,8 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
         scores = self.scores.to_dict()
-        confusion, classes = scores.pop("confusion"), scores.pop("classes")
+        confusion = scores.pop("confusion")
+        classes = [{**row, "seen": row["label"] not in self.unseen} for row in scores.pop("classes")]
         return {
             **scores,
             "log_loss": self.log_loss,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from loglinear.report.labels import label_table
 from loglinear.report.tables import Table
 
 
@@ -23,9 +24,5 @@ def score_facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def score_table(found: Mapping[str, Any]) -> Table:
-    """Return the scores of every class."""
-    rows = [
-        (str(c["label"]), *(f"{c[name]:.4f}" for name in ("precision", "recall", "f1")), c["support"])
-        for c in found["classes"]
-    ]
-    return Table(("class", "precision", "recall", "F1", "support"), rows)
+    """Return the scores of every class; those that never occurred in training are marked."""
+    return label_table(found["classes"], found["unseen_labels"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from loglinear.features.schemes import take_apart
+from loglinear.report.labels import label_table, type_name, type_table
 from loglinear.report.tables import Table
 
 _MOST_CONFUSIONS = 15
@@ -31,16 +33,17 @@ def score_facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def score_tables(found: Mapping[str, Any]) -> list[Table]:
-    """Return tables of spans by type and their confusions, or of labels where they spell no spans."""
+    """Return tables of spans by type and their confusions, or of labels if they encode no spans.
+
+    Labels that never occurred in training are marked, and so are types that only such labels have.
+    """
+    unseen, labels = found.get("unseen_labels", ()), found["labels"]
     if found["f1"] is None:
-        return [_labels(found["labels"]), *_label_confusions(found["labels"])]
-    columns = ("type", "precision", "recall", "F1", "gold", "predicted")
-    rows = [(row["type"] or "(no type)", *_figures(row), row["gold"], row["predicted"]) for row in found["types"]]
-    return [Table(columns, rows), *_span_confusions(found)]
-
-
-def _figures(row: Mapping[str, Any]) -> list[str]:
-    return [f"{row[name]:.4f}" for name in ("precision", "recall", "f1")]
+        return [label_table(labels["classes"], unseen), *_label_confusions(labels)]
+    known = [row["label"] for row in labels["classes"] if row["label"] not in unseen]
+    types = take_apart(known, found["scheme"]).type_names
+    new = {row["type"] for row in found["types"]}.difference(types)
+    return [type_table(found["types"], new), *_span_confusions(found)]
 
 
 def _span_confusions(found: Mapping[str, Any]) -> list[Table]:
@@ -51,15 +54,10 @@ def _span_confusions(found: Mapping[str, Any]) -> list[Table]:
     rows: list[list[Any]] = []
     for gold in types:
         same = found["confusion"].get(gold, {})
-        rows.append([gold or "(no type)", *(same.get(p) for p in types), found["missed"].get(gold)])
+        rows.append([type_name(gold), *(same.get(p) for p in types), found["missed"].get(gold)])
     rows.append(["(spurious)", *(found["spurious"].get(p) for p in types), None])
-    columns = ["gold \\ predicted", *(p or "(no type)" for p in types), "(missed)"]
+    columns = ["gold \\ predicted", *map(type_name, types), "(missed)"]
     return [Table(columns, rows, title="Spans with the same boundaries, by type")]
-
-
-def _labels(scores: Mapping[str, Any]) -> Table:
-    rows = [(c["label"], *_figures(c), c["support"], c["predicted"]) for c in scores["classes"]]
-    return Table(("label", "precision", "recall", "F1", "gold", "predicted"), rows)
 
 
 def _label_confusions(scores: Mapping[str, Any]) -> list[Table]:
