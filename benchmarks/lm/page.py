@@ -94,7 +94,7 @@ def quality(work: Workspace) -> Report:
             row = _quality_row(problem, f"ours, {name}", found["perplexity"], found["fit"], found["peak MB"])
             report.rows.append({**row, "n-grams kept": found["kept"], "rounds": found.get("rounds")})
             limit = PERPLEXITY.get((problem, settings.get("strength_classes", "order")))
-            if settings.get("strength") == "auto" and settings["order"] == ORDER and limit is not None:
+            if settings.get("tune") == "validation" and settings["order"] == ORDER and limit is not None:
                 report.at_most(f"{problem}, {name}", found["perplexity"], limit, "{:.2f}")
                 if problem == "ptb":
                     report.at_most("its time", found["fit"], TUNING_SECONDS, "{:.0f} s")
@@ -110,7 +110,7 @@ def _quality_row(problem: str, model: str, perplexity: float, seconds: float, me
 
 def contenders(problem: str) -> list[tuple[str, dict]]:
     """Return the names and settings of our models."""
-    auto = {"estimator": "maxent", "order": ORDER, "strength": "auto"}
+    auto = {"estimator": "maxent", "order": ORDER, "tune": "validation"}
     found: list[tuple[str, dict]] = [
         (f"kneser-ney {ORDER}", {"estimator": "kneser-ney", "order": ORDER}),
         (f"maxent {ORDER}, default strengths", {"estimator": "maxent", "order": ORDER}),

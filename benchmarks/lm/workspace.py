@@ -100,7 +100,7 @@ class Workspace:
         if path.exists() and not fresh:
             return Made({}, Run(0.0, 0.0, ""), path)
         settings = settings or {"estimator": name, "order": ORDER}
-        tuned = settings.get("strength") == "auto"
+        tuned = settings.get("tune") == "validation"
         texts = {
             "validation": self.text(problem, "valid") if tuned else None,
             "test": self.text(problem, "test") if evaluate else None,

@@ -144,7 +144,7 @@ def second_order(folder: Path) -> dict:
     reading = time.perf_counter() - start
     tagger = Tagger(templates="sha-pereira", order=2, n_threads=2, verbose=0)
     n = len(X) - 900
-    held_out = {"X_dev": X[n:], "y_dev": y[n:]}
+    held_out = {"validation": (X[n:], y[n:])}
     tuned = Tagger(templates="sha-pereira", order=2, n_threads=2, verbose=0, tune=[4.0, 2.0, 1.0, 0.5])
     tuned.fit(X[:n], y[:n], **held_out)
     tagger.set_params(strength=tuned.strength_).fit(X, y)

@@ -137,7 +137,7 @@ def _growth(report: Report) -> None:
 
 def contenders() -> dict[str, dict[str, Any]]:
     """Return names and settings; all but Kneser-Ney choose their strengths on the validation text."""
-    auto = {"strength": "auto"}
+    auto = {"tune": "validation"}
     return {
         "kneser-ney": {"estimator": "kneser-ney"},
         "elastic net": {"penalty": "elastic_net", **auto},

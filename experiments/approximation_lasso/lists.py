@@ -171,7 +171,7 @@ class Conversions:
         domain = LanguageModel(
             background.order, "kneser-ney", vocabulary=background.vocabulary_, n_threads=self.n_threads
         ).fit(written)
-        mixture = mix([background, domain], tune=Text.read(self.sentences("dev")[0], domain))
+        mixture = mix([background, domain], validation=Text.read(self.sentences("dev")[0], domain))
         model = self.model.with_language_model(mixture.merged())
         seconds = time.perf_counter() - began
         transcripts, typed = self.sentences("test")

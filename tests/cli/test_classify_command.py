@@ -73,16 +73,20 @@ def test_training_from_standard_input(tmp_path: Path) -> None:
 
 
 def test_tuning_on_a_file_and_by_cross_validation(folder: Path, tmp_path: Path) -> None:
-    for how in (folder / "test.tsv", "cv"):
-        args = ("--tune", how, "--json", "--max-iterations", 20, "--tolerance", 0.01)
+    dev = ("--dev", folder / "test.tsv")
+    for how in (("--tune", *dev), ("--tune", "cv"), (*dev, "--tune", "9,1")):
+        args = (*how, "--json", "--max-iterations", 20, "--tolerance", 0.01)
         done = invoke("classify", "train", folder / "train.tsv", "-o", tmp_path / "m.ll", *args)
         assert done.exit_code == 0, done.stderr
         summary = json.loads(done.stdout)
         best = min(summary["tuning"], key=lambda row: row["held_out_loss"])
         assert summary["strength"] == best["strength"]
+        assert ("dev_score" in summary) == ("--dev" in how)
+    assert [row["strength"] for row in summary["tuning"]] == [9, 1]
     valid = tmp_path / "v.svm"
     valid.write_text("1 1:1 8:1\n-1 2:1\n")
-    assert invoke("classify", "train", folder / "train.svm", "-o", tmp_path / "m.ll", "--tune", valid).exit_code == 0
+    args = ("-o", tmp_path / "m.ll", "--tune", "--dev", valid)
+    assert invoke("classify", "train", folder / "train.svm", *args).exit_code == 0
 
 
 def test_lists_of_solvers_and_penalties_need_no_data() -> None:

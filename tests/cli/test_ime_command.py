@@ -107,7 +107,7 @@ METHODS = {
     "fslr": ["--max-iterations", 100, "--characters", "1,2"],
     "boosting": ["--smoothing", 0.01, "--shrinkage", 0.5, "--min-count", 1],
     "perceptron": ["--seed", 3, "--max-iterations", 9],
-    "maxent": ["--strength", "1,0.1", "--penalty", "l2"],
+    "maxent": ["--tune", "1,0.1", "--penalty", "l2"],
 }
 
 
@@ -178,7 +178,7 @@ def test_no_change_is_told(domain: Path, tmp_path: Path) -> None:
 
 
 def test_adaptations_and_rerankers_that_do_not_fit_are_refused(domain: Path, tmp_path: Path) -> None:
-    assert "give weight or dev" in refusal(
+    assert "give weight, or validation (--dev)" in refusal(
         invoke("ime", "adapt", domain / "m.ll", domain / "train", "--method", "map", "-o", tmp_path / "r")
     )
     assert "--step is not an option of map" in refusal(adapt(domain, "map", "r", "--step", 0.1))

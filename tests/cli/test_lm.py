@@ -74,7 +74,7 @@ def test_every_estimator_is_trained_and_used(place: Path, tmp_path: Path, estima
 
 def test_tuning(place: Path, tmp_path: Path) -> None:
     model = tmp_path / "m.ll"
-    args = ("lm", "train", place / "train.txt", "-o", model, "--order", 2, "--tune", place / "valid.txt")
+    args = ("lm", "train", place / "train.txt", "-o", model, "--order", 2, "--tune", "--dev", place / "valid.txt")
     summary = figures(invoke(*args, "--json"))
     tried = [trial["perplexity"] for trial in summary["tuning"]]
     assert len(tried) > 1
@@ -225,7 +225,7 @@ def test_a_damaged_arpa_names_its_line(tmp_path: Path) -> None:
 def test_mixing(place: Path, tmp_path: Path) -> None:
     merged = tmp_path / "m.ll"
     models, texts = (place / "maxent.ll", place / "kn.ll"), (place / "valid.txt", place / "test.txt")
-    done = invoke("lm", "mix", *models, "--tune", texts[0], "--test", texts[1], "-o", merged, "--json")
+    done = invoke("lm", "mix", *models, "--dev", texts[0], "--test", texts[1], "-o", merged, "--json")
     found = figures(done)
     assert sum(found["weights"]) == pytest.approx(1)
     valid, test = (found["perplexities"][str(text)] for text in texts)
@@ -249,7 +249,7 @@ def test_mixing_different_vocabularies(place: Path, tmp_path: Path) -> None:
     other, text, merged = tmp_path / "o.ll", tmp_path / "o.txt", tmp_path / "m.ll"
     text.write_text("a zebra sees the dog .\nthe zebra .\n")
     assert invoke("lm", "train", text, "-o", other, "--order", 2, "--estimator", "witten-bell").exit_code == 0
-    args = ("lm", "mix", place / "kn.ll", other, "--tune", place / "test.txt", "-o", merged)
+    args = ("lm", "mix", place / "kn.ll", other, "--tune", "--dev", place / "test.txt", "-o", merged)
     assert "words are only in model 2 (such as 'zebra')" in (told := refusal(invoke(*args)))
     assert "--union" in told
     found = figures(invoke(*args, "--union", "--json"))
@@ -260,7 +260,7 @@ def test_mixing_different_vocabularies(place: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ((), "either given (--weights) or tuned"),
+        ((), "either given (--weights) or chosen on held-out text (--dev)"),
         (("--weights", "0.5"), "2 models need 2 weights, not 1"),
         (("--weights", "0.5,0.7"), "sum to one"),
         (("--weights", "a,b"), "--weights takes numbers separated by commas"),
@@ -321,11 +321,11 @@ def test_comparison(place: Path) -> None:
         (b"a b\n", ("--vocab", "WORDS", "--unknown", "error"), ":1: the word 'b' is not in the vocabulary"),
         (b"a b\n", ("--estimator", "kneser-ney", "--strength", "1"), "strength is a setting of maxent"),
         (b"a b\n", ("--prune", "0,1"), "prune is a setting of kneser-ney"),
-        (b"a b\n", ("--strength", "auto"), "--tune"),
+        (b"a b\n", ("--tune",), "--tune chooses on held-out data: give them with --dev FILE"),
         (b"a b\n", ("--strength", "x"), "--strength takes numbers"),
         (b"a b\n", ("--estimator", "magic"), "unknown estimator 'magic'"),
         (b"a b\n", ("--order", "0"), "order"),
-        (b"a b\n", ("--tune", "EMPTY"), "there are no words"),
+        (b"a b\n", ("--tune", "--dev", "EMPTY"), "there are no words"),
         (b"a b\n", ("--base", "TEXT"), "corpus.txt"),
     ],
 )

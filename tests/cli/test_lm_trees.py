@@ -73,7 +73,7 @@ def test_any_order(place: Path, tmp_path: Path) -> None:
 
 def test_tuning(place: Path, tmp_path: Path) -> None:
     model = tmp_path / "m.ll"
-    summary = train(place, model, "--order", 3, "--penalty", "tree-linf", "--tune", place / "valid.txt")
+    summary = train(place, model, "--order", 3, "--penalty", "tree-linf", "--tune", "--dev", place / "valid.txt")
     assert summary["tuning_status"]
     best = [trial for trial in summary["tuning"] if trial["accepted"]][-1]
     assert best["strengths"] == pytest.approx([summary[name] for name in ("strength", "depth_growth", "l2")])

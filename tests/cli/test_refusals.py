@@ -54,7 +54,8 @@ def test_bad_input(name: str, tmp_path: Path) -> None:
         (("--ngrams", "0"), "ngrams must be"),
         (("--tolerance", "-1"), "tolerances must not be negative"),
         (("--encoding", "klingon"), "unknown encoding 'klingon'"),
-        (("--tune", "/no/such/file"), "/no/such/file"),
+        (("--dev", "/no/such/file"), "/no/such/file"),
+        (("--tune",), "--tune chooses on held-out data: give them with --dev FILE"),
         (("--tune", "cv", "--penalty", "none"), "tune chooses the strength of a penalty"),
         (("--checkpoint", "/no/such/folder/c"), "/no/such/folder/c: cannot be written: there is no folder"),
     ],
@@ -68,7 +69,7 @@ def test_bad_settings(folder: Path, tmp_path: Path, args: tuple[str, ...], messa
 def test_a_label_of_the_validation_file_never_seen(folder: Path, tmp_path: Path) -> None:
     valid = tmp_path / "v.tsv"
     valid.write_text("curses\tdraw\n")
-    done = invoke("classify", "train", folder / "train.tsv", "-o", tmp_path / "m.ll", "--tune", valid)
+    done = invoke("classify", "train", folder / "train.tsv", "-o", tmp_path / "m.ll", "--tune", "--dev", valid)
     assert "label 'curses' (example 0) was not seen in training" in refusal(done)
 
 

@@ -38,7 +38,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def same_as(place: Path, **settings) -> Reranker:
-    return Reranker(**{"min_count": 1, **settings}).fit(TRAIN, dev=DEV)
+    return Reranker(**{"min_count": 1, **settings}).fit(TRAIN, validation=DEV)
 
 
 # ---- train ----------------------------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ def test_options_reach_the_model(place: Path, tmp_path: Path) -> None:
     done = invoke(
         "rerank", "train", place / "train", place / "dev", "-o", tmp_path / "m.ll", "--dev", place / "test",
         "--method", "maxent", "--words", "1", "--characters", "2,3", "--skips", 1, "--headwords", tmp_path / "function",
-        "--base", "score", "--units", "characters", "--strength", "4,1", "--penalty", "elastic_net", "--l1-ratio", 0.3,
+        "--base", "score", "--units", "characters", "--tune", "4,1", "--penalty", "elastic_net", "--l1-ratio", 0.3,
         "--max-iterations", 300, "--no-boundaries", "--missing", "worst", "--seed", 3, "--threads", 1, "--by-errors",
         "--tolerance", 1e-3, "--patience", 7, "--solver", "owlqn",
     )  # fmt: skip
@@ -61,7 +61,7 @@ def test_options_reach_the_model(place: Path, tmp_path: Path) -> None:
     model = Reranker.load(tmp_path / "m.ll")
     assert model.get_params() == Reranker(
         "maxent", words=(1,), characters=(2, 3), skips=1, headwords=["the", "a", "on"], base=["score"],
-        units="characters", strength=[4, 1], penalty="elastic_net", l1_ratio=0.3, max_iterations=300,
+        units="characters", tune=[4, 1], penalty="elastic_net", l1_ratio=0.3, max_iterations=300,
         boundaries=False, missing="worst", random_state=3, n_threads=1, by_errors=True, tolerance=1e-3, patience=7,
         solver="owlqn",
     ).get_params()  # fmt: skip
@@ -272,7 +272,7 @@ def test_dev_lists_from_another_feature_space_are_refused(place: Path, tmp_path:
     ("options", "message"),
     [(("--method", "blaso"), "did you mean 'blasso'"), (("--words", "x"), "--words takes whole numbers"),
      (("--step", "0"), "step must be positive"), (("--units", "x"), "'words' or 'characters'"),
-     (("--strength", "1,x"), "--strength takes numbers"), (("--method", "maxent", "--strength", "1,2"), "give dev"),
+     (("--strength", "1,x"), "--strength takes numbers"), (("--method", "maxent", "--tune", "1,2"), "with --dev FILE"),
      (("--format", "x"), "unknown n-best format"), (("--headwords", "/nowhere"), "/nowhere"),
      (("--dev", "/nowhere"), "/nowhere"), (("--lm", "/nowhere"), "/nowhere"), (("--base", "x"), "has no score 'x'")],
 )  # fmt: skip

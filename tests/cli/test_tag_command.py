@@ -92,7 +92,7 @@ def test_every_estimator_is_trained_and_used(place: Path, tmp_path: Path, estima
 
 def test_tuning_and_continuing(place: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "1.ll", tmp_path / "2.ll"
-    args = ("--templates", place / "templates", "--tune", place / "test.conll", "--json", "--penalty", "l1")
+    args = ("--templates", place / "templates", "--tune", "--dev", place / "test.conll", "--json", "--penalty", "l1")
     summary = json.loads(invoke("tag", "train", place / "train.conll", "-o", first, *args).stdout)
     assert summary["strength"] in [row["strength"] for row in summary["tuning"]]
     assert summary["dev_score"] == max(row["dev_score"] for row in summary["tuning"])
@@ -321,7 +321,8 @@ def test_bad_columns(name: str, tmp_path: Path, place: Path) -> None:
         (("--templates", "hmm", "--strength", "-1"), "strength must be a number of at least 0"),
         (("--templates", "hmm", "--penalty", "l3"), "unknown penalty 'l3'"),
         (("--templates", "hmm", "--label-column", "7"), "there is no column 7 for the label"),
-        (("--templates", "hmm", "--tune", "x", "--dev", "y"), "leave --dev out"),
+        (("--templates", "hmm", "--tune"), "--tune chooses on held-out data: give them with --dev FILE"),
+        (("--templates", "hmm", "--tune", "cv"), "tune must be None, 'validation' or a list of strengths, not 'cv'"),
         (("--templates", "hmm", "--dev", "/no/such/file"), "/no/such/file"),
         (("--from", "/no/such/model"), "/no/such/model: no such file"),
     ],

@@ -40,7 +40,7 @@ def test_fewer_errors_on_unseen_lists(make):
 @pytest.mark.parametrize("method", ["blasso", "boosting", "perceptron", "maxent"])
 def test_a_reranker_makes_fewer_errors_on_unseen_lists(method, tmp_path):
     lists = read_nbest(Path(FOLDER) / "nbest" / "atis.train.jsonl.gz")
-    model = Reranker(method, max_iterations=2000).fit(lists[:2500], dev=lists[2500:3200])
+    model = Reranker(method, max_iterations=2000).fit(lists[:2500], validation=lists[2500:3200])
     scores = model.evaluate(lists[3200:])
     assert not model.no_change_
     assert scores["oracle"]["rate"] < scores["reranked"]["rate"] < 0.85 * scores["baseline"]["rate"]

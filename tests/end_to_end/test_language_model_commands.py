@@ -32,12 +32,12 @@ def test_from_text_to_a_mixture(topics: Path) -> None:
     train, valid, test = (topics / f"{name}.txt" for name in ("train", "valid", "test"))
     maxent, kn, mixed = (topics / f"{name}.ll" for name in ("maxent", "kn", "mixed"))
     words = ("--order", 3, "--min-word-count", 2)  # so that training sees <unk>: maxent cannot know its share otherwise
-    tuned = lm("train", train, "-o", maxent, *words, "--tune", valid)
+    tuned = lm("train", train, "-o", maxent, *words, "--tune", "--dev", valid)
     assert tuned["tuning"][-1]["perplexity"] < tuned["tuning"][0]["perplexity"]
     lm("train", train, "-o", kn, *words, "--estimator", "kneser-ney")
     compared = lm("compare", kn, maxent, test)
     assert compared["difference"] < 0
-    found = lm("mix", maxent, kn, "--tune", valid, "--test", test, "-o", mixed)
+    found = lm("mix", maxent, kn, "--dev", valid, "--test", test, "-o", mixed)
     assert found["perplexities"][str(test)]["mixture"] < compared["perplexity_first"]
     assert found["merged"][str(test)] == pytest.approx(lm("eval", mixed, test)["perplexity"])
     assert invoke("lm", "export", mixed, topics / "mixed.arpa").exit_code == 0

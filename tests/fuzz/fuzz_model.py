@@ -69,7 +69,7 @@ def _models() -> list[tuple[Any, Any]]:
     found.append((InputMethod(2, readings="keypad").fit(TEXTS), ["843 36 1", "2"]))
     for method in ("blasso", "maxent", "perceptron", "none"):
         settings = {"min_count": 1, "skips": 1, "headwords": ["the"], "characters": (1, 2), "max_iterations": 50}
-        found.append((Reranker(method, strength=0.1, **settings).fit(LISTS, dev=LISTS), LISTS))
+        found.append((Reranker(method, strength=0.1, **settings).fit(LISTS, validation=LISTS), LISTS))
     return found
 
 

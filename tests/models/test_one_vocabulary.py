@@ -1,17 +1,20 @@
 """One vocabulary for all models: fit, evaluate, explain, save and load, with the same words and the same figures."""
 
 import json
+import pickle
 import subprocess
 import sys
 
 import pytest
 from candidate_problems import random_lists
 from commands import figures, invoke
+from sklearn.base import clone
 
 import loglinear
 from loglinear import InputMethod, LanguageModel, MaxentClassifier, Reranker, Tagger
 from loglinear.formats.nbest import json_line
 from loglinear.models import KINDS, load_predictor
+from loglinear.models.language_model.files import Text, mix
 
 TEXTS = ["cheap pills now", "lunch at noon", "buy cheap pills", "see you at lunch", "buy now", "noon then"]
 SPAM = ["spam", "ham", "spam", "ham", "spam", "ham"]
@@ -144,8 +147,124 @@ for kind, (data, one) in pickle.loads(Path("data").read_bytes()).items():
     str(model.explain(one))
 print(*sorted({"sklearn", "scipy", "rich", "matplotlib"} & sys.modules.keys()))
 """
-    import pickle
-
     (tmp_path / "data").write_bytes(pickle.dumps({kind: (data, one) for kind, (_, data, one, *_) in CASES.items()}))
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "\n"), done.stderr
+
+
+# ---- held-out data --------------------------------------------------------------------------------------------------
+# kind of model -> (an untrained model, training data, held-out data)
+def trained():
+    tagging = {"templates": "U00:%x[0,0]\nU01:%x[0,1]\nB"}
+    return {
+        "maxent-classifier": (MaxentClassifier(), (TEXTS, SPAM), (TEXTS[:3], ["spam", "ham", "ham"])),
+        "tagger": (Tagger(**tagging), (TOKENS, CHUNKS), (TOKENS[:1], [["B-NP", "B-VP", "B-VP"]])),
+        "language-model": (LanguageModel(3, verbose=0), (LINES,), ["a cat sees a dog"]),
+        "input-method": (InputMethod(2, estimator="maxent", verbose=0), (TYPED,), ["A|x B|yz", "D|z"]),
+        "reranker": (Reranker("maxent", min_count=1), (LISTS[:20],), LISTS[20:]),
+    }
+
+
+TRAINED = trained()
+
+
+@pytest.mark.parametrize("kind", TRAINED)
+def test_held_out_data_score_the_model(kind, tmp_path):
+    untrained, data, held_out = TRAINED[kind]
+    model = clone(untrained).fit(*data, validation=held_out)
+    pair = held_out if isinstance(held_out, tuple) else (held_out,)
+    assert model.validation_score_ == pytest.approx(model.score(*pair), rel=1e-12)
+    model.save(tmp_path / "m.ll")
+    assert loglinear.load(tmp_path / "m.ll").validation_score_ == model.validation_score_
+    if kind != "reranker":  # which chooses the point of its path
+        alone = clone(untrained).fit(*data)
+        assert alone.score(*pair) == pytest.approx(model.score(*pair), rel=1e-12)
+        assert not hasattr(model.fit(*data), "validation_score_")
+
+
+@pytest.mark.parametrize("kind", TRAINED)
+def test_tune_chooses_on_the_held_out_data(kind):
+    untrained, data, held_out = TRAINED[kind]
+    tuned = clone(untrained).set_params(tune="validation").fit(*data, validation=held_out)
+    pair = held_out if isinstance(held_out, tuple) else (held_out,)
+    assert tuned.validation_score_ == pytest.approx(tuned.score(*pair), rel=1e-12)
+    if kind in ("maxent-classifier", "tagger"):
+        assert len(tuned.tuning_) > 1
+        few = clone(untrained).set_params(tune=[5.0, 0.5]).fit(*data, validation=held_out)
+        assert [row[0] for row in few.tuning_] == [5.0, 0.5]
+        assert few.strength_ in (5.0, 0.5)
+    elif kind != "reranker":
+        language = tuned if kind == "language-model" else tuned.language_model_
+        assert len(language.tuning_) >= 1
+    else:
+        assert tuned.path_.n_points == 8
+    with pytest.raises(ValueError, match=r"tune chooses .* on held-out .*: give fit\(\.\.\., validation="):
+        clone(untrained).set_params(tune="validation").fit(*data)
+    with pytest.raises(ValueError, match="tune must be None"):
+        clone(untrained).set_params(tune="magic").fit(*data, validation=held_out)
+
+
+@pytest.mark.parametrize("kind", ["maxent-classifier", "tagger"])
+def test_held_out_examples_without_labels_are_refused_before_training(kind, monkeypatch):
+    untrained, (X, y), (X_held, y_held) = TRAINED[kind]
+    monkeypatch.setattr("loglinear.optimise.training.minimise", None)  # training would call it, and fail otherwise
+    for wrong, message in [
+        ((X_held, None), r"validation lacks its labels: give a pair \(X, y\)"),
+        ((None, y_held), r"validation lacks its examples: give a pair \(X, y\)"),
+        (X_held, r"validation must be a pair \(X, y\), held-out examples and their labels, not list"),
+        ((X_held, y_held[:-1]), r"labels"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            clone(untrained).fit(X, y, validation=wrong)
+    with pytest.raises(ValueError, match="validation lacks its labels"), pytest.warns(FutureWarning):
+        clone(untrained).fit(X, y, **{"X_valid" if kind == "maxent-classifier" else "X_dev": X_held})
+
+
+def test_older_names_of_held_out_data_work_and_name_the_new_one():
+    classifier, data, (X, y) = TRAINED["maxent-classifier"]
+    with pytest.warns(FutureWarning, match=r"X_valid and y_valid are now validation=\(X, y\)"):
+        old = clone(classifier).set_params(tune=[2.0, 1.0]).fit(*data, X_valid=X, y_valid=y)
+    assert old.tuning_ == clone(old).fit(*data, validation=(X, y)).tuning_
+    with pytest.warns(FutureWarning, match="X_valid and y_valid are now validation"):
+        (point,) = classifier.regularization_path(*data, [1.0], X_valid=X, y_valid=y)
+    assert point.held_out_accuracy == 2 / 3
+    with pytest.raises(TypeError, match="give validation alone"):
+        classifier.fit(*data, X_valid=X, y_valid=y, validation=(X, y))
+    tagger, data, (X, y) = TRAINED["tagger"]
+    for given in ({"X_dev": X, "y_dev": y}, (X, y)):
+        with pytest.warns(FutureWarning, match=r"X_dev and y_dev are now validation=\(X, y\)") as caught:
+            old = clone(tagger).fit(*data, **given) if isinstance(given, dict) else clone(tagger).fit(*data, *given)
+        assert caught[0].filename == __file__
+        with pytest.warns(FutureWarning, match="dev_score_ is now validation_score_"):
+            assert old.dev_score_ == old.validation_score_
+    with pytest.warns(FutureWarning, match="tune='dev' is now tune='validation'") as caught:
+        old = clone(tagger).set_params(tune="dev").fit(*data, validation=(X, y))
+    assert caught[0].filename == __file__
+    assert old.tuning_ == clone(tagger).set_params(tune="validation").fit(*data, validation=(X, y)).tuning_
+    language, data, text = TRAINED["language-model"]
+    with pytest.warns(FutureWarning, match="strength='auto' is now tune='validation'") as caught:
+        old = clone(language).set_params(strength="auto").fit(*data, validation=text)
+    assert caught[0].filename == __file__
+    tuned = clone(language).set_params(tune="validation").fit(*data, validation=text)
+    assert old.perplexity(text) == tuned.perplexity(text)
+    with pytest.warns(FutureWarning, match="tune is now validation"):
+        old = mix([tuned, old], tune=Text.read(text, tuned))
+    assert old.weights == mix([tuned, tuned], validation=Text.read(text, tuned)).weights
+    reranker, data, lists = TRAINED["reranker"]
+    with pytest.warns(FutureWarning, match="dev is now validation"):
+        old = clone(reranker).fit(*data, dev=lists)
+    with pytest.warns(FutureWarning, match="several strengths are now those of tune") as caught:
+        old = clone(reranker).set_params(strength=[2, 1]).fit(*data, validation=lists)
+    assert caught[0].filename == __file__
+    assert old.path_.strength.tolist() == [float("inf"), 2, 1]
+    for one, was, now in ((old, "dev_baseline_errors_", "validation_baseline_errors_"),
+                          (old.path_, "dev_errors", "validation_errors")):  # fmt: skip
+        with pytest.warns(FutureWarning, match=f"{was} is now {now}"):
+            assert getattr(one, was) is getattr(one, now)
+    ime = InputMethod(2).fit(TYPED)
+    with pytest.warns(FutureWarning, match="dev is now validation"):
+        adapted = ime.adapt_language_model(TYPED, dev=TYPED[:2])
+    with pytest.warns(FutureWarning, match="dev_perplexities_ is now validation_perplexities_"):
+        assert adapted.dev_perplexities_ == ime.adapt_language_model(TYPED, TYPED[:2]).validation_perplexities_
+    with pytest.warns(FutureWarning, match="dev is now validation"):
+        ime.adapt(TYPED, dev=TYPED[:2], max_iterations=3)

@@ -8,6 +8,7 @@ import typer
 
 from loglinear.cli import choices, console, training
 from loglinear.cli.options import Checkpoint, Encoding, Json, L1Ratio, Output, Threads, Verbose
+from loglinear.cli.tuning import Dev, TrainCommand, tune_setting
 from loglinear.formats import FORMATS
 
 app = console.new_app()
@@ -34,7 +35,7 @@ Format = Annotated[
 ]  # fmt: skip
 
 
-@app.command()
+@app.command(cls=TrainCommand)
 @console.command
 def train(
     data: Data,
@@ -50,8 +51,13 @@ def train(
     strength: Annotated[float, typer.Option(help="Weight of the penalty; 1/C of scikit-learn.")] = 1.0,
     l1_ratio: L1Ratio = 0.5,
     nonnegative: Annotated[bool, typer.Option("--nonnegative", help="Keep all weights at or above zero.")] = False,
+    dev: Dev = None,
     tune: Annotated[
-        str | None, typer.Option(metavar="FILE|cv", help="Choose the strength on held-out examples.")
+        str | None,
+        typer.Option(
+            metavar="[cv|S,S,...]", show_default=False,
+            help="Choose the strength on the dev set, among those given if any; cv: by cross-validation.",
+        ),
     ] = None,
     solver: Annotated[
         str,
@@ -78,14 +84,12 @@ def train(
     from loglinear.models import MaxentClassifier
     from loglinear.models.classifier.files import train_on_file
 
-    held_out = tune if tune not in (None, "cv") else None
     model = MaxentClassifier(
         penalty, strength, l1_ratio=l1_ratio, nonnegative=nonnegative, solver=solver, tolerance=tolerance,
-        max_iterations=max_iterations, tune=tune if held_out is None else "validation", ngrams=orders,
-        min_count=min_count, n_threads=threads, random_state=seed, checkpoint=checkpoint,
-        verbose=1 if verbose else "auto",
+        max_iterations=max_iterations, tune=tune_setting(tune, dev), ngrams=orders, min_count=min_count,
+        n_threads=threads, random_state=seed, checkpoint=checkpoint, verbose=1 if verbose else "auto",
     )  # fmt: skip
-    examples = train_on_file(model, data, format, encoding, held_out=held_out)
+    examples = train_on_file(model, data, format, encoding, validation=dev)
     show = console.print_json if json else _print_summary
     training.finish(model, output, checkpoint, lambda: _summary(model, examples, output), show)
 
@@ -100,6 +104,7 @@ def _summary(model: Any, examples: Any, output: str) -> dict[str, Any]:
         "classes": len(model.classes_),
         **training.solver_summary(model, model.coef_),
         "training_accuracy": accuracy(examples.labels, model.predict(examples.X)),
+        **training.dev_score(model),
     }
     if model.tune is not None:
         summary["tuning"] = [
@@ -116,6 +121,7 @@ def _print_summary(s: dict[str, Any]) -> None:
             ("classes", f"{s['classes']:,}"),
             *training.solver_facts(s),
             ("training accuracy", f"{s['training_accuracy']:.4f}"),
+            *training.dev_facts(s, "accuracy on dev"),
             ("model", s["model"]),
         ]
     )

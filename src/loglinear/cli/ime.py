@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from loglinear.cli import console
+from loglinear.cli import console, training
 from loglinear.cli.options import Json, Output, Threads, numbers, source
+from loglinear.cli.tuning import Dev, TrainCommand, Tune, several_strengths, tune_setting
 from loglinear.status import Status
 
 app = console.new_app()
@@ -18,7 +19,7 @@ RerankerFile = Annotated[
 ]
 
 
-@app.command()
+@app.command(cls=TrainCommand)
 @console.command
 def build(
     text: Annotated[
@@ -50,6 +51,10 @@ def build(
     dictionary: Annotated[
         list[str] | None, typer.Option(metavar="TEXT", help="More words with readings, for the lexicon only.")
     ] = None,
+    dev: Dev = None,
+    tune: Annotated[
+        str | None, typer.Option(metavar=" ", help="Choose the strengths of maxent on the dev set.", show_default=False)
+    ] = None,
     min_word_count: Annotated[int, typer.Option(help="Rarer words are left out.")] = 1,
     encoding: Annotated[str, typer.Option(help="Encoding of the files that the model reads.")] = "utf-8",
     threads: Threads = None,
@@ -63,17 +68,19 @@ def build(
 
     model = InputMethod(
         order, estimator, readings="keypad" if keypad else "given", spaces=spaces, channel=channel,
-        min_word_count=min_word_count, encoding=encoding, n_threads=threads,
+        tune=tune_setting(tune, dev), min_word_count=min_word_count, encoding=encoding, n_threads=threads,
     )  # fmt: skip
     more = None if dictionary is None else [source(path) for path in dictionary]
-    model.fit([source(path) for path in text], dictionary=more)
+    held_out = None if dev is None else source(dev)
+    model.fit([source(path) for path in text], validation=held_out, dictionary=more)
     with console.naming(output):
         model.save(output)
-    facts = model_facts(model) | {"seconds": model.fit_seconds_, "model": output}
+    facts, scored = model_facts(model) | {"seconds": model.fit_seconds_, "model": output}, training.dev_score(model)
     if json:
-        console.print_json(facts)
+        console.print_json(facts | scored)
         return
-    console.print_facts([(name.replace("_", " "), _spelt(value)) for name, value in facts.items()])
+    shown = [(name.replace("_", " "), _spelt(value)) for name, value in facts.items()]
+    console.print_facts([*shown, *training.dev_facts(scored, "score on dev (1 - CER)")])
 
 
 def _spelt(value: Any) -> Any:
@@ -115,7 +122,7 @@ def convert(
         )
 
 
-@app.command()
+@app.command(cls=TrainCommand)
 @console.command
 def adapt(
     model: Model,
@@ -131,8 +138,14 @@ def adapt(
         ),
     ],
     dev: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="Held-out text of the domain, to choose settings on.")
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Held-out text of the domain, on which the point of the path or the weight of the domain is chosen; "
+            "--tune adds strengths.",
+        ),
     ] = None,
+    tune: Tune = None,
     method: Annotated[
         str, typer.Option(metavar="blasso|boosting|fslr|f-boosting|perceptron|maxent|map|...", help="How to adapt.")
     ] = "blasso",
@@ -164,7 +177,7 @@ def adapt(
     characters: Annotated[str | None, typer.Option(metavar="N,N", help="Character n-grams.")] = None,
     penalty: Annotated[str | None, typer.Option(help="Penalty of maxent.", show_default="l1")] = None,
     strength: Annotated[
-        str | None, typer.Option(metavar="X,X", help="Of the penalty; --dev chooses among several.", show_default="1")
+        str | None, typer.Option(metavar="S", help="Strength of the penalty.", show_default="1")
     ] = None,
     weight: Annotated[float | None, typer.Option(help="Weight of the domain (map), instead of --dev.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the perceptron.")] = None,
@@ -177,12 +190,14 @@ def adapt(
     candidates (ime convert --reranker). With --method map, the language model is mixed with one of the domain instead.
     """
     console.check_writable(output)
+    tuned = tune_setting(tune, dev)
+    strengths, tuned = (None, tuned) if strength is None else several_strengths(strength, tuned)
     settings = {
         "step": step, "threshold": threshold, "by_errors": by_errors or None, "smoothing": smoothing,
         "shrinkage": shrinkage, "max_iterations": max_iterations,
         "patience": patience, "words": numbers("words", words, int), "min_count": min_count, "skips": skips,
         "headwords": _headwords(headwords), "characters": numbers("characters", characters, int), "penalty": penalty,
-        "strength": numbers("strength", strength, float), "random_state": seed, "weight": weight,
+        "strength": strengths, "tune": tuned, "random_state": seed, "weight": weight,
     }  # fmt: skip
     given = {name: value for name, value in settings.items() if value is not None}
     _check_options(method, given)

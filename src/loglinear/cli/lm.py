@@ -10,6 +10,7 @@ import typer
 
 from loglinear.cli import choices, console
 from loglinear.cli.options import Json, Output, Threads, Verbose, numbers, source
+from loglinear.cli.tuning import ON_DEV, Dev, TrainCommand, tune_setting
 from loglinear.status import Status
 
 app = console.new_app()
@@ -23,7 +24,7 @@ def _numbers(option: str, text: str | None, kind: Callable[[str], Any]) -> Any:
     return values[0] if values is not None and len(values) == 1 else values
 
 
-@app.command()
+@app.command(cls=TrainCommand)
 @console.command
 def train(
     corpus: Annotated[
@@ -50,8 +51,7 @@ def train(
     strength: Annotated[
         str | None,
         typer.Option(
-            metavar="S|S2,S3,...|auto",
-            help="Strength of the penalty: one number, one per order from the second, or auto: chosen by --tune.",
+            metavar="S|S2,S3,...", help="Strength of the penalty: one number, or one per order from the second.",
             show_default="by order",
         ),
     ] = None,
@@ -72,8 +72,9 @@ def train(
     l1_ratio: Annotated[
         str | None, typer.Option(metavar="R|R2,R3,...", help="Share of l1 in the elastic net.", show_default="by order")
     ] = None,
+    dev: Dev = None,
     tune: Annotated[
-        str | None, typer.Option(metavar="VALID", help="Choose the strengths of maxent on this held-out text.")
+        str | None, typer.Option(metavar=" ", help="Choose the strengths of maxent on the dev set.", show_default=False)
     ] = None,
     strength_classes: Annotated[
         str | None, typer.Option(metavar="order|fine", help="Which n-grams share a strength.", show_default="order")
@@ -110,6 +111,13 @@ def train(
     memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Limit for counting, such as 4G; beyond it, use the disk.")
     ] = None,
+    solver: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|NAME|list", callback=choices.list_solvers, is_eager=True,
+            help="Solver of maxent; list: describe all.", show_default="auto",
+        ),
+    ] = None,
     tolerance: Annotated[
         float | None,
         typer.Option(
@@ -124,16 +132,19 @@ def train(
 ) -> None:  # fmt: skip
     """Train a language model and save it. Ctrl-C stops early and saves the model trained so far."""
     console.check_writable(output)
+    if strength == "auto":
+        console.note("warning: --strength auto is now --tune")
+        strength, tune = None, tune or ON_DEV
     settings = {
-        "estimator": estimator, "penalty": penalty,
-        "strength": strength if strength == "auto" else _numbers("strength", strength, float),
+        "estimator": estimator, "penalty": penalty, "strength": _numbers("strength", strength, float),
+        "tune": tune_setting(tune, dev),
         "depth_growth": depth_growth, "feature_decay": feature_decay, "group_norm": group_norm, "l2": l2,
         "l1_ratio": _numbers("l1-ratio", l1_ratio, float), "strength_classes": strength_classes,
         "nonnegative": False if signed else None, "min_count": _numbers("min-count", min_count, int),
         "prune": numbers("prune", prune, int),
         "prune_entropy": prune_entropy, "k": add_k, "vocabulary": vocab, "min_word_count": min_word_count,
         "max_words": max_words, "unknown": unknown, "units": units, "reserved": reserved, "encoding": encoding,
-        "base": base, "memory": memory, "tolerance": tolerance, "decrease_tolerance": tolerance,
+        "base": base, "memory": memory, "solver": solver, "tolerance": tolerance, "decrease_tolerance": tolerance,
         "max_iterations": max_iterations, "n_threads": threads, "verbose": 1 if verbose else None,
     }  # fmt: skip
 
@@ -141,9 +152,8 @@ def train(
     from loglinear.report.language_model import training_facts, training_summary, training_tables
 
     given = {name: value for name, value in settings.items() if value is not None}
-    model = make_language_model({"order": _order(order), **given}, tuned=tune is not None)
-    held_out = {} if tune is None else {"validation": source(tune)}
-    model.fit([source(path) for path in corpus], **held_out)
+    model = make_language_model({"order": _order(order), **given})
+    model.fit([source(path) for path in corpus], validation=None if dev is None else source(dev))
     with console.naming(output):
         model.save(output)
     summary = training_summary(model, output)
@@ -260,12 +270,15 @@ def _print_model(facts: dict[str, Any], path: str, as_json: bool) -> None:
     )
 
 
-@app.command()
+@app.command(cls=TrainCommand)
 @console.command
 def mix(
     models: Annotated[list[str], typer.Argument(metavar="MODEL MODEL...", help="Two or more.", show_default=False)],
+    dev: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Held-out text whose probability the weights maximise.")
+    ] = None,
     tune: Annotated[
-        str | None, typer.Option(metavar="VALID", help="Held-out text whose probability the weights maximise.")
+        str | None, typer.Option(metavar=" ", help="Choose the weights on the dev set: what --dev does by itself.")
     ] = None,
     weights: Annotated[str | None, typer.Option(metavar="W,W,...", help="The weights, which sum to one.")] = None,
     output: Annotated[
@@ -291,8 +304,9 @@ def mix(
     from loglinear.models.language_model.files import mix as make_mixture
 
     parts = [_load(path, threads) for path in models]
-    texts = {path: Text.read(source(path), parts[0]) for path in (tune, test) if path is not None}
-    mixture = make_mixture(parts, weights=given, tune=None if tune is None else texts[tune], union=union)
+    tune_setting(tune, dev)
+    texts = {path: Text.read(source(path), parts[0]) for path in (dev, test) if path is not None}
+    mixture = make_mixture(parts, weights=given, validation=None if dev is None else texts[dev], union=union)
     perplexities = {path: mixture.perplexities(text) for path, text in texts.items()}
     merged: Any = mixture.merged() if static or output is not None else None
     if output is not None:

@@ -8,6 +8,7 @@ import typer
 
 from loglinear.cli import choices, console
 from loglinear.cli.options import Encoding, Json, L1Ratio, Output, Threads, Verbose, numbers
+from loglinear.cli.tuning import TrainCommand, Tune, several_strengths, tune_setting
 from loglinear.status import Status
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ Language = Annotated[
 ]
 
 
-@app.command()
+@app.command(cls=TrainCommand)
 @console.command
 def train(
     lists: Annotated[
@@ -47,8 +48,12 @@ def train(
     ],
     output: Output,
     dev: Annotated[
-        str | None, typer.Option(metavar="DEV", help="Held-out lists, on which the point of the path is chosen.")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Held-out lists, on which the point of the path is chosen; --tune adds strengths."
+        ),
     ] = None,
+    tune: Tune = None,
     method: Annotated[
         str,
         typer.Option(
@@ -91,9 +96,7 @@ def train(
             help="Penalty of the batch methods; list describes all.",
         ),
     ] = "l1",
-    strength: Annotated[
-        str, typer.Option(metavar="S|S,S,...", help="Strength of the penalty; of several, DEV chooses one.")
-    ] = "1",
+    strength: Annotated[str, typer.Option(metavar="S", help="Strength of the penalty.")] = "1",
     l1_ratio: L1Ratio = 0.5,
     solver: Annotated[
         str,
@@ -107,12 +110,12 @@ def train(
         int | None, typer.Option(help="Maximum number of steps, passes or iterations.", show_default="20,000, 20, 1000")
     ] = None,
     patience: Annotated[
-        int | None, typer.Option(metavar="N", help="Stop after N steps or passes without fewer errors in DEV.")
+        int | None, typer.Option(metavar="N", help="Stop after N steps or passes without fewer errors on the dev set.")
     ] = None,
     format: Format = None,
     references: References = None,
     dev_references: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Right texts of DEV.", show_default="--references")
+        str | None, typer.Option(metavar="FILE", help="Right texts of the dev set.", show_default="--references")
     ] = None,
     costs: Costs = None,
     language_model: Language = None,
@@ -129,18 +132,18 @@ def train(
     from loglinear.models.reranker.files import read_function_words, train_reranker, training_summary
     from loglinear.report.reranker import training_facts, verdict
 
-    strengths = numbers("strength", strength, float)
+    strengths, tuned = several_strengths(strength, tune_setting(tune, dev))
     heads: Any = headwords if headwords in (None, "cjk") else read_function_words(headwords, encoding)
     model = Reranker(
         method, step, threshold=threshold, smoothing=smoothing, shrinkage=shrinkage, by_errors=by_errors,
         words=_orders("words", words), min_count=min_count, boundaries=boundaries, skips=skips, headwords=heads,
         characters=_orders("characters", characters), base=_names(base), units=units, missing=missing,
-        penalty=penalty, l1_ratio=l1_ratio, strength=strengths[0] if len(strengths) == 1 else list(strengths),
+        penalty=penalty, l1_ratio=l1_ratio, strength=strengths, tune=tuned,
         solver=solver, tolerance=tolerance, max_iterations=max_iterations, patience=patience, random_state=seed,
         verbose=1 if verbose else "auto", n_threads=threads,
     )  # fmt: skip
     files = _files(format, references, costs, language_model, encoding, threads)
-    train_reranker(model, lists, dev, files=files, dev_references=dev_references)
+    train_reranker(model, lists, dev, files=files, validation_references=dev_references)
     with console.naming(output):
         model.save(output)
     summary = training_summary(model) | {"model": output}

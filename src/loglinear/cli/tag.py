@@ -8,6 +8,7 @@ import typer
 
 from loglinear.cli import choices, console, training
 from loglinear.cli.options import Checkpoint, Encoding, Json, Output, Threads, Verbose
+from loglinear.cli.tuning import Dev, TrainCommand, Tune, tune_setting
 
 app = console.new_app()
 
@@ -32,7 +33,7 @@ Constrain = Annotated[
 ]
 
 
-@app.command()
+@app.command(cls=TrainCommand)
 @console.command
 def train(
     data: Data,
@@ -106,10 +107,8 @@ def train(
     max_iterations: Annotated[
         int | None, typer.Option(help="Maximum number of solver steps.", show_default="500")
     ] = None,
-    tune: Annotated[
-        str | None, typer.Option(metavar="DEV", help="Choose the strength by the score on this file.")
-    ] = None,
-    dev: Annotated[str | None, typer.Option(metavar="DEV", help="Score the trained model on this file.")] = None,
+    dev: Dev = None,
+    tune: Tune = None,
     continued: Annotated[
         str | None, typer.Option("--from", metavar="MODEL", help="Continue a model, with its settings unless given.")
     ] = None,
@@ -125,20 +124,18 @@ def train(
     """Train a tagger and save it. Ctrl-C stops early and saves the model trained so far."""
     for path in filter(None, (output, checkpoint)):
         console.check_writable(path)
-    if tune is not None and dev is not None:
-        raise ValueError("--tune scores on its own file already; leave --dev out")
     settings = _given(
         estimator=estimator, templates=templates, order=order, features=features, transitions=transitions,
         min_count=min_count, hash_bits=hash_bits, oov=oov or None, base=base, initialise=initialise, scheme=scheme,
         penalty=penalty, strength=strength, l1_ratio=l1_ratio, solver=solver, tolerance=tolerance,
-        max_iterations=max_iterations, tune=None if tune is None else "dev", n_threads=threads, random_state=seed,
+        max_iterations=max_iterations, tune=tune_setting(tune, dev), n_threads=threads, random_state=seed,
         checkpoint=checkpoint, verbose=1 if verbose else None,
     )  # fmt: skip
 
     from loglinear.models.tagger.files import train_on_file
 
     model, sequences = train_on_file(
-        data, settings, continued=continued, dev=tune or dev, format=format, encoding=encoding,
+        data, settings, continued=continued, validation=dev, format=format, encoding=encoding,
         label_column=label_column, comments=comments,
     )  # fmt: skip
     show = console.print_json if json else _print_summary
@@ -163,12 +160,11 @@ def _summary(model: Any, sequences: Any, output: str) -> dict[str, Any]:
         "attributes": model.reader_.n_attributes,
         "estimator": model.estimator,
         **training.solver_summary(model, model.weights_),
+        **training.dev_score(model),
     }
     source = flat_detect(sequences.labels).scheme
     if model.scheme not in (None, source):
         summary["converted_from"] = source
-    if hasattr(model, "dev_score_"):
-        summary["dev_score"] = model.dev_score_
     if model.tune is not None:
         summary["tuning"] = [dict(zip(("strength", "dev_score"), row)) for row in model.tuning_]
     return summary
@@ -181,9 +177,7 @@ def _print_summary(s: dict[str, Any]) -> None:
     facts.insert(3, ("scheme", _scheme_fact(s)))
     facts.append(("estimator", s["estimator"]))
     facts += [("seconds", f"{s['seconds']:.2f}")] if counted else training.solver_facts(s)
-    if "dev_score" in s:
-        facts.append(("score on dev", f"{s['dev_score']:.4f}"))
-    console.print_facts([*facts, ("model", s["model"])])
+    console.print_facts([*facts, *training.dev_facts(s), ("model", s["model"])])
 
 
 def _scheme_fact(s: dict[str, Any]) -> str:

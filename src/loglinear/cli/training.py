@@ -45,6 +45,16 @@ def solver_summary(model: Any, weights: Any) -> dict[str, Any]:
     }
 
 
+def dev_score(model: Any) -> dict[str, float]:
+    """Return the score on the dev set, for JSON; nothing if there was none."""
+    return {"dev_score": model.validation_score_} if hasattr(model, "validation_score_") else {}
+
+
+def dev_facts(s: dict[str, Any], name: str = "score on dev") -> list[tuple[str, str]]:
+    """Return the same for people."""
+    return [(name, f"{s['dev_score']:.4f}")] if "dev_score" in s else []
+
+
 def solver_facts(s: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the same for people."""
     return [

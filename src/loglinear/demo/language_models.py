@@ -37,7 +37,7 @@ def run(corpus: Corpus) -> list[Section]:
 
 def compare(prose: Prose) -> tuple[Table, dict[_Key, LanguageModel]]:
     """Compare both estimators at every order; the highest also with the default strengths of maximum entropy."""
-    tuned = _fit(LanguageModel(TUNED, strength="auto", **SETTINGS), prose)
+    tuned = _fit(LanguageModel(TUNED, tune="validation", **SETTINGS), prose)
     penalty = strengths(tuned)
     models: dict[_Key, LanguageModel] = {}
     for order in ORDERS:
@@ -47,8 +47,9 @@ def compare(prose: Prose) -> tuple[Table, dict[_Key, LanguageModel]]:
     columns = ("order", "estimator", "test perplexity", "n-grams counted", "n-grams kept", "file, MB", "seconds")
     spelt = ", ".join(f"{strength:.2f}" for strength in penalty["strength"])
     note = (
-        "Perplexity per token, ends of sentences and <unk> included. Seconds from text to model. strength='auto' chose "
-        f"{spelt} for pairs and longer n-grams on the validation text, at order {TUNED}, in {tuned.fit_seconds_:.1f} s."
+        "Perplexity per token, ends of sentences and <unk> included. Seconds from text to model. tune='validation' "
+        f"chose {spelt} for pairs and longer n-grams on the validation text, at order {TUNED}, in "
+        f"{tuned.fit_seconds_:.1f} s."
     )
     return Table(columns, [_row(name, model, prose) for (name, _), model in models.items()], note=note), models
 
@@ -64,7 +65,7 @@ def strengths(tuned: LanguageModel) -> dict[str, Any]:
 def _fit(model: LanguageModel, prose: Prose) -> LanguageModel:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(prose.train, validation=prose.validation if model.strength == "auto" else None)
+        return model.fit(prose.train, validation=prose.validation if model.tune is not None else None)
 
 
 def _row(name: str, model: LanguageModel, prose: Prose) -> tuple[int, str, float, int, int, float, float]:

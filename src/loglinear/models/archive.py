@@ -149,7 +149,8 @@ def require(path: Any, archive: Archive, name: str, dtype: str, ndim: int) -> np
     return array
 
 
-LEARNT = ("solver", "solver_reason", "n_iter", "objective", "violation", "converged", "status", "strength")
+LEARNT = ("solver", "solver_reason", "n_iter", "objective", "violation", "converged", "status", "strength",
+          "validation_score")  # fmt: skip
 
 
 def as_json(value: Any) -> Any:

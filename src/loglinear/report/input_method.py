@@ -77,7 +77,7 @@ def adaptation_dict(done: Adaptation) -> dict[str, Any]:
         "candidates": done.k,
     }
     if isinstance(done.made, InputMethodPredictor):
-        found |= {"domain_weight": done.made.domain_weight_, "dev_perplexities": done.made.dev_perplexities_}
+        found |= {"domain_weight": done.made.domain_weight_, "dev_perplexities": done.made.validation_perplexities_}
     else:
         path = done.made.path_
         found |= {
@@ -88,8 +88,8 @@ def adaptation_dict(done: Adaptation) -> dict[str, Any]:
             "no_change": done.made.no_change_,
             "stopped": done.made.status_,
         }
-    if done.dev is not None:
-        found["dev"] = {**done.dev._asdict(), "reduction": done.dev.reduction}
+    if done.validation is not None:
+        found["dev"] = {**done.validation._asdict(), "reduction": done.validation.reduction}
     return {**found, "seconds": done.seconds}
 
 
@@ -99,16 +99,17 @@ def adaptation_facts(done: Adaptation) -> list[tuple[str, str]]:
     facts = [("method", done.method), ("sentences", f"{found['sentences']:,}, {found['uncovered']:,} not covered")]
     if isinstance(done.made, InputMethodPredictor):
         facts.append(("weight of the domain", f"{done.made.domain_weight_:.3f}"))
-        told = ", ".join(f"{name} {value:.1f}" for name, value in done.made.dev_perplexities_.items())
+        told = ", ".join(f"{name} {value:.1f}" for name, value in done.made.validation_perplexities_.items())
         facts += [("held-out perplexity", told)] if told else []
     else:
         facts += [
             ("features", f"{found['nonzeros']:,} of {found['features']:,} have a weight"),
             ("path", f"point {found['point']:,} of {found['points'] - 1:,}; {found['stopped']}"),
         ]
-    if done.dev is not None:
-        before, after, oracle = done.dev
-        told = f"{after:.2%}, {before:.2%} before ({done.dev.reduction:.1%} avoided); oracle of {done.k}: {oracle:.2%}"
+    if done.validation is not None:
+        before, after, oracle = done.validation
+        told = f"{after:.2%}, {before:.2%} before ({done.validation.reduction:.1%} avoided); oracle of {done.k}"
+        told += f": {oracle:.2%}"
         facts.append(("held-out character errors", told))
     if found.get("no_change"):
         facts.append(("note", "no change is best on the held-out text: the reranker leaves the order as it is"))

@@ -7,6 +7,7 @@ from typing import Any
 
 from loglinear.formats.text import plain_line
 from loglinear.metrics.comparison import Comparison, Part
+from loglinear.metrics.perplexity import perplexity
 from loglinear.models.language_model.predictor import LanguageModelPredictor
 from loglinear.report.html import Section
 from loglinear.report.tables import Table
@@ -79,6 +80,8 @@ def training_summary(model: LanguageModelPredictor, path: str) -> dict[str, Any]
         "steps": model.n_iter_,
         "seconds": model.fit_seconds_,
     }
+    if hasattr(model, "validation_score_"):
+        summary |= {"dev_score": model.validation_score_, "dev_perplexity": perplexity(model.validation_score_, 1)}
     learnt = ("objective", "violation", "solver", "tuning", "tuning_status", "stage_seconds")
     return summary | _learnt(model, (*_CHOSEN, *learnt))
 
@@ -99,6 +102,8 @@ def training_facts(summary: dict[str, Any]) -> Facts:
             facts.append((summary["penalty"], _tree_settings(summary)))
         facts.append(("weights kept", f"{summary['weights']:,} of {sum(summary['ngrams_counted']):,}"))
         facts.append(("parameters", f"{summary['n_parameters']:,} (equal weights on a path without branches: one)"))
+    if "dev_perplexity" in summary:
+        facts.append(("perplexity on dev", f"{summary['dev_perplexity']:.4f}"))
     for stage, seconds in summary.get("stage_seconds", {}).items():
         facts.append((f"seconds {stage}", f"{seconds:.2f}"))
     return [*facts, ("seconds", f"{summary['seconds']:.2f}"), ("model", summary["model"])]

@@ -56,8 +56,8 @@ def path_rows(model: RerankerPredictor) -> list[dict[str, Any]]:
         if path.strength is not None:
             row["strength"] = float(path.strength[i]) if np.isfinite(path.strength[i]) else None
         row |= {"loss": float(path.loss[i]), "l1": float(path.l1[i]), "features": int(path.n_nonzeros[i])}
-        if path.dev_errors is not None:
-            errors = float(path.dev_errors[i])
+        if path.validation_errors is not None:
+            errors = float(path.validation_errors[i])
             row["dev_errors"] = int(errors) if errors.is_integer() else errors
         rows.append(row)
     return rows
@@ -72,8 +72,8 @@ def path_section(model: RerankerPredictor) -> Section:
     table = Table(columns, marked, note="* is the model; point 0 is no change")
     path = model.path_
     plots = []
-    if path.dev_errors is not None and path.point.size > 1:
-        curve = Curve("held-out lists", path.point.tolist(), path.dev_errors.tolist())
+    if path.validation_errors is not None and path.point.size > 1:
+        curve = Curve("held-out lists", path.point.tolist(), path.validation_errors.tolist())
         plots.append(Plot("Errors along the path", [curve], "point", "errors"))
     ended = f"The path ended at point {path.n_points - 1}: {path.stopped}."
     return Section("Path", [ended], tables=[table], plots=plots)
@@ -82,13 +82,13 @@ def path_section(model: RerankerPredictor) -> Section:
 def verdict(model: RerankerPredictor) -> str:
     """Return a sentence that compares the model with no change on the held-out lists; empty if there are none."""
     path = model.path_
-    baseline = getattr(model, "dev_baseline_errors_", None)
-    if path.dev_errors is None:
+    baseline = getattr(model, "validation_baseline_errors_", None)
+    if path.validation_errors is None:
         return ""
     if model.no_change_:
         which = "the base score alone" if len(model.base_names_) == 1 else "the base scores alone"
         return f"No change wins: on the held-out lists no point of the path makes fewer errors than {which}."
-    chosen, first = path.dev_errors[path.index(model.chosen_)], path.dev_errors[0]
+    chosen, first = path.validation_errors[path.index(model.chosen_)], path.validation_errors[0]
     if isinstance(baseline, (int, float)) and baseline < chosen:
         return (
             f"The first candidates as given make {baseline:g} errors in the held-out lists, fewer than any point of "

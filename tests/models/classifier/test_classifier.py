@@ -187,12 +187,12 @@ def test_regularization_path_and_tuning():
     rng = np.random.default_rng(0)
     order = rng.permutation(y.size)
     train, valid = order[::2], order[1::2]
-    points = MaxentClassifier("l1").regularization_path(X[train], y[train], X_valid=X[valid], y_valid=y[valid])
+    points = MaxentClassifier("l1").regularization_path(X[train], y[train], validation=(X[valid], y[valid]))
     strengths = [p.strength for p in points]
     assert strengths == sorted(strengths, reverse=True)
     assert points[0].n_nonzero <= 4 < points[-1].n_nonzero  # at the first strength only intercepts are left
     for penalty in ("l1", "l2"):
-        model = MaxentClassifier(penalty, tune="validation").fit(X[train], y[train], X_valid=X[valid], y_valid=y[valid])
+        model = MaxentClassifier(penalty, tune="validation").fit(X[train], y[train], validation=(X[valid], y[valid]))
         table = {row[0]: row[1] for row in model.tuning_}
         assert model.strength_ in table
         assert table[model.strength_] == min(table.values())
@@ -299,7 +299,7 @@ def test_ctrl_c_while_tuning_keeps_the_best_strength_so_far(monkeypatch):
     strengths = _interrupt_solve(monkeypatch, 8)
     model = MaxentClassifier("l1", tune="validation", tolerance=1e-3)
     with pytest.warns(loglinear.InterruptedWarning, match="while the strength was being chosen"):
-        model.fit(X[::2], y[::2], X_valid=X[1::2], y_valid=y[1::2])
+        model.fit(X[::2], y[::2], validation=(X[1::2], y[1::2]))
     assert len(strengths) == len(model.tuning_) == 8  # no training followed
     assert model.status_ == "interrupted"
     assert (model.strength_, np.count_nonzero(model.coef_) > 0) == (min(model.tuning_, key=lambda t: t[1])[0], True)
@@ -343,7 +343,7 @@ class TestWarningsAndRefusals:
             ({"solver": "lbfgs", "penalty": "l1"}, "needs the power Smooth"),
             ({"n_threads": 0}, "n_threads must be"),
             ({"tune": "magic"}, "tune must be None"),
-            ({"tune": "validation"}, "needs X_valid and y_valid"),
+            ({"tune": "validation"}, r"give fit\(\.\.\., validation=\(X, y\)\)"),
             ({"l1_ratio": 2.0, "penalty": "elastic_net"}, "between 0 and 1"),
             ({"max_iterations": -1}, "must not be negative"),
             ({"verbose": "loud"}, "verbose must be"),

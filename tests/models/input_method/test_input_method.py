@@ -234,7 +234,7 @@ def test_adaptation_by_interpolation_is_the_tuned_mixture():
     model = InputMethod(2).fit(background)
     adapted = model.adapt_language_model(train, dev)
     assert 0 < adapted.domain_weight_ < 1
-    perplexity = adapted.dev_perplexities_
+    perplexity = adapted.validation_perplexities_
     assert perplexity["mixture"] <= min(perplexity["background"], perplexity["domain"]) + 1e-9
     words = [" ".join(token.split("|")[0] for token in line.split()) for line in train]
     vocabulary = list(model.language_model_.vocabulary_)
@@ -248,7 +248,7 @@ def test_adaptation_by_interpolation_is_the_tuned_mixture():
     for weight, same in ((0.0, model.language_model_), (1.0, domain)):
         made = model.adapt_language_model(train, weight=weight)
         assert made.language_model_.queries_.score("A B C") == pytest.approx(same.queries_.score("A B C"), rel=1e-5)
-        assert made.dev_perplexities_ == {}
+        assert made.validation_perplexities_ == {}
 
 
 def test_an_adapted_input_method_is_saved_with_its_weight(tmp_path):
@@ -261,9 +261,9 @@ def test_an_adapted_input_method_is_saved_with_its_weight(tmp_path):
 
 def test_adaptation_that_makes_no_sense():
     model = InputMethod(2).fit(["A|x", "B|x A|y"])
-    with pytest.raises(ValueError, match="give weight or dev"):
+    with pytest.raises(ValueError, match="give weight, or validation"):
         model.adapt_language_model(["A|x"])
-    with pytest.raises(ValueError, match="give weight or dev"):
+    with pytest.raises(ValueError, match="give weight, or validation"):
         model.adapt_language_model(["A|x"], ["B|x"], weight=0.5)
     with pytest.raises(ValueError, match="between 0 and 1"):
         model.adapt_language_model(["A|x"], weight=1.5)

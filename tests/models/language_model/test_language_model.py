@@ -127,15 +127,15 @@ def test_training_cut_short_warns():
 
 def test_strengths_are_tuned_on_validation_text():
     plain = fitted(strength=8.0)
-    tuned = LanguageModel(3, strength="auto", verbose=0).fit(TRAIN, validation=VALID)
+    tuned = LanguageModel(3, tune="validation", verbose=0).fit(TRAIN, validation=VALID)
     assert tuned.perplexity(VALID) < plain.perplexity(VALID)
     assert tuned.perplexity(VALID) <= fitted().perplexity(VALID) * 1.001
     assert len(tuned.tuning_) >= 2
     assert {row["order"] for row in tuned.strengths_} == {1, 2, 3}
-    fine = LanguageModel(3, strength="auto", strength_classes="fine", verbose=0).fit(TRAIN, validation=VALID)
+    fine = LanguageModel(3, tune="validation", strength_classes="fine", verbose=0).fit(TRAIN, validation=VALID)
     assert len(fine.strengths_) == 1 + 18 * 2
     with pytest.raises(ValueError, match="validation="):
-        LanguageModel(3, strength="auto").fit(TRAIN)
+        LanguageModel(3, tune="validation").fit(TRAIN)
 
 
 def test_adaptation_learns_only_the_difference(tmp_path):
@@ -251,12 +251,12 @@ def test_a_failed_fit_changes_nothing(tmp_path):
     [
         ({"estimator": "good-turing"}, "known: maxent"),
         ({"order": 0}, "order"),
-        ({"strength": "weak"}, "'auto'"),
+        ({"strength": "weak"}, "one or one per order, not 'weak'"),
         ({"strength": -1.0}, "nonnegative"),
         ({"l1_ratio": 2.0}, "between 0 and 1"),
         ({"penalty": "l3"}, "elastic_net"),
         ({"strength_classes": "odd"}, "order, fine"),
-        ({"estimator": "kneser-ney", "strength": "auto"}, "maxent"),
+        ({"estimator": "kneser-ney", "tune": "validation"}, "maxent"),
         ({"min_count": (3, 2)}, "decrease"),
     ],
 )
@@ -274,7 +274,7 @@ def test_bad_text_is_refused_with_its_place(tmp_path):
         LanguageModel(2).fit(tmp_path / "bad.txt")
     (tmp_path / "empty.txt").write_bytes(b"\n \n")
     with pytest.raises(FormatError, match="no words"):
-        LanguageModel(2, strength="auto").fit(TRAIN, validation=tmp_path / "empty.txt")
+        LanguageModel(2, tune="validation").fit(TRAIN, validation=tmp_path / "empty.txt")
     with pytest.raises(ModelFileError, match="no such file"):
         LanguageModel.load(tmp_path / "none.ll")
     long = LanguageModel(order=30, verbose=0).fit(["a b", "b a"])  # longer than any sentence
@@ -327,7 +327,7 @@ def tune_and_say(loss, penalty, validation, *args, **options):
     validation.value_and_gradient = evaluated
     return tune(loss, penalty, validation, *args, **options)
 training.tune_strengths = tune_and_say
-model = LanguageModel(4, verbose=0, strength="auto").fit(text[:2000], validation=text[2000:])
+model = LanguageModel(4, verbose=0, tune="validation").fit(text[:2000], validation=text[2000:])
 assert model.status_ == "interrupted", model.status_
 assert model.perplexity(text[:100]) > 1
 """

@@ -100,7 +100,7 @@ def test_progress_in_lines(monkeypatch, capsys):
 def test_settings_of_fit_are_refused():
     for options, message in [
         ({"estimator": "kneser-ney"}, "partial_fit trains estimator='maxent'"),
-        ({"strength": "auto"}, "are settings of fit"),
+        ({"tune": "validation"}, "are settings of fit"),
         ({"prune_entropy": 1e-8}, "are settings of fit"),
         ({"min_count": 2}, "min_count is a setting of fit"),
         ({"solver_options": {"memory": 3}}, "batch_tokens, gain and mu, not memory"),

@@ -164,7 +164,7 @@ def test_threads_change_nothing(penalty):
 # ---- tuning ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("penalty", TREES)
 def test_settings_are_tuned_on_validation_text(penalty):
-    tuned = LanguageModel(4, penalty=penalty, strength="auto", verbose=0).fit(TRAIN, validation=VALID)
+    tuned = LanguageModel(4, penalty=penalty, tune="validation", verbose=0).fit(TRAIN, validation=VALID)
     usual = LanguageModel(4, penalty=penalty, verbose=0).fit(TRAIN)
     assert tuned.perplexity(VALID) < usual.perplexity(VALID) * 1.0005
     best = [trial for trial in tuned.tuning_ if trial["accepted"]][-1]
@@ -174,12 +174,12 @@ def test_settings_are_tuned_on_validation_text(penalty):
 
 
 def test_what_is_given_is_not_tuned():
-    model = LanguageModel(3, penalty="tree-linf", strength="auto", depth_growth=1.25, l2=0.0, verbose=0)
+    model = LanguageModel(3, penalty="tree-linf", tune="validation", depth_growth=1.25, l2=0.0, verbose=0)
     model.fit(TRAIN, validation=VALID)
     assert len({trial["strengths"][0] for trial in model.tuning_}) > 2
     assert all(trial["strengths"][1:] == [1.25, 0.0] for trial in model.tuning_)
     with pytest.raises(ValueError, match="validation="):
-        LanguageModel(3, penalty="tree-l2", strength="auto").fit(TRAIN)
+        LanguageModel(3, penalty="tree-l2", tune="validation").fit(TRAIN)
 
 
 def test_interrupted_tuning_keeps_the_best_so_far():
@@ -200,7 +200,7 @@ def tune_and_interrupt(objective_at, validation, *args, **options):
         return validation(w)
     return tune(objective_at, interrupted, *args, **options)
 training.tune_path = tune_and_interrupt
-model = LanguageModel(4, penalty="tree-l2", verbose=0, strength="auto").fit(text[:300], validation=text[300:])
+model = LanguageModel(4, penalty="tree-l2", verbose=0, tune="validation").fit(text[:300], validation=text[300:])
 assert model.status_ == "interrupted", model.status_
 assert len(model.tuning_) == 2, model.tuning_
 assert model.perplexity(text[:100]) > 1
@@ -352,7 +352,7 @@ def test_other_penalties_collapse_too(penalty, tmp_path):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"strength": "auto"}, "give an order"),
+        ({"tune": "validation"}, "give an order"),
         ({"min_count": 2}, "leave min_count at 1"),
         ({"memory": "1G"}, "leave it out"),
         ({"penalty": "none"}, "give an order"),

@@ -54,17 +54,17 @@ def errors_of(texts, lists):
 def test_every_method_goes_from_lists_to_lists(method, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = Reranker(method, min_count=1).fit(TRAIN, dev=DEV)
+        model = Reranker(method, min_count=1).fit(TRAIN, validation=DEV)
     assert model.weights_.shape == (1 + model.n_features_,)
     assert model.path_.n_points == model.path_.loss.size
     assert model.no_change_ == (model.chosen_ == 0)
-    assert model.path_.dev_errors[model.chosen_] == model.path_.dev_errors.min()
-    assert model.path_.dev_errors[0] == model.dev_baseline_errors_
+    assert model.path_.validation_errors[model.chosen_] == model.path_.validation_errors.min()
+    assert model.path_.validation_errors[0] == model.validation_baseline_errors_
     predicted = model.predict(DEV)
-    assert errors_of(predicted, DEV) == model.path_.dev_errors[model.chosen_]
+    assert errors_of(predicted, DEV) == model.path_.validation_errors[model.chosen_]
     rates = model.evaluate(DEV)
-    assert rates["reranked"]["n_errors"] == model.path_.dev_errors[model.chosen_]
-    assert rates["baseline"]["n_errors"] == model.dev_baseline_errors_
+    assert rates["reranked"]["n_errors"] == model.path_.validation_errors[model.chosen_]
+    assert rates["baseline"]["n_errors"] == model.validation_baseline_errors_
     assert model.score(DEV) == 1 - rates["reranked"]["rate"]
     model.save(tmp_path / "m.ll")
     loaded = loglinear.load(tmp_path / "m.ll", verify=True)
@@ -79,7 +79,7 @@ def test_every_method_goes_from_lists_to_lists(method, tmp_path):
 
 @pytest.mark.parametrize("method", [m for m in METHODS if m != "none"])
 def test_every_method_learns_which_word_is_right(method):
-    model = Reranker(method, words=(1,), strength=0.1).fit(right_word_lists(), dev=right_word_lists(12))
+    model = Reranker(method, words=(1,), strength=0.1).fit(right_word_lists(), validation=right_word_lists(12))
     assert model.predict(right_word_lists(6)) == ["good y", "good x"] * 3
     assert not model.no_change_
     weights = dict(model.feature_weights())
@@ -106,7 +106,7 @@ def test_maxent_is_the_optimum_of_its_objective():
 
 # ---- the path -------------------------------------------------------------------------------------------------------
 def test_strengths_are_a_path_and_dev_chooses():
-    model = Reranker("maxent", strength=[0.5, 8, 2], min_count=1).fit(TRAIN, dev=DEV)
+    model = Reranker("maxent", tune=[0.5, 8, 2], min_count=1).fit(TRAIN, validation=DEV)
     assert model.path_.strength.tolist() == [np.inf, 8, 2, 0.5]
     assert np.all(np.diff(model.path_.loss) <= 0)
     assert np.all(np.diff(model.path_.l1) >= 0)
@@ -116,8 +116,9 @@ def test_strengths_are_a_path_and_dev_chooses():
     for point in range(4):
         model.take(point)
         assert model.chosen_ == point
-        assert model.evaluate(DEV)["reranked"]["n_errors"] == model.path_.dev_errors[point]
+        assert model.evaluate(DEV)["reranked"]["n_errors"] == model.path_.validation_errors[point]
         assert np.count_nonzero(model.weights_[1:]) == model.path_.n_nonzeros[point]
+        assert model.validation_score_ == pytest.approx(model.score(DEV), abs=1e-12)
     assert model.take(0).no_change_
     assert not model.take(chosen).no_change_ or chosen == 0
     with pytest.raises(ValueError, match=r"point 4 is not on the path, whose points are 0 to 3"):
@@ -125,14 +126,21 @@ def test_strengths_are_a_path_and_dev_chooses():
 
 
 def test_several_strengths_need_held_out_lists():
-    with pytest.raises(ValueError, match="give dev, or one strength"):
-        Reranker("maxent", strength=[1, 2]).fit(TRAIN)
+    with pytest.raises(ValueError, match=r"give fit\(\.\.\., validation=lists\)"):
+        Reranker("maxent", tune=[1, 2]).fit(TRAIN)
+    with pytest.raises(ValueError, match="tune lists strengths, which 'blasso' has not"):
+        Reranker("blasso", tune=[1, 2]).fit(TRAIN, validation=DEV)
+    with pytest.raises(ValueError, match="tune must be None, 'validation' or a list of strengths, not 'cv'"):
+        Reranker("maxent", tune="cv").fit(TRAIN, validation=DEV)
+    tuned = Reranker("maxent", tune="validation", min_count=1).fit(TRAIN, validation=DEV)
+    np.testing.assert_allclose(tuned.path_.strength[1:], np.geomspace(10, 0.01, 7))
+    assert Reranker("boosting", tune="validation", max_iterations=5).fit(TRAIN, validation=DEV).path_.n_points == 6
 
 
 def test_no_change_wins_where_features_only_hurt():
     lists = right_word_lists(20)
     upside_down = [replace(one, reference=one.reference.replace("good", "bad")) for one in lists]
-    model = Reranker("maxent", words=(1,), strength=0.1).fit(lists, dev=upside_down)
+    model = Reranker("maxent", words=(1,), strength=0.1).fit(lists, validation=upside_down)
     assert model.no_change_
     assert model.chosen_ == 0
     assert model.feature_weights() == []
@@ -143,16 +151,16 @@ def test_no_change_wins_where_features_only_hurt():
 def test_a_base_score_of_no_use_is_told():
     lists = right_word_lists(20, wrong=1)
     with pytest.warns(UserWarning, match="If it is a cost, give minus the cost"):
-        model = Reranker("maxent", words=(1,)).fit(lists, dev=lists)
+        model = Reranker("maxent", words=(1,)).fit(lists, validation=lists)
     assert model.predict(lists) == [one.reference for one in lists]
     assert "bad y" in model.take(0).predict(lists)  # no change is the order of the base score
 
 
 def test_a_path_from_a_file_has_no_weights(tmp_path):
-    model = Reranker("maxent", strength=[4, 1], min_count=1).fit(TRAIN, dev=DEV)
+    model = Reranker("maxent", tune=[4, 1], min_count=1).fit(TRAIN, validation=DEV)
     model.save(tmp_path / "m.ll")
     loaded = Reranker.load(tmp_path / "m.ll")
-    np.testing.assert_array_equal(loaded.path_.dev_errors, model.path_.dev_errors)
+    np.testing.assert_array_equal(loaded.path_.validation_errors, model.path_.validation_errors)
     np.testing.assert_array_equal(loaded.path_.strength, model.path_.strength)
     assert loaded.chosen_ == model.chosen_
     with pytest.raises(ValueError, match="keeps the weights of the chosen point"):
@@ -161,14 +169,14 @@ def test_a_path_from_a_file_has_no_weights(tmp_path):
 
 @pytest.mark.parametrize("method", ["blasso", "f-boosting", "fslr", "boosting"])
 def test_any_point_of_a_stagewise_path_is_a_model(method):
-    model = Reranker(method, 0.1, min_count=1, max_iterations=200).fit(TRAIN, dev=DEV)
+    model = Reranker(method, 0.1, min_count=1, max_iterations=200).fit(TRAIN, validation=DEV)
     path = model.path_
     assert path.n_points > 20
     assert path.loss[-1] < path.loss[0]
     assert (path.alpha is not None) == (path.backward is not None) == (method == "blasso")
     for point in (0, 1, 7, path.n_points - 1):
         model.take(point)
-        assert errors_of(model.predict(DEV), DEV) == path.dev_errors[point]
+        assert errors_of(model.predict(DEV), DEV) == path.validation_errors[point]
         assert np.count_nonzero(model.weights_[1:]) == path.n_nonzeros[point]
         assert np.abs(model.weights_[1:]).sum() == pytest.approx(path.l1[point])
     assert Reranker(method, 0.1, max_iterations=9).fit(TRAIN).chosen_ == 9  # without dev, the end
@@ -176,17 +184,18 @@ def test_any_point_of_a_stagewise_path_is_a_model(method):
 
 @pytest.mark.parametrize("method", ["blasso", "boosting"])
 def test_a_path_goes_on_where_it_ended(method):
-    whole = Reranker(method, 0.1, min_count=1, max_iterations=60).fit(TRAIN, dev=DEV)
-    model = Reranker(method, 0.1, min_count=1, max_iterations=25, warm_start=True).fit(TRAIN, dev=DEV)
+    whole = Reranker(method, 0.1, min_count=1, max_iterations=60).fit(TRAIN, validation=DEV)
+    model = Reranker(method, 0.1, min_count=1, max_iterations=25, warm_start=True).fit(TRAIN, validation=DEV)
     assert model.path_.n_points == 26
-    model.set_params(max_iterations=60).fit(TRAIN, dev=DEV)
-    for name in ("loss", "l1", "n_nonzeros", "dev_errors"):
+    model.set_params(max_iterations=60).fit(TRAIN, validation=DEV)
+    for name in ("loss", "l1", "n_nonzeros", "validation_errors"):
         assert np.array_equal(getattr(model.path_, name), getattr(whole.path_, name))
     assert np.array_equal(model.weights_, whole.weights_)
-    model.fit(TRAIN[:100], dev=DEV)  # other lists: a new path
-    assert np.array_equal(model.weights_, clone(whole).fit(TRAIN[:100], dev=DEV).weights_)
+    model.fit(TRAIN[:100], validation=DEV)  # other lists: a new path
+    assert np.array_equal(model.weights_, clone(whole).fit(TRAIN[:100], validation=DEV).weights_)
+    model.set_params(method="blasso", step=0.1).fit(TRAIN, validation=DEV)
     with pytest.raises(IncompatibleError, match=r"it began with: step was 0\.1, not 0\.2"):
-        model.set_params(method="blasso", step=0.1).fit(TRAIN, dev=DEV).set_params(step=0.2).fit(TRAIN, dev=DEV)
+        model.set_params(step=0.2).fit(TRAIN, validation=DEV)
 
 
 def test_batch_methods_go_on_from_their_weights():
@@ -200,7 +209,7 @@ def test_batch_methods_go_on_from_their_weights():
 
 
 def test_long_paths_are_thinned_in_files(tmp_path):
-    model = Reranker("blasso", 0.01, min_count=1, max_iterations=2000).fit(TRAIN, dev=DEV)
+    model = Reranker("blasso", 0.01, min_count=1, max_iterations=2000).fit(TRAIN, validation=DEV)
     assert model.path_.n_points > 1000
     model.take(777).save(tmp_path / "m.ll")
     loaded = Reranker.load(tmp_path / "m.ll").path_
@@ -211,7 +220,7 @@ def test_long_paths_are_thinned_in_files(tmp_path):
 
 
 def test_patience_ends_a_path():
-    short = Reranker("blasso", 0.05, min_count=1, patience=5).fit(TRAIN, dev=DEV)
+    short = Reranker("blasso", 0.05, min_count=1, patience=5).fit(TRAIN, validation=DEV)
     assert short.status_ == "held-out errors fell no more"
     assert short.path_.n_points == short.chosen_ + 6
 
@@ -237,7 +246,7 @@ def test_with_several_base_scores_the_baseline_is_the_first_candidate():
 
 @pytest.mark.parametrize("method", list(METHODS))
 def test_base_scores_may_be_left_out(method):
-    model = Reranker(method, base=[], words=(1,), strength=0.1).fit(right_word_lists(), dev=right_word_lists(12))
+    model = Reranker(method, base=[], words=(1,), strength=0.1).fit(right_word_lists(), validation=right_word_lists(12))
     assert model.base_names_ == ()
     first = [one.candidates[0].text for one in right_word_lists(12)]
     assert model.take(0).predict(right_word_lists(12)) == first
@@ -296,8 +305,8 @@ def test_explanations_add_up():
 def test_lists_of_files(tmp_path):
     for name, lists in (("a", TRAIN[:80]), ("b", TRAIN[80:])):
         write_nbest(tmp_path / name, lists)
-    model = Reranker("maxent").fit([tmp_path / "a", tmp_path / "b"], dev=tmp_path / "b")
-    same = Reranker("maxent").fit(TRAIN, dev=TRAIN[80:])
+    model = Reranker("maxent").fit([tmp_path / "a", tmp_path / "b"], validation=tmp_path / "b")
+    same = Reranker("maxent").fit(TRAIN, validation=TRAIN[80:])
     assert np.array_equal(model.weights_, same.weights_)
     assert model.predict(str(tmp_path / "b")) == same.predict(TRAIN[80:])
 
@@ -321,8 +330,8 @@ def test_lists_without_a_reference():
     lists = [*TRAIN[:5], replace(TRAIN[5], id="bare", reference=None)]
     with pytest.raises(ValueError, match="list 'bare' has neither a reference nor errors"):
         Reranker("maxent").fit(lists)
-    with pytest.raises(ValueError, match="dev: list 'bare' has neither"):
-        Reranker("maxent").fit(TRAIN, dev=lists)
+    with pytest.raises(ValueError, match="validation: list 'bare' has neither"):
+        Reranker("maxent").fit(TRAIN, validation=lists)
     model = Reranker("maxent").fit(TRAIN)
     assert len(model.predict(lists)) == 6  # to be ranked they need none
     with pytest.raises(ValueError, match="neither a reference"):
@@ -334,8 +343,8 @@ def test_errors_take_the_place_of_references():
         replace(one, reference=None, candidates=[replace(c, errors=float("bad" in c.text)) for c in one.candidates])
         for one in right_word_lists()
     ]
-    model = Reranker("maxent", words=(1,)).fit(lists, dev=lists)
-    assert model.path_.dev_errors[model.chosen_] == 0
+    model = Reranker("maxent", words=(1,)).fit(lists, validation=lists)
+    assert model.path_.validation_errors[model.chosen_] == 0
     with pytest.raises(ValueError, match=r"no transcript .* give references"):
         model.evaluate(lists)
 
@@ -344,7 +353,7 @@ def test_empty_lists_and_lists_of_one_candidate():
     one = CandidateList("one", [Candidate("the cat", {"score": 1.0})], "a dog")
     empty = CandidateList("none", [], "a cat")
     for method in METHODS:
-        model = Reranker(method).fit([one, empty], dev=[one, empty])
+        model = Reranker(method).fit([one, empty], validation=[one, empty])
         assert model.no_change_
         assert model.predict([one, empty]) == ["the cat", ""]
         scores = model.evaluate([one, empty])
@@ -354,14 +363,14 @@ def test_empty_lists_and_lists_of_one_candidate():
     for nothing in ([], ()):
         with pytest.raises(ValueError, match="there are no lists to learn from"):
             Reranker("maxent").fit(nothing)
-        with pytest.raises(ValueError, match="there are no dev lists"):
-            Reranker("maxent").fit(TRAIN, dev=nothing)
+        with pytest.raises(ValueError, match="there are no validation lists"):
+            Reranker("maxent").fit(TRAIN, validation=nothing)
     assert mixed.predict([]) == []
 
 
 def test_all_candidates_wrong():
     lists = [replace(one, reference="zzz yyy xxx www vvv uuu ttt sss") for one in TRAIN]
-    model = Reranker("maxent").fit(lists, dev=lists)
+    model = Reranker("maxent").fit(lists, validation=lists)
     scores = model.evaluate(lists)
     assert scores["oracle"]["rate"] > 0
     assert scores["reranked"]["rate"] >= scores["oracle"]["rate"]
@@ -393,13 +402,13 @@ def test_dev_lists_of_another_feature_space():
         CandidateList("f", [Candidate("eins zwei", {"score": 0.0}), Candidate("drei", {"score": 1.0})], "drei")
     ]
     with pytest.raises(IncompatibleError, match="none of the features of the training lists"):
-        Reranker("maxent").fit(TRAIN, dev=foreign)
+        Reranker("maxent").fit(TRAIN, validation=foreign)
     other_scores = random_lists(20, 4, scores=("acoustic",))
-    with pytest.raises(ValueError, match=r"dev: .*has no score 'score' \(.*scores there are: acoustic\)"):
-        Reranker("maxent").fit(TRAIN, dev=other_scores)
+    with pytest.raises(ValueError, match=r"validation: .*has no score 'score' \(.*scores there are: acoustic\)"):
+        Reranker("maxent").fit(TRAIN, validation=other_scores)
     encoded = encode_lists(DEV, CandidateFeatures(min_count=1))
-    with pytest.raises(IncompatibleError, match="the dev lists have other features"):
-        Reranker("maxent").fit(TRAIN, dev=encoded)
+    with pytest.raises(IncompatibleError, match="the validation lists have other features"):
+        Reranker("maxent").fit(TRAIN, validation=encoded)
 
 
 def test_what_is_no_list():
@@ -431,7 +440,7 @@ def test_a_failed_fit_leaves_the_model_as_it_was():
     model = Reranker("maxent").fit(TRAIN)
     expected = model.predict(TEST)
     with pytest.raises(ValueError, match="no score"):
-        model.fit(random_lists(20, 4, scores=("x",)), dev=TRAIN)
+        model.fit(random_lists(20, 4, scores=("x",)), validation=TRAIN)
     assert model.predict(TEST) == expected
 
 
@@ -442,7 +451,7 @@ def test_searches_of_scikit_learn():
 
 
 def test_a_predictor_ranks_and_saves_as_the_estimator_does(tmp_path):
-    model = Reranker("maxent", min_count=1, strength=0.3).fit(TRAIN, dev=DEV)
+    model = Reranker("maxent", min_count=1, strength=0.3).fit(TRAIN, validation=DEV)
     model.save(tmp_path / "m.ll")
     light = RerankerPredictor.load(tmp_path / "m.ll")
     assert not isinstance(light, Reranker)

@@ -74,12 +74,12 @@ def test_labels_of_no_scheme():
 @pytest.mark.parametrize("target", schemes.SCHEMES)
 def test_labels_are_converted_for_training_and_for_scoring(scheme, target):
     X, y = corpus(scheme)
-    tagger = Tagger(templates=TEMPLATES, scheme=target).fit(X, y, X, y)
+    tagger = Tagger(templates=TEMPLATES, scheme=target).fit(X, y, validation=(X, y))
     direct = Tagger(templates=TEMPLATES).fit(X, schemes.convert(y, scheme, target))
     assert tagger.scheme_ == target
     assert tagger.classes_ == direct.classes_
     np.testing.assert_array_equal(tagger.weights_, direct.weights_)
-    assert tagger.score(X, y) == tagger.dev_score_ == direct.score(X, schemes.convert(y, scheme, target))
+    assert tagger.score(X, y) == tagger.validation_score_ == direct.score(X, schemes.convert(y, scheme, target))
     assert tagger.score(X, [["O"] * len(labels) for labels in y]) == 0.0
 
 

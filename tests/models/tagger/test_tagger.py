@@ -214,18 +214,18 @@ def test_hashing():
 def test_tuning_takes_the_best_strength_on_the_development_data():
     X, y = words()
     tight = {"tolerance": 1e-8, "decrease_tolerance": 0}
-    tagger = Tagger(tune=[0.01, 100.0, 1.0], **tight).fit(X[:30], y[:30], X[30:], y[30:])
+    tagger = Tagger(tune=[0.01, 100.0, 1.0], **tight).fit(X[:30], y[:30], validation=(X[30:], y[30:]))
     strengths, scores = zip(*tagger.tuning_)
     assert strengths == (100.0, 1.0, 0.01)[: len(strengths)]
     assert tagger.strength_ == strengths[scores.index(max(scores))]
-    assert tagger.dev_score_ == max(scores) == tagger.score(X[30:], y[30:])
+    assert tagger.validation_score_ == max(scores) == tagger.score(X[30:], y[30:])
     alone = Tagger(strength=tagger.strength_, **tight).fit(X[:30], y[:30])
     assert tagger.objective_ == pytest.approx(alone.objective_, rel=1e-6)
     tagger.set_params(tune=None).fit(X, y)
     assert not hasattr(tagger, "tuning_")
-    assert not hasattr(tagger, "dev_score_")
-    with pytest.raises(ValueError, match="tune needs X_dev and y_dev"):
-        Tagger(tune="dev").fit(X, y)
+    assert not hasattr(tagger, "validation_score_")
+    with pytest.raises(ValueError, match=r"on held-out sequences: give fit\(\.\.\., validation=\(X, y\)\)"):
+        Tagger(tune="validation").fit(X, y)
 
 
 def test_a_crf_can_start_from_an_m_estimate():
@@ -539,7 +539,7 @@ def test_bad_training_data(X, y, error, match):
         ({"strength": "strong"}, "strength must be a number"),
         ({"strength": True}, "strength must be a number"),
         ({"constraint": iter([("A", "B")])}, "read more than once"),
-        ({"tune": "best"}, "tune must be None, 'dev' or a list of strengths"),
+        ({"tune": "best"}, "tune must be None, 'validation' or a list of strengths"),
         ({"constraint": "bies"}, "no label scheme 'bies'"),
         ({"constraint": [("A", "Z")]}, "no label 'Z' in the model"),
         ({"constraint": ["AB"]}, "pairs to forbid, not 'AB'"),
@@ -669,12 +669,12 @@ def test_the_dev_set_is_read_once_per_tuning(monkeypatch):
     reads, read = [], TokenReader.read
     monkeypatch.setattr(TokenReader, "read", lambda self, X, *rest: (reads.append(rest[1:]), read(self, X, *rest))[1])
     X, y = words()
-    tagger = Tagger(tune=[1.0, 0.1, 0.01]).fit(X[:20], y[:20], X[20:], y[20:])
+    tagger = Tagger(tune=[1.0, 0.1, 0.01]).fit(X[:20], y[:20], validation=(X[20:], y[20:]))
     assert len(tagger.tuning_) == 3
     assert reads == [("fit_transform",), ()]  # the training data and the dev set
-    assert tagger.dev_score_ == tagger.score(X[20:], y[20:]) == max(score for _, score in tagger.tuning_)
-    with pytest.raises(ValueError, match="X_dev needs y_dev"):
-        Tagger().fit(X, y, X)
+    assert tagger.validation_score_ == tagger.score(X[20:], y[20:]) == max(score for _, score in tagger.tuning_)
+    with pytest.raises(ValueError, match="validation lacks its labels"):
+        Tagger().fit(X, y, validation=(X, None))
 
 
 @pytest.mark.parametrize(("estimator", "order"), KINDS)

@@ -195,7 +195,7 @@ def test_damage_of_a_base_distribution(change, f, match, estimator):
 @pytest.mark.parametrize("settings", [{"constraint": {("A", "C")}}, {"tune": np.array([1.0, 0.1])}])
 def test_settings_of_any_kind_can_be_read_back(settings, tmp_path):
     X, y = toy()
-    model = Tagger(templates=TEMPLATES, **settings).fit(X, y, X, y)
+    model = Tagger(templates=TEMPLATES, **settings).fit(X, y, validation=(X, y))
     model.save(tmp_path / "m.ll")
     loaded = loglinear.load(tmp_path / "m.ll")
     assert loaded.predict(X) == model.predict(X)

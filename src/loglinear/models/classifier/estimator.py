@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from loglinear.models.classifier.predictor import ClassifierPredictor
 from loglinear.models.classifier.training import LinearProblem
 from loglinear.models.classifier.tuning import cross_validate, tune_on
 from loglinear.models.estimator import Estimator, restore_on_failure, solver_settings
+from loglinear.models.validation import as_pair, renamed
 from loglinear.optimise.checkpoint import open_checkpoint
 from loglinear.optimise.training import Settings, Solution
 from loglinear.status import Status
@@ -49,8 +51,9 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         default 1e-4
     max_iterations : int, maximum number of solver steps; default 1000
     fit_intercept : bool, whether classes have intercepts; default True
-    tune : None (default), "cv" (five-fold cross-validation) or "validation" (needs X_valid and y_valid in ``fit``):
-        choose the strength along a path from strong to weak; ``strength_`` is the choice
+    tune : None (default), "validation", "cv" or the strengths to try: choose the strength along a path from strong to
+        weak, on the ``validation`` examples of ``fit`` or ("cv") by five-fold cross-validation; ``strength_`` is the
+        choice
     ngrams, min_count : tuple of int and int, for lists of texts: the orders of the word n-grams that are features, and
         how often one must occur; defaults (1,) and 1
     n_threads : int or None, number of native threads; default None, all cores
@@ -76,7 +79,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         tolerance: float = 1e-4,
         max_iterations: int = 1000,
         fit_intercept: bool = True,
-        tune: str | None = None,
+        tune: str | Sequence[float] | None = None,
         ngrams: tuple[int, ...] = (1,),
         min_count: int = 1,
         n_threads: int | None = None,
@@ -155,26 +158,37 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
             raise ValueError("all sample weights are zero")
         return data if kept.size == labels.size else data.take(kept)
 
+    def _encoded(self, X: Any, y: Any) -> tuple[Rows, np.ndarray]:
+        """Encode held-out examples before training, so that what is wrong with them is said before it."""
+        rows, labels = self._rows(X), np.asarray(y)
+        if labels.shape != (rows.n_rows,):
+            raise ValueError(f"validation has {rows.n_rows} examples but labels of shape {labels.shape}")
+        return rows, labels
+
     def _held_out(self, X: Any, y: Any) -> MulticlassData:
         return self._data(self._rows(X), known_numbers(y, self.classes_))
 
     # ---- training ---------------------------------------------------------------------------------------------------
+    @renamed("validation", "X_valid", "y_valid")
     @restore_on_failure
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, X_valid: Any = None, y_valid: Any = None
-    ) -> MaxentClassifier:
-        """Train on examples and labels; ``X_valid`` and ``y_valid`` are for tune="validation".
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None) -> MaxentClassifier:
+        """Train on examples and labels.
 
-        A fit that fails leaves the model as it was.
+        ``validation`` is a pair (X, y) of held-out examples: ``tune`` chooses the strength on them, and
+        ``validation_score_`` is the accuracy on them. A fit that fails leaves the model as it was.
         """
         start = time.perf_counter()
-        settings = self._settings()
+        settings, pair = self._settings(), as_pair(validation)
+        self._check_tune(pair)
+        for name in ("tuning_", "validation_score_"):  # what an earlier fit may have left
+            self.__dict__.pop(name, None)
         before = (self.classes_, self._flat()) if self.warm_start and hasattr(self, "coef_") else None
         data = self._training_data(X, y, sample_weight)
+        held_out = None if pair is None else self._encoded(*pair)
         self.strength_ = settings.strength
         solution = None
         if self.tune is not None:
-            solution = self._tune(data, settings, X_valid, y_valid)
+            solution = self._tune(data, settings, held_out)
         tuning = solution is not None
         if solution is None:
             solution = self._train(data, settings, before)
@@ -183,6 +197,8 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         self.solver_, self.solver_reason_ = solution.solver, solution.reason
         self.n_iter_, self.history_, self.objective_ = max(result.n_iterations, 1), result.history, result.value
         self.violation_, self.converged_, self.status_ = result.violation, result.converged, result.status
+        if held_out is not None:
+            self.validation_score_ = float(np.mean(self.predict(held_out[0]) == held_out[1]))
         self.fit_seconds_ = time.perf_counter() - start
         self._online: OnlineLearner | None = None
         self._warn(data, tuning=tuning)
@@ -198,18 +214,25 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         problem = LinearProblem(data, settings, intercept=self.fit_intercept)
         return problem.solve(self.strength_, start=w0, checkpoint=checkpoint)
 
-    def _tune(self, data: MulticlassData, settings: Settings, X_valid: Any, y_valid: Any) -> Solution | None:
-        """Choose ``strength_``; on Ctrl-C return the best solution so far, to end with."""
+    def _check_tune(self, held_out: Any) -> None:
+        """Raise ValueError for a way of tuning that there is not, or that lacks its data or a penalty."""
+        if self.tune is None:
+            return
+        if isinstance(self.tune, str) and self.tune not in ("validation", "cv"):
+            raise ValueError(f"tune must be None, 'validation', 'cv' or a list of strengths, not {self.tune!r}")
         if self.penalty == "none":
             raise ValueError("tune chooses the strength of a penalty, but penalty='none'")
-        if self.tune == "validation":
-            if X_valid is None or y_valid is None:
-                raise ValueError("tune='validation' needs X_valid and y_valid in fit")
-            tuned = tune_on(self._held_out(X_valid, y_valid), data, settings, intercept=self.fit_intercept)
-        elif self.tune == "cv":
+        if self.tune != "cv" and held_out is None:
+            raise ValueError("tune chooses the strength on held-out examples: give fit(..., validation=(X, y))")
+
+    def _tune(self, data: MulticlassData, settings: Settings, held_out: Any) -> Solution | None:
+        """Choose ``strength_``; on Ctrl-C return the best solution so far, to end with."""
+        if self.tune == "cv":
             tuned = cross_validate(data, settings, intercept=self.fit_intercept)
         else:
-            raise ValueError(f"tune must be None, 'cv' or 'validation', not {self.tune!r}")
+            strengths = None if isinstance(self.tune, str) else self.tune
+            examples = self._held_out(*held_out)
+            tuned = tune_on(examples, data, settings, strengths, intercept=self.fit_intercept)
         self.strength_, self.tuning_ = tuned.strength, tuned.table
         return tuned.interrupted
 
@@ -218,14 +241,14 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
             message = f"training was interrupted after {self.n_iter_} steps; the best weights so far are kept"
             if tuning:
                 message = "training was interrupted while the strength was being chosen; the best one so far is kept"
-            warnings.warn(message, InterruptedWarning, stacklevel=4)
+            warnings.warn(message, InterruptedWarning, stacklevel=5)
             return
         if not self.converged_:
             warnings.warn(
                 f"training stopped before the optimum ({self.status_}): violation {self.violation_:.3g} after "
                 f"{self.n_iter_} steps. Raise max_iterations, loosen tolerance or scale the features.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         if self.penalty == "none" or self.strength_ == 0:
             _, accuracy = path.HeldOut(data, self.fit_intercept, self.n_threads).score(self._flat())
@@ -234,7 +257,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
                     "without a penalty the optimum may be at infinity (the classes can be separated): weights have no "
                     "finite limit. Give a penalty with a positive strength.",
                     ConvergenceWarning,
-                    stacklevel=4,
+                    stacklevel=5,
                 )
 
     def _n_columns(self) -> int:
@@ -292,16 +315,17 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         self.n_iter_ = getattr(self, "n_iter_", 0) + 1
         return self
 
+    @renamed("validation", "X_valid", "y_valid")
     def regularization_path(
-        self, X: Any, y: Any, strengths: Any = None, *, n_strengths: int = 20, X_valid: Any = None, y_valid: Any = None
+        self, X: Any, y: Any, strengths: Any = None, *, n_strengths: int = 20, validation: Any = None
     ) -> list[path.PathPoint]:
-        """Return solutions at falling strengths with warm starts; with validation data each point is scored on it.
+        """Return solutions at falling strengths with warm starts; each is scored on ``validation``, if there is any.
 
         This model stays as it is: weights are in the order of the features of a fresh ``fit`` on the same examples.
         """
-        scratch = clone(self)
+        scratch, pair = clone(self), as_pair(validation)
         data = scratch._training_data(X, y)
-        held_out = None if X_valid is None else scratch._held_out(X_valid, y_valid)
+        held_out = None if pair is None else scratch._held_out(*pair)
         return path.regularization_path(
             data, self._settings(), strengths, n_strengths=n_strengths, intercept=self.fit_intercept, held_out=held_out
         )

@@ -84,16 +84,16 @@ def _parsed(
 
 def train_on_file(
     model: MaxentClassifier, source: Source, format: str | None = None, encoding: str = "utf-8", *,
-    held_out: Source | None = None,
+    validation: Source | None = None,
 ) -> Examples:
-    """Fit a classifier to a file; ``held_out`` is the file to tune on. Returns the training examples."""
+    """Fit a classifier to a file; ``validation`` is a file of held-out examples. Returns the training examples."""
     examples = read_examples(source, format, encoding, n_threads=model.n_threads)
-    validation: dict[str, Any] = {}
-    if held_out is not None:
-        valid = read_examples(held_out, format, encoding, n_threads=model.n_threads)
-        valid, _ = match(valid, examples.kind, examples.X.n_columns if examples.kind == "matrix" else 0)
-        validation = {"X_valid": valid.X, "y_valid": valid.labels}
-    model.fit(examples.X, examples.labels, **validation)
+    pair = None
+    if validation is not None:
+        held_out = read_examples(validation, format, encoding, n_threads=model.n_threads)
+        held_out, _ = match(held_out, examples.kind, examples.X.n_columns if examples.kind == "matrix" else 0)
+        pair = held_out.X, held_out.labels
+    model.fit(examples.X, examples.labels, validation=pair)
     return examples
 
 

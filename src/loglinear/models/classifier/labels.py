@@ -43,7 +43,7 @@ def _checked(y: Any) -> np.ndarray:
             "A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
             "(n_samples,), for example using ravel().",
             DataConversionWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
         y = y.ravel()
     check_classification_targets(y)

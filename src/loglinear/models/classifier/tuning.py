@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
@@ -27,9 +28,14 @@ class Tuned(NamedTuple):
     interrupted: Solution | None = None  # on Ctrl-C, the solution at the best strength so far, to end with
 
 
-def tune_on(held_out: MulticlassData, data: MulticlassData, settings: Settings, *, intercept: bool) -> Tuned:
-    """Choose the strength on held-out examples."""
-    points = path.regularization_path(data, settings, held_out=held_out, intercept=intercept, patience=PATIENCE)
+def tune_on(
+    held_out: MulticlassData, data: MulticlassData, settings: Settings, strengths: Sequence[float] | None = None, *,
+    intercept: bool,
+) -> Tuned:  # fmt: skip
+    """Choose the strength on held-out examples, from those given or along a path of default strengths."""
+    points = path.regularization_path(
+        data, settings, strengths, held_out=held_out, intercept=intercept, patience=PATIENCE
+    )
     best = min(points, key=lambda p: p.held_out()[0])
     solution = None
     if points[-1].result.status == Status.INTERRUPTED:

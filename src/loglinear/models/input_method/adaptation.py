@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 
 
 def interpolate(
-    model: InputMethod, text: Any, dev: Any = None, *, weight: float | None = None, estimator: str = "kneser-ney"
+    model: InputMethod, text: Any, validation: Any = None, *, weight: float | None = None, estimator: str = "kneser-ney"
 ) -> InputMethod:
     """Return the input method with its language model mixed with one of ``text``; see adapt_language_model."""
-    if (weight is None) == (dev is None):
-        raise ValueError("the weight of the domain is either given or chosen on held-out text: give weight or dev")
+    if (weight is None) == (validation is None):
+        raise ValueError(
+            "the weight of the domain is either given or chosen on held-out text: give weight, or validation (--dev)"
+        )
     if weight is not None and not 0 <= weight <= 1:
         raise ValueError(f"the weight of the domain must be between 0 and 1, not {weight!r}")
     background = model.language_model_
@@ -39,7 +41,7 @@ def interpolate(
     domain.fit(numbered(model.read_once(text), words))
     perplexities: dict[str, float] = {}
     if weight is None:
-        held_out = numbered(model.read_once(dev), words)
+        held_out = numbered(model.read_once(validation), words)
         each = [m.queries_.token_log_probabilities(held_out) for m in (background, domain)]
         weight = float(interpolation_weights(each)[1])
         with np.errstate(divide="ignore"):
@@ -51,7 +53,7 @@ def interpolate(
         merge(parts, (1 - weight, weight), n_threads=model.n_threads), n_threads=model.n_threads
     )
     made = model.with_language_model(mixture)
-    made.domain_weight_, made.dev_perplexities_ = weight, perplexities
+    made.domain_weight_, made.validation_perplexities_ = weight, perplexities
     return made
 
 

@@ -12,7 +12,8 @@ from loglinear.models.language_model import file as language_model_file
 
 KIND = "input-method"
 _LEXICON, _MODEL = "lexicon.", "language_model."
-_LEARNT = ("n_tokens", "n_sentences", "fit_seconds", "domain_weight", "dev_perplexities")
+_LEARNT = ("n_tokens", "n_sentences", "fit_seconds", "domain_weight", "validation_perplexities",
+           "validation_score")  # fmt: skip
 
 
 def save(model: Any, path: Any) -> None:
@@ -45,7 +46,10 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         raise ModelFileError(f"{source}: {error}") from None
     except (TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's lexicon is damaged ({error})") from None
+    learnt = archive.summary
+    if "dev_perplexities" in learnt:  # its name in version 0.1.0
+        learnt = {**learnt, "validation_perplexities": learnt["dev_perplexities"]}
     for name in _LEARNT:
-        if name in archive.summary:
-            setattr(model, name + "_", archive.summary[name])
+        if name in learnt:
+            setattr(model, name + "_", learnt[name])
     return model

@@ -120,11 +120,11 @@ class Adaptation:
     method: str
     coverage: Coverage  # of the training text
     k: int  # candidates of each sentence
-    dev: DevRates | None  # on the held-out text
+    validation: ValidationRates | None  # on the held-out text
     seconds: float
 
 
-class DevRates(NamedTuple):
+class ValidationRates(NamedTuple):
     """Character error rates on held-out text: before, after, and of the best of the candidates before."""
 
     baseline_cer: float
@@ -138,43 +138,44 @@ class DevRates(NamedTuple):
 
 
 def adapt_to_text(
-    model: InputMethod, source: Any, dev: Any = None, *, method: str = "blasso", k: int = 20, **settings: Any
+    model: InputMethod, source: Any, validation: Any = None, *, method: str = "blasso", k: int = 20, **settings: Any
 ) -> Adaptation:
     """Adapt an input method to the domain of a text: by a reranker of k candidates, or by interpolation ("map").
 
     ``settings`` are those of ``Reranker``, or of ``InputMethod.adapt_language_model``.
     """
     began = time.perf_counter()
-    text, held_out = model.read(source), None if dev is None else model.read(dev)
+    text, held_out = model.read(source), None if validation is None else model.read(validation)
     adapt = _interpolated if method == MAP else _with_reranker
     made, rates = adapt(model, text, held_out, method, k, settings)
     return Adaptation(made, method, model.coverage(text), k, rates, time.perf_counter() - began)
 
 
 def _interpolated(
-    model: InputMethod, text: ReadText, dev: ReadText | None, method: str, k: int, settings: dict[str, Any]
-) -> tuple[InputMethod | Reranker, DevRates | None]:
-    made = model.adapt_language_model(text, dev, **settings)
-    if dev is None:
+    model: InputMethod, text: ReadText, held_out: ReadText | None, method: str, k: int, settings: dict[str, Any]
+) -> tuple[InputMethod | Reranker, ValidationRates | None]:
+    made = model.adapt_language_model(text, held_out, **settings)
+    if held_out is None:
         return made, None
-    with Counting("sentences converted", 2 * dev.n_sentences) as progress:
-        before = model.evaluate(dev, k, report=progress)
-        after = made.evaluate(dev, 1, report=progress.after(dev.n_sentences))
-    return made, DevRates(before["cer"], after["cer"], before["oracle_cer"])
+    with Counting("sentences converted", 2 * held_out.n_sentences) as progress:
+        before = model.evaluate(held_out, k, report=progress)
+        after = made.evaluate(held_out, 1, report=progress.after(held_out.n_sentences))
+    return made, ValidationRates(before["cer"], after["cer"], before["oracle_cer"])
 
 
 def _with_reranker(
-    model: InputMethod, text: ReadText, dev: ReadText | None, method: str, k: int, settings: dict[str, Any]
-) -> tuple[InputMethod | Reranker, DevRates | None]:
+    model: InputMethod, text: ReadText, held_out: ReadText | None, method: str, k: int, settings: dict[str, Any]
+) -> tuple[InputMethod | Reranker, ValidationRates | None]:
     from loglinear.models.reranker.estimator import Reranker
 
     Reranker(method, **settings).check_settings()  # before minutes of conversion, not after
-    with Counting("sentences converted", text.n_sentences + (0 if dev is None else dev.n_sentences)) as progress:
+    n_sentences = text.n_sentences + (0 if held_out is None else held_out.n_sentences)
+    with Counting("sentences converted", n_sentences) as progress:
         lists = model.candidate_lists(text, k, report=progress)
         more = progress.after(len(lists))
-        held_out = None if dev is None else model.candidate_lists(dev, k, report=more)
-    made = model.adapt(lists, held_out, method, **settings)  # after the bar: training has one of its own
-    if held_out is None:
+        chosen_on = None if held_out is None else model.candidate_lists(held_out, k, report=more)
+    made = model.adapt(lists, chosen_on, method, **settings)  # after the bar: training has one of its own
+    if chosen_on is None:
         return made, None
-    found = made.evaluate(held_out)
-    return made, DevRates(*(found[name]["rate"] for name in ("baseline", "reranked", "oracle")))
+    found = made.evaluate(chosen_on)
+    return made, ValidationRates(*(found[name]["rate"] for name in ("baseline", "reranked", "oracle")))

@@ -28,6 +28,7 @@ from loglinear.models.input_method.conversions import Conversion, Conversions, C
 from loglinear.models.input_method.explain import ConversionExplanation, explain
 from loglinear.models.language_model.predictor import LanguageModelPredictor
 from loglinear.models.predictor import Predictor
+from loglinear.models.validation import old_name
 from loglinear.threads import pool
 
 if TYPE_CHECKING:
@@ -55,7 +56,9 @@ class InputMethodPredictor(Predictor):
     lexicon_: Lexicon
     language_model_: LanguageModelPredictor
     domain_weight_: float  # after adaptation by interpolation
-    dev_perplexities_: dict[str, float]
+    validation_perplexities_: dict[str, float]
+    dev_perplexities_ = old_name("dev_perplexities_", "validation_perplexities_")
+    validation_score_: float  # where training had held-out text
 
     def check_settings(self) -> None:
         """Raise ValueError for settings that cannot be used."""

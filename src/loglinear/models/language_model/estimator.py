@@ -40,7 +40,7 @@ from loglinear.status import Status
 # Attributes that only some settings leave, so that a fit with other settings removes them.
 _OPTIONAL = (
     "strength_", "depth_growth_", "feature_decay_", "group_norm_", "l2_", "n_parameters_", "strengths_", "tuning_",
-    "tuning_status_", "discounts_", "collapsed_", "online_",
+    "tuning_status_", "discounts_", "collapsed_", "online_", "validation_score_",
 )  # fmt: skip
 # Attributes that more text makes stale; partial_fit removes them, and they are computed again on demand.
 _ON_DEMAND = ("queries_", "order_", "n_ngrams_", "n_weights_", "collapsed_")
@@ -60,8 +60,9 @@ class LanguageModel(LanguageModelPredictor, Estimator):
     penalty : "elastic_net", "l1", "l2", "none", or a norm of every n-gram with all n-grams that extend it: "tree-l2",
         "tree-linf" (maxent)
     strength : one number for all n-grams above unigrams; one per order from the second (the last holds for the orders
-        above; not for trees); "auto": chosen on the ``validation`` text of ``fit``, l1 and l2 of every order apart;
-        None: a default per penalty
+        above; not for trees); None: a default per penalty
+    tune : None, or "validation": the strengths are chosen on the ``validation`` text of ``fit``, l1 and l2 of every
+        order apart
     depth_growth : the penalty is multiplied by this once more with every order above the second; None: 1, or a default
         per tree penalty, which is tuned together with the strength
     feature_decay : the penalty is that of theta / feature_decay ** (order - 2), as if features of longer n-grams were
@@ -69,8 +70,8 @@ class LanguageModel(LanguageModelPredictor, Estimator):
     group_norm : the norm of tree-l2: "counts", sqrt(sum of (c_i / c_g) theta_i^2) with the counts c, or "plain",
         sqrt(sum of theta_i^2)
     l2 : strength of a ridge beside a tree penalty; None: a default per penalty, tuned together with the strength
-    strength_classes : which n-grams share a strength under "auto": those of one "order", or "fine" classes by order,
-        count, count of the shorter n-gram and frequency of the word
+    strength_classes : which n-grams share a strength when it is tuned: those of one "order", or "fine" classes by
+        order, count, count of the shorter n-gram and frequency of the word
     l1_ratio : share of l1 in the elastic net; one number or one per order
     unigram_strength : ridge of the unigrams
     nonnegative : weights of order 2 and above are never negative: an n-gram that was seen can only make its word more
@@ -108,6 +109,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         *,
         penalty: str = "elastic_net",
         strength: float | Sequence[float] | str | None = None,
+        tune: str | None = None,
         depth_growth: float | None = None,
         feature_decay: float = 1.0,
         group_norm: str = "counts",
@@ -139,7 +141,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         warm_start: bool = False,
         verbose: str | int = "auto",
     ) -> None:
-        self.order, self.estimator, self.penalty, self.strength = order, estimator, penalty, strength
+        self.order, self.estimator, self.penalty, self.strength, self.tune = order, estimator, penalty, strength, tune
         self.depth_growth, self.feature_decay, self.group_norm, self.l2 = depth_growth, feature_decay, group_norm, l2
         self.strength_classes, self.l1_ratio = strength_classes, l1_ratio
         self.unigram_strength, self.nonnegative, self.min_count = unigram_strength, nonnegative, min_count
@@ -154,28 +156,31 @@ class LanguageModel(LanguageModelPredictor, Estimator):
     # ---- training ---------------------------------------------------------------------------------------------------
     @restore_on_failure
     def fit(self, X: Any, y: Any = None, *, validation: Any = None) -> LanguageModel:
-        """Train on text; with ``strength="auto"``, choose the strengths on ``validation`` text.
+        """Train on text.
 
-        A fit that fails leaves the model as it was.
+        ``validation`` is held-out text: ``tune`` chooses the strengths on it, and ``validation_score_`` is the mean
+        log-probability of its tokens. A fit that fails leaves the model as it was.
         """
         began = time.perf_counter()
         settings = self._settings()
         settings.check()
-        if self.strength == "auto" and validation is None:
-            raise ValueError("strength='auto' chooses the strengths on held-out text: give fit(text, validation=...)")
+        if isinstance(self.strength, str):  # "auto": the others were refused
+            warnings.warn("strength='auto' is now tune='validation'", FutureWarning, stacklevel=3)
+        if settings.is_tuned and validation is None:
+            raise ValueError("tune chooses the strengths on held-out text: give fit(..., validation=text)")
         base = self._base_queries()
         before = self.queries_.to_backoff() if self.warm_start and hasattr(self, "queries_") else None
         for name in _OPTIONAL:
             self.__dict__.pop(name, None)
         sentences, self.vocabulary_ = self._read_training(X, before, base)
-        held_out = self.read(validation) if self.strength == "auto" else None
+        held_out = None if validation is None else self.read(validation)
         stages = {"reading": time.perf_counter() - began}
         ngrams = self._count(sentences, settings)
         self.n_tokens_ = sentences.n_tokens + sentences.n_sentences
         del sentences
         stages["counting"] = time.perf_counter() - began - sum(stages.values())
         if self.estimator == "maxent":
-            fit = self._maxent(ngrams, settings, held_out, base, before)
+            fit = self._maxent(ngrams, settings, held_out if settings.is_tuned else None, base, before)
             model = fit.backoff
             self._record(fit, held_out)
         else:
@@ -187,6 +192,8 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         stages["estimating"] = time.perf_counter() - began - sum(stages.values())
         self.take(model)
         stages["indexing"] = time.perf_counter() - began - sum(stages.values())
+        if held_out is not None:
+            self.validation_score_ = self.score(held_out)
         self.stage_seconds_ = stages
         self.fit_seconds_ = time.perf_counter() - began
         self._warn()

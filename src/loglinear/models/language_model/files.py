@@ -25,31 +25,23 @@ from loglinear.formats.text import Source, name_of
 from loglinear.metrics.comparison import Comparison, PairedScores, compare_scores
 from loglinear.metrics.perplexity import perplexity
 from loglinear.models.language_model.predictor import LanguageModelPredictor
+from loglinear.models.validation import renamed
 
 if TYPE_CHECKING:
     from loglinear.models.language_model.estimator import LanguageModel
 
 BLOCK = 1 << 22  # bytes of text scored at a time
 _OF_MAXENT = (
-    "penalty", "strength", "depth_growth", "feature_decay", "group_norm", "l2", "strength_classes", "l1_ratio",
+    "penalty", "strength", "tune", "depth_growth", "feature_decay", "group_norm", "l2", "strength_classes", "l1_ratio",
     "nonnegative", "min_count", "base",
 )  # fmt: skip
 _OF = {"prune": ("kneser-ney", "kneser-ney-single"), "k": ("add-k",)} | dict.fromkeys(_OF_MAXENT, ("maxent",))
 
 
-def make_language_model(settings: dict[str, Any], *, tuned: bool = False) -> LanguageModel:
-    """Return a model to train; raise ValueError for a setting that its estimator would ignore.
-
-    ``tuned`` says that there is held-out text to choose the strengths on.
-    """
+def make_language_model(settings: dict[str, Any]) -> LanguageModel:
+    """Return a model to train; raise ValueError for a setting that its estimator would ignore."""
     from loglinear.models.language_model.estimator import LanguageModel
 
-    if tuned:
-        if settings.get("strength", "auto") != "auto":
-            raise ValueError("the strengths are either given or chosen on held-out text (--tune), not both")
-        settings = {**settings, "strength": "auto"}
-    elif settings.get("strength") == "auto":
-        raise ValueError("strength auto chooses the strengths on held-out text: give some (--tune)")
     model = LanguageModel(**settings)
     for name in settings:
         if model.estimator not in _OF.get(name, (model.estimator,)):
@@ -211,22 +203,23 @@ class Mixture:
         return LanguageModel.from_backoff(model, **first.reading_options)
 
 
+@renamed("validation", "tune")
 def mix(
     models: Sequence[LanguageModelPredictor],
     *,
     weights: Sequence[float] | None = None,
-    tune: Text | None = None,
+    validation: Text | None = None,
     union: bool = False,
 ) -> Mixture:
-    """Return a mixture, with given weights or with those that maximise the probability of held-out text."""
+    """Return a mixture, with given weights or with those that maximise the probability of ``validation`` text."""
     if len(models) < 2:
         raise ValueError("a mixture needs two models or more")
-    if (weights is None) == (tune is None):
-        raise ValueError("the weights of a mixture are either given (--weights) or tuned on held-out text (--tune)")
+    if (weights is None) == (validation is None):
+        raise ValueError("the weights of a mixture are either given (--weights) or chosen on held-out text (--dev)")
     if not union:
         _check_same_words(models)
-    if tune is not None:
-        weights = interpolation_weights(list(_token_log_probabilities(models, tune, union))).tolist()
+    if validation is not None:
+        weights = interpolation_weights(list(_token_log_probabilities(models, validation, union))).tolist()
     assert weights is not None
     return Mixture(models, _checked_weights(weights, len(models)), union)
 

@@ -54,6 +54,7 @@ class LanguageModelPredictor(Predictor):
     n_tokens_: int
     counts_: list[int]
     fit_seconds_: float
+    validation_score_: float  # where training had held-out text
 
     # ---- text -------------------------------------------------------------------------------------------------------
     @property

@@ -38,6 +38,7 @@ class Settings:
     estimator: str
     penalty: str
     strength: float | Sequence[float] | str | None
+    tune: str | None
     depth_growth: float | None
     feature_decay: float
     group_norm: str
@@ -89,13 +90,18 @@ class Settings:
         return np.atleast_1d(np.asarray(self.min_count)).tolist()
 
     @property
+    def is_tuned(self) -> bool:
+        """Whether the strengths are chosen on held-out text; strength="auto" is the older name of tune="validation"."""
+        return self.tune is not None or (isinstance(self.strength, str) and self.strength == "auto")
+
+    @property
     def tuned_names(self) -> tuple[str, ...]:
-        """What strength="auto" chooses under a tree penalty: the strength, and what was not given."""
+        """What tuning chooses under a tree penalty: the strength, and what was not given."""
         return ("strength", *(name for name in ("depth_growth", "l2") if getattr(self, name) is None))
 
     def make_penalty(self) -> NgramPenalty | TreePenalty:
-        """Return the penalty, with defaults for None; "auto" begins at the defaults."""
-        name, given = self.penalty_name, None if self.strength == "auto" else self.strength
+        """Return the penalty, with defaults for None; tuning begins at the defaults."""
+        name, given = self.penalty_name, None if self.is_tuned else self.strength
         if name not in (*PENALTIES, *TREES):
             raise ValueError(f"unknown penalty {self.penalty!r}; known: {', '.join((*PENALTIES, *TREES))}")
         if name in TREES:
@@ -128,7 +134,11 @@ class Settings:
         if self.strength_classes not in SCHEMES:
             raise ValueError(f"strength_classes must be one of {', '.join(SCHEMES)}, not {self.strength_classes!r}")
         if isinstance(self.strength, str) and self.strength != "auto":
-            raise ValueError(f"strength must be numbers, one or one per order, or 'auto', not {self.strength!r}")
+            raise ValueError(f"strength must be numbers, one or one per order, not {self.strength!r}")
+        if self.tune not in (None, "validation"):
+            raise ValueError(f"tune must be None or 'validation', not {self.tune!r}")
+        if self.tune is not None and self.strength is not None and not isinstance(self.strength, str):
+            raise ValueError("the strength is either given or chosen on held-out text (tune), not both: leave one out")
         if self.estimator == "maxent":
             self.make_penalty()
             self._check_tree()
@@ -151,10 +161,8 @@ class Settings:
         self.check()
         if self.estimator != "maxent":
             raise ValueError(f"partial_fit trains estimator='maxent', not {self.estimator!r}: use fit")
-        if self.base is not None or self.strength == "auto" or self.prune_entropy is not None:
-            raise ValueError(
-                "base, strength='auto' and prune_entropy are settings of fit: partial_fit sees no text twice"
-            )
+        if self.base is not None or self.is_tuned or self.prune_entropy is not None:
+            raise ValueError("base, tune and prune_entropy are settings of fit: partial_fit sees no text twice")
         if self.group_norm != "counts" or self.feature_decay != 1:
             raise ValueError("group_norm and feature_decay are settings of fit, which partial_fit does not have")
         if max(self.min_counts) > 1:
@@ -164,8 +172,8 @@ class Settings:
             )
 
     def _check_counted(self) -> None:
-        if self.base is not None or self.strength == "auto":
-            raise ValueError(f"base and strength='auto' are settings of estimator='maxent', not of {self.estimator!r}")
+        if self.base is not None or self.is_tuned:
+            raise ValueError(f"base and tune are settings of estimator='maxent', not of {self.estimator!r}")
         unusual = self.group_norm != "counts" or self.feature_decay != 1
         if self.penalty_name in TREES or self.depth_growth is not None or self.l2 is not None or unusual:
             raise ValueError(
@@ -215,9 +223,9 @@ class Settings:
                 f"memory cannot be combined with {which}, whose collapsed tree is built in memory; leave it out, or "
                 "use penalty='tree-l2' and an order, whose n-grams can be counted on disk"
             )
-        if name != COLLAPSING and (self.strength == "auto" or self.base is not None):
+        if name != COLLAPSING and (self.is_tuned or self.base is not None):
             raise ValueError(
-                f"strength='auto' and base cannot be combined with order=None and penalty={name!r}: give an order, or "
+                f"tune and base cannot be combined with order=None and penalty={name!r}: give an order, or "
                 f"penalty={COLLAPSING!r}, which can be tuned at any order"
             )
 

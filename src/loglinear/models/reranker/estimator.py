@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,9 +23,10 @@ from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.metrics.error_rate import baseline_errors
 from loglinear.models.estimator import Estimator, restore_on_failure
 from loglinear.models.reranker.inputs import base_names, check_comparable, read_lists
-from loglinear.models.reranker.methods import METHODS, Task, strengths_of
+from loglinear.models.reranker.methods import BATCH, METHODS, Task, strengths_of
 from loglinear.models.reranker.path import RerankerPath
 from loglinear.models.reranker.predictor import RerankerPredictor
+from loglinear.models.validation import renamed
 from loglinear.status import Status
 
 if TYPE_CHECKING:
@@ -47,7 +49,9 @@ class Reranker(RerankerPredictor, Estimator):
         ("rank")
     units : what errors are counted in, "words" or "characters"
     missing : "error" raises ValueError for a candidate without a base score, "worst" gives it the lowest of its list
-    penalty, l1_ratio, strength : the penalty of batch methods; of several strengths, ``dev`` chooses one
+    penalty, l1_ratio, strength : the penalty of batch methods
+    tune : None (default), "validation" (batch methods choose among strengths from strong to weak on the ``validation``
+        lists of ``fit``; the others choose the point of their path in any case), or the strengths to try
     solver, tolerance : for batch methods, see ``MaxentClassifier``
     max_iterations : maximum number of steps, epochs or iterations; None: 20,000 steps, 20 epochs, 1000 iterations
     patience : stop after this many steps or epochs without fewer held-out errors; None: never
@@ -80,6 +84,7 @@ class Reranker(RerankerPredictor, Estimator):
         penalty: str = "l1",
         l1_ratio: float = 0.5,
         strength: float | Sequence[float] = 1.0,
+        tune: str | Sequence[float] | None = None,
         solver: str = "auto",
         tolerance: float = 1e-4,
         max_iterations: int | None = None,
@@ -107,6 +112,7 @@ class Reranker(RerankerPredictor, Estimator):
         self.penalty = penalty
         self.l1_ratio = l1_ratio
         self.strength = strength
+        self.tune = tune
         self.solver = solver
         self.tolerance = tolerance
         self.max_iterations = max_iterations
@@ -122,6 +128,13 @@ class Reranker(RerankerPredictor, Estimator):
         super().check_settings()
         METHODS[self.method]  # raises IncompatibleError for an unknown name
         strengths_of(self.strength)
+        if isinstance(self.tune, str) and self.tune != "validation":
+            raise ValueError(f"tune must be None, 'validation' or a list of strengths, not {self.tune!r}")
+        if self.tune is not None and not isinstance(self.tune, str):
+            strengths_of(self.tune, "tune")
+            if self.method not in BATCH:
+                message = f"tune lists strengths, which {self.method!r} has not; use 'validation', or another method"
+                raise ValueError(f"{message}: {', '.join(BATCH)}")
         if self.verbose not in ("auto", 0, 1, True, False):
             raise ValueError(f"verbose must be 'auto', 0 or 1, not {self.verbose!r}")
         for name in ("max_iterations", "patience"):
@@ -136,24 +149,26 @@ class Reranker(RerankerPredictor, Estimator):
             characters=self.characters,
         )  # fmt: skip
 
+    @renamed("validation", "dev")
     @restore_on_failure
     def fit(
-        self, X: Any, y: Any = None, *, dev: Any = None, base_model: LanguageModelPredictor | None = None
+        self, X: Any, y: Any = None, *, validation: Any = None, base_model: LanguageModelPredictor | None = None
     ) -> Reranker:
         """Learn from lists with references or errors: lists, or the path of a file, or several.
 
-        ``dev`` are held-out lists, on which the point of the path is chosen; point 0, no change, is among the choices.
-        ``base_model`` gives every candidate its log-probability as the base score "lm". A fit that fails leaves the
-        model as it was.
+        ``validation`` are held-out lists, on which the point of the path is chosen; point 0, no change, is among the
+        choices; ``validation_score_`` is 1 - error rate on them. ``base_model`` gives every candidate its
+        log-probability as the base score "lm". A fit that fails leaves the model as it was.
         """
         began = time.perf_counter()
         self.check_settings()
+        self._check_tune(validation)
         lists = read_lists(X, base_model)
         if not lists:
             raise ValueError("there are no lists to learn from")
         features, names = self._new_features(), base_names(lists, self.base, base_model is not None)
         data = self._encode(lists, features, names, fit=True)
-        held_out = None if dev is None else self._held_out(dev, base_model, features, names)
+        held_out = None if validation is None else self._held_out(validation, base_model, features, names)
         if held_out is not None:
             check_comparable(data, held_out)
         task = Task(data, held_out, self, self._path_before(data))
@@ -161,23 +176,32 @@ class Reranker(RerankerPredictor, Estimator):
         self.path_ = METHODS[self.method](task)
         self._fingerprint = data.fingerprint()
         self._describe(data, held_out)
+        self._validation_length = None if held_out is None else float(held_out.length.sum())
         self.take(self.path_.chosen)
         self.fit_seconds_ = time.perf_counter() - began
         self._warn()
         return self
 
+    def _check_tune(self, validation: Any) -> None:
+        several = not np.isscalar(self.strength) and len(strengths_of(self.strength)) > 1
+        if several:
+            told = "several strengths are now those of tune, and strength is one number"
+            warnings.warn(told, FutureWarning, stacklevel=5)
+        if validation is None and (several or self.tune is not None):
+            raise ValueError("tune chooses among strengths on held-out lists: give fit(..., validation=lists)")
+
     def _held_out(
-        self, dev: Any, base_model: LanguageModelPredictor | None, features: CandidateFeatures, names: Sequence[str]
+        self, X: Any, base_model: LanguageModelPredictor | None, features: CandidateFeatures, names: Sequence[str]
     ) -> CandidateLists:
-        if isinstance(dev, CandidateLists):
-            return dev
-        lists = read_lists(dev, base_model)
+        if isinstance(X, CandidateLists):
+            return X
+        lists = read_lists(X, base_model)
         if not lists:
-            raise ValueError("there are no dev lists to choose on")
+            raise ValueError("there are no validation lists to choose on")
         try:
             return self._encode(lists, features, names)
         except ValueError as error:
-            error.args = (f"dev: {error}",)
+            error.args = (f"validation: {error}",)
             raise
 
     def _path_before(self, data: CandidateLists) -> RerankerPath | None:
@@ -187,17 +211,17 @@ class Reranker(RerankerPredictor, Estimator):
             return None
         return path if getattr(self, "_fingerprint", "") == data.fingerprint() else None
 
-    def _describe(self, data: CandidateLists, dev: CandidateLists | None) -> None:
+    def _describe(self, data: CandidateLists, held_out: CandidateLists | None) -> None:
         self.n_lists_, self.n_pairs_, self.n_features_ = data.n_lists, data.n_pairs, data.n_features
         self.status_ = self.path_.stopped
-        self.dev_baseline_errors_ = None
-        if dev is not None:
-            self.dev_baseline_errors_ = float(baseline_errors(dev, self._baseline()).sum())
+        self.validation_baseline_errors_ = None
+        if held_out is not None:
+            self.validation_baseline_errors_ = float(baseline_errors(held_out, self._baseline()).sum())
 
     def _warn(self) -> None:
         if self.status_ == Status.INTERRUPTED:
             message = "training was interrupted; the best point of the path so far is kept"
-            warnings.warn(message, InterruptedWarning, stacklevel=4)
+            warnings.warn(message, InterruptedWarning, stacklevel=5)
             return
         results = [solution.result for solution in self.path_.solutions]
         worst = max(results, key=lambda result: result.violation, default=None)
@@ -206,7 +230,7 @@ class Reranker(RerankerPredictor, Estimator):
                 f"training stopped before the optimum ({worst.status}): violation {worst.violation:.3g}. Raise "
                 "max_iterations, loosen tolerance or give a stronger penalty.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     # ---- the path ---------------------------------------------------------------------------------------------------
@@ -222,5 +246,9 @@ class Reranker(RerankerPredictor, Estimator):
         self.weights_ = self.path_.weights(at)
         self.path_ = replace(self.path_, chosen=at)
         self.chosen_, self.no_change_ = at, at == 0
+        self.__dict__.pop("validation_score_", None)
+        errors, length = self.path_.validation_errors, getattr(self, "_validation_length", None)
+        if errors is not None and length is not None:
+            self.validation_score_ = 1.0 - float(errors[self.path_.index(at)]) / length
         self.use_weights()
         return self

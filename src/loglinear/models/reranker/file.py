@@ -16,7 +16,9 @@ from loglinear.models.reranker.path import OPTIONAL_FIGURES, RerankerPath
 KIND = "reranker"
 _FEATURES, _PATH = "featuriser.", "path."
 _FIGURES = {"point": "<i8", "loss": "<f8", "l1": "<f8", "n_nonzeros": "<i8", "backward": "|b1"}  # others are float64
-_LEARNT = ("n_lists", "n_pairs", "n_features", "dev_baseline_errors", "fit_seconds", "status")
+_STORED = {"validation_errors": "dev_errors"}  # names of figures in files, where they are others
+_LEARNT = ("n_lists", "n_pairs", "n_features", "validation_baseline_errors", "fit_seconds", "status",
+           "validation_score")  # fmt: skip
 
 
 def save(model: Any, path: Any) -> None:
@@ -28,7 +30,7 @@ def save(model: Any, path: Any) -> None:
     figures = model.path_.thinned()
     for name in ("point", "loss", "l1", "n_nonzeros", *OPTIONAL_FIGURES):
         if (array := getattr(figures, name)) is not None:
-            arrays[_PATH + name] = array.astype(_FIGURES.get(name, "<f8"))
+            arrays[_PATH + _STORED.get(name, name)] = array.astype(_FIGURES.get(name, "<f8"))
     summary = {name: as_json(getattr(model, name + "_")) for name in _LEARNT if hasattr(model, name + "_")}
     summary["chosen"] = model.chosen_
     files.save(path, Archive(KIND, settings, summary, arrays))
@@ -62,9 +64,12 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     model.path_ = _path(archive, source)
     model.chosen_, model.no_change_ = model.path_.chosen, model.path_.chosen == 0
     model.use_weights()
+    learnt = archive.summary
+    if "dev_baseline_errors" in learnt:  # its name in version 0.1.0
+        learnt = {**learnt, "validation_baseline_errors": learnt["dev_baseline_errors"]}
     for name in _LEARNT:
-        if name in archive.summary:
-            setattr(model, name + "_", archive.summary[name])
+        if name in learnt:
+            setattr(model, name + "_", learnt[name])
     return model
 
 
@@ -81,9 +86,10 @@ def _features(settings: dict[str, Any], archive: Archive, source: Any) -> Candid
 def _path(archive: Archive, source: Any) -> RerankerPath:
     found: dict[str, Any] = {}
     for name in ("point", "loss", "l1", "n_nonzeros", *OPTIONAL_FIGURES):
-        if name in OPTIONAL_FIGURES and _PATH + name not in archive.arrays:
+        stored = _PATH + _STORED.get(name, name)
+        if name in OPTIONAL_FIGURES and stored not in archive.arrays:
             continue
-        found[name] = np.array(require(source, archive, _PATH + name, _FIGURES.get(name, "<f8"), 1))
+        found[name] = np.array(require(source, archive, stored, _FIGURES.get(name, "<f8"), 1))
     point, chosen = found["point"], archive.summary.get("chosen")
     status = archive.summary.get("status", "")
     whole = point.size > 0 and point[0] == 0 and not np.any(np.diff(point) <= 0)

@@ -70,16 +70,16 @@ class ListFiles:
 
 
 def train_reranker(
-    model: Reranker, sources: Sequence[Source], dev: Source | None = None, *, files: ListFiles | None = None,
-    dev_references: Source | None = None,
+    model: Reranker, sources: Sequence[Source], validation: Source | None = None, *, files: ListFiles | None = None,
+    validation_references: Source | None = None,
 ) -> Reranker:  # fmt: skip
-    """Fit a reranker to the lists of files; the lists of ``dev`` choose the point of its path."""
+    """Fit a reranker to the lists of files; the lists of ``validation`` choose the point of its path."""
     files = files or ListFiles()
     model.check_settings()
     lists = [one for source in sources for one in files.read(source)]
-    held_out = None if dev is None else files.read(dev, dev_references)
+    held_out = None if validation is None else files.read(validation, validation_references)
     with files.naming():
-        return model.fit(lists, dev=held_out, base_model=files.language_model)
+        return model.fit(lists, validation=held_out, base_model=files.language_model)
 
 
 def rerank_file(
@@ -155,8 +155,10 @@ def training_summary(model: Reranker) -> dict[str, Any]:
     }
     if path.strength is not None and model.chosen_:
         summary["strength"] = float(path.strength[at])
-    if path.dev_errors is not None:
-        summary["dev_errors"] = float(path.dev_errors[at])
-        summary["dev_errors_no_change"] = float(path.dev_errors[0])
-        summary["dev_errors_baseline"] = model.dev_baseline_errors_
+    if hasattr(model, "validation_score_"):
+        summary["dev_score"] = model.validation_score_
+    if path.validation_errors is not None:
+        summary["dev_errors"] = float(path.validation_errors[at])
+        summary["dev_errors_no_change"] = float(path.validation_errors[0])
+        summary["dev_errors_baseline"] = model.validation_baseline_errors_
     return summary

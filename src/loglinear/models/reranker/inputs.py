@@ -76,11 +76,11 @@ def base_names(
 
 def check_comparable(train: CandidateLists, dev: CandidateLists) -> None:
     """Raise IncompatibleError for held-out lists that tell nothing about the features."""
-    train.check_same_space(dev, "the dev lists")
+    train.check_same_space(dev, "the validation lists")
     if train.n_features and dev.n_pairs and not dev.rows.indices.size:
         raise IncompatibleError(
-            "the dev lists have none of the features of the training lists: their words are others. Give lists of the "
-            "same kind, divided into words in the same way"
+            "the validation lists have none of the features of the training lists: their words are others. Give lists "
+            "of the same kind, divided into words in the same way"
         )
 
 

@@ -31,6 +31,8 @@ from loglinear.registry import Registry
 from loglinear.stagewise import AveragedPerceptron, Stagewise, StagewisePath, fit_base_weights
 from loglinear.status import Status
 
+BATCH = ("maxent", "exponential", "expected-error")  # the methods that have a penalty
+_TRIED = np.geomspace(10.0, 0.01, 7)  # strengths that tune="validation" tries, strong to weak
 _SMALL = 1e-3  # contribution of a useless base score to the margin of an average pair: it only breaks ties
 
 
@@ -97,23 +99,21 @@ def follow_expected_error(task: Task) -> RerankerPath:
     )
 
 
-def strengths_of(given: Any) -> FloatArray:
-    """Return one strength or several as an array, the strongest first."""
+def strengths_of(given: Any, name: str = "strength") -> FloatArray:
+    """Return one strength or several as an array, the strongest first; ``name`` is that of the setting."""
     try:
         found = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
         found = np.full(1, np.nan)
     if isinstance(given, bool) or found.ndim > 1 or found.size == 0 or not np.all(np.isfinite(found) & (found >= 0)):
-        raise ValueError(f"strength must be a number, not negative, or a list of such numbers, but is {given!r}")
+        raise ValueError(f"{name} must be a number, not negative, or a list of such numbers, but is {given!r}")
     return np.unique(found)[::-1]
 
 
 def _strengths(task: Task, losses: Sequence[ListLoss]) -> RerankerPath:
     """Follow a path of strengths, each started from the last; the losses are minimised one after another."""
     s, data = task.settings, task.data
-    strengths = strengths_of(s.strength)
-    if task.dev is None and strengths.size > 1:
-        raise ValueError("several strengths are chosen from on held-out lists: give dev, or one strength")
+    strengths = _TRIED if isinstance(s.tune, str) else strengths_of(s.strength if s.tune is None else s.tune)
     points = [np.concatenate([fit_base(losses[0]), np.zeros(data.n_features)])]
     start = points[0] if task.before is None else task.before.weights()
     solutions: list[Solution] = []
@@ -151,15 +151,15 @@ def _path(
 ) -> RerankerPath:  # fmt: skip
     n_base = loss.data.n_base
     gradient = np.empty(loss.n_weights)
-    dev_errors = None if dev is None else np.asarray([float(dev.chosen_errors(w).sum()) for w in points])
+    errors = None if dev is None else np.asarray([float(dev.chosen_errors(w).sum()) for w in points])
     return RerankerPath(
         point=np.arange(len(points)),
         loss=np.asarray([loss.value_and_gradient(w, gradient) for w in points]),
         l1=np.asarray([float(np.abs(w[n_base:]).sum()) for w in points]),
         n_nonzeros=np.asarray([np.count_nonzero(w[n_base:]) for w in points], dtype=np.int64),
-        chosen=best_point(dev_errors, len(points)),
+        chosen=best_point(errors, len(points)),
         stopped=stopped,
-        dev_errors=dev_errors,
+        validation_errors=errors,
         train_errors=np.asarray([float(loss.data.chosen_errors(w).sum()) for w in points]),
         strength=strength,
         source=ListedWeights(points),
@@ -203,7 +203,7 @@ def _stagewise(method: str, task: Task) -> RerankerPath:
             path = solver.follow(data, task.dev, base=base, report=report)
     return RerankerPath(
         point=np.arange(path.n_steps + 1), loss=path.loss, l1=path.l1, n_nonzeros=path.n_nonzeros, chosen=path.best,
-        stopped=path.stopped, dev_errors=path.dev_errors, alpha=path.alpha if method == "blasso" else None,
+        stopped=path.stopped, validation_errors=path.dev_errors, alpha=path.alpha if method == "blasso" else None,
         backward=np.concatenate([[False], path.backward]) if method == "blasso" else None, source=path,
     )
 

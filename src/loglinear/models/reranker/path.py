@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear.arrays import FloatArray
+from loglinear.models.validation import old_name
 
 if TYPE_CHECKING:
     from loglinear.optimise.training import Solution
@@ -39,13 +40,15 @@ class RerankerPath:
     n_nonzeros: NDArray[np.int64]  # [n], features with a weight
     chosen: int
     stopped: str = ""  # why the path ends
-    dev_errors: FloatArray | None = None  # [n], errors in all held-out lists
+    validation_errors: FloatArray | None = None  # [n], errors in all held-out lists
     train_errors: FloatArray | None = None  # [n]
     strength: FloatArray | None = None  # [n], of the penalty; infinity at point 0
     alpha: FloatArray | None = None  # [n], of the l1 norm, as BLasso goes along; NaN where there is none
     backward: NDArray[np.bool_] | None = None  # [n], whether the step to this point was a backward one
     source: HasWeights | None = None
     solutions: tuple[Solution, ...] = ()  # of the points after the first, where a solver found them
+
+    dev_errors = old_name("dev_errors", "validation_errors")
 
     @property
     def n_points(self) -> int:
@@ -86,7 +89,7 @@ class RerankerPath:
         return replace(self, **arrays, source=None, solutions=())
 
 
-OPTIONAL_FIGURES = ("dev_errors", "train_errors", "strength", "alpha", "backward")
+OPTIONAL_FIGURES = ("validation_errors", "train_errors", "strength", "alpha", "backward")
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +103,6 @@ class ListedWeights:
         return self.points[-1 if at is None else at]
 
 
-def best_point(dev_errors: FloatArray | None, n_points: int) -> int:
+def best_point(errors: FloatArray | None, n_points: int) -> int:
     """Return the first point with the fewest errors; without held-out lists, the last point."""
-    return n_points - 1 if dev_errors is None else int(np.argmin(dev_errors))
+    return n_points - 1 if errors is None else int(np.argmin(errors))

@@ -27,6 +27,7 @@ from loglinear.models.reranker import file as reranker_file
 from loglinear.models.reranker.explain import ListExplanation, explain_list
 from loglinear.models.reranker.inputs import ranked_places, read_lists
 from loglinear.models.reranker.path import RerankerPath
+from loglinear.models.validation import old_name
 from loglinear.threads import pool
 
 if TYPE_CHECKING:
@@ -54,7 +55,9 @@ class RerankerPredictor(Predictor):
     n_pairs_: int
     n_features_: int
     status_: str
-    dev_baseline_errors_: float | None
+    validation_score_: float  # where training had held-out lists
+    validation_baseline_errors_: float | None
+    dev_baseline_errors_ = old_name("dev_baseline_errors_", "validation_baseline_errors_")
     fit_seconds_: float
 
     def check_settings(self) -> None:

@@ -22,9 +22,10 @@ from loglinear.models.tagger import file as tagger_file
 from loglinear.models.tagger.base import fit_base
 from loglinear.models.tagger.constraints import as_constraint, constraint_base
 from loglinear.models.tagger.inputs import TokenInputs, TokenReader
-from loglinear.models.tagger.labels import encode_labels
+from loglinear.models.tagger.labels import check_lengths, encode_labels
 from loglinear.models.tagger.predictor import TaggerPredictor
 from loglinear.models.tagger.training import TaggerProblem, features_of, scheme_of, tune, warn_of_labels
+from loglinear.models.validation import as_pair, renamed
 from loglinear.optimise.checkpoint import open_checkpoint
 from loglinear.optimise.training import Solution
 from loglinear.status import Status
@@ -62,7 +63,8 @@ class Tagger(TaggerPredictor, Estimator):
     warm_start, verbose, checkpoint : as in :class:`MaxentClassifier`
     decrease_tolerance : float, training also stops when the objective has fallen by less than this share of itself
         over five steps; default 1e-5
-    tune : None (default), "dev" (strengths from strong to weak; the best score on X_dev wins) or a list of strengths
+    tune : None (default), "validation" (strengths from strong to weak; the best score on the ``validation`` sequences
+        of ``fit`` wins), or the strengths to try
     machine : "auto" (default), "dense" or "sparse": how transitions are stored while training
 
     ``X`` is a list of sequences: of dicts, of lists of strings, or (with templates) of tuples of column values; or
@@ -72,15 +74,19 @@ class Tagger(TaggerPredictor, Estimator):
 
     fitted_attribute = "weights_"
 
+    @renamed("validation", "X_dev", "y_dev", after=3)
     @restore_on_failure
-    def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> Tagger:
-        """Train; ``X_dev`` and ``y_dev`` choose the strength (``tune``), and give ``dev_score_``.
+    def fit(self, X: Any, y: Any, *, validation: Any = None) -> Tagger:
+        """Train on sequences and their labels.
 
-        A fit that fails leaves the tagger as it was.
+        ``validation`` is a pair (X, y) of held-out sequences: ``tune`` chooses the strength on them, and
+        ``validation_score_`` is the score on them. A fit that fails leaves the tagger as it was.
         """
         began = time.perf_counter()
         self.check_settings()
-        for name in ("dev_score_", "tuning_", "history_"):  # what an earlier fit may have left
+        pair = as_pair(validation)
+        self._check_tune(pair)
+        for name in ("validation_score_", "tuning_", "history_"):  # what an earlier fit may have left
             self.__dict__.pop(name, None)
         continued = self.warm_start and hasattr(self, "weights_") and not self.has_base
         if continued:
@@ -89,7 +95,7 @@ class Tagger(TaggerPredictor, Estimator):
             self.reader_ = TokenReader.for_settings(self)
         inputs = self.reader_.read(X, self.n_threads, "extend" if continued else "fit_transform")
         data = self._training_data(inputs, y, self.classes_ if continued else [])
-        dev = self._held_out(X_dev, y_dev)
+        held_out = None if pair is None else self._held_out(*pair)
 
         features, start = features_of(self, data, self.reader_.featuriser), None
         if continued:
@@ -112,15 +118,15 @@ class Tagger(TaggerPredictor, Estimator):
             )
             if self.initialise is not None and start is None:
                 start = problem.m_estimate()
-            solution = self._solve(problem, start, dev)
+            solution = self._solve(problem, start, held_out)
             self._learn(features, solution.weights)
             result = solution.result
             self.solver_, self.solver_reason_ = solution.solver, solution.reason
             self.n_iter_, self.history_, self.objective_ = max(result.n_iterations, 1), result.history, result.value
             self.violation_, self.converged_, self.status_ = result.violation, result.converged, result.status
         self.fit_seconds_ = time.perf_counter() - began
-        if dev is not None:
-            self.dev_score_ = self.score(*dev)
+        if held_out is not None:
+            self.validation_score_ = self.score(*held_out)
         self._warn()
         return self
 
@@ -139,7 +145,7 @@ class Tagger(TaggerPredictor, Estimator):
         self.scheme_, self.n_illegal_ = scheme_of(labels, schemes.Detected(*known))
         # A constraint is refused before training rather than after it.
         constraint_base(self.classes_, as_constraint(self.constraint, self.legal_scheme))
-        warn_of_labels(labels, self.scheme_, stacklevel=4)
+        warn_of_labels(labels, self.scheme_, stacklevel=5)
         if self.estimator != "crf" and np.all(numbers < 0):
             raise ValueError(f"estimator {self.estimator!r} needs labels; only 'crf' learns from partly known ones")
         n = self.reader_.n_attributes
@@ -156,15 +162,17 @@ class Tagger(TaggerPredictor, Estimator):
         except TypeError as error:
             raise TypeError(f"scheme={self.scheme!r} needs the label of every token: {error}") from None
 
-    def _held_out(self, X_dev: Any, y_dev: Any) -> tuple[TokenInputs, FlatLabels] | None:
-        """Encode the dev set, once for all trials of a tuning."""
-        if X_dev is not None and y_dev is not None:
-            return self.reader_.read(X_dev, self.n_threads), schemes.flatten(y_dev)
-        if self.tune is not None:
-            raise ValueError("tune needs X_dev and y_dev in fit: the sequences to choose the strength by")
-        if X_dev is not None:
-            raise ValueError("X_dev needs y_dev, the labels of its sequences")
-        return None
+    def _check_tune(self, held_out: Any) -> None:
+        if self.tune is not None and held_out is None:
+            raise ValueError("tune chooses the strength on held-out sequences: give fit(..., validation=(X, y))")
+        if isinstance(self.tune, str) and self.tune == "dev":
+            warnings.warn("tune='dev' is now tune='validation'", FutureWarning, stacklevel=5)
+
+    def _held_out(self, X: Any, y: Any) -> tuple[TokenInputs, FlatLabels]:
+        """Encode held-out sequences, once for all trials of a tuning and before any."""
+        inputs, labels = self.reader_.read(X, self.n_threads), schemes.flatten(y)
+        check_lengths(labels, inputs.sequence_ptr)
+        return inputs, labels
 
     def _widened(self, features: ChainFeatures) -> tuple[ChainFeatures, FloatArray]:
         """Return the features of the old model and of the new data together, and weights to start from."""
@@ -175,16 +183,16 @@ class Tagger(TaggerPredictor, Estimator):
         return features, start
 
     def _solve(
-        self, problem: TaggerProblem, start: FloatArray | None, dev: tuple[TokenInputs, FlatLabels] | None
+        self, problem: TaggerProblem, start: FloatArray | None, held_out: tuple[TokenInputs, FlatLabels] | None
     ) -> Solution:
-        if self.tune is None or dev is None:
+        if self.tune is None or held_out is None:
             named = ("tagger", self.estimator, self.penalty, self.strength, "order", self.order)
             checkpoint = open_checkpoint(self.checkpoint, problem.data, *named)
             return problem.solve(self.strength_, start=start, checkpoint=checkpoint)
 
         def score(weights: FloatArray) -> float:
             self._learn(problem.features, weights)
-            return self.score(*dev)
+            return self.score(*held_out)
 
         solution, self.strength_, self.tuning_ = tune(problem, self.tune, score, start)
         return solution
@@ -192,13 +200,13 @@ class Tagger(TaggerPredictor, Estimator):
     def _warn(self) -> None:
         if self.status_ == Status.INTERRUPTED:
             message = f"training was interrupted after {self.n_iter_} steps; the best weights so far are kept"
-            warnings.warn(message, InterruptedWarning, stacklevel=4)
+            warnings.warn(message, InterruptedWarning, stacklevel=5)
         elif self.status_ == Status.MAX_ITERATIONS:
             warnings.warn(
                 f"training stopped at max_iterations={self.max_iterations}, before the optimum (violation "
                 f"{self.violation_:.3g})",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     # ---- other models ----------------------------------------------------------------------------------------------

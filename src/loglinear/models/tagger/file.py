@@ -63,7 +63,7 @@ def save(model: Any, path: Any) -> None:
         arrays.update({f"hmm.{key}": array for key, array in model.hmm_.to_arrays().items()})
     summary: dict[str, Any] = {"nonzero_weights": int(weights.size), "labels": len(model.classes_)}
     summary["attributes"] = features.n_attributes
-    summary |= training_summary(model, "dev_score")
+    summary |= training_summary(model)
     files.save(path, Archive(KIND, settings, summary, arrays))
 
 

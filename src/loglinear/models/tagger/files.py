@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # ---- training -------------------------------------------------------------------------------------------------------
 def train_on_file(
-    source: Source, settings: dict[str, Any], *, continued: Source | None = None, dev: Source | None = None,
+    source: Source, settings: dict[str, Any], *, continued: Source | None = None, validation: Source | None = None,
     format: str | None = None, encoding: str = "utf-8", label_column: int = -1, comments: bool = False,
 ) -> tuple[Tagger, Sequences]:
     """Train a tagger on a file of labelled sequences; return it with the sequences.
@@ -46,17 +46,17 @@ def train_on_file(
     ----------
     settings : parameters of :class:`Tagger`
     continued : a model file to continue, with its settings but for those given; None trains a new model
-    dev : a file of labelled sequences that chooses the strength (``tune="dev"``) or is only scored
+    validation : a file of labelled sequences that chooses the strength (``tune``) or is only scored
     format, encoding, label_column, comments : how the files are read; a format of None is guessed
     """
     model = make_tagger(continued, settings)
     format = training_format(model, source, format)
     reading: dict[str, Any] = {"label_column": label_column, "comments": comments, "n_threads": model.n_threads}
-    sequences, held_out = read_sequences(source, format, encoding, **reading), {}
-    if dev is not None:
-        scored = read_sequences(dev, format, encoding, n_columns=sequences.n_columns, **reading)
-        held_out = {"X_dev": scored.X, "y_dev": scored.labels}
-    return model.fit(sequences.X, sequences.labels, **held_out), sequences
+    sequences, pair = read_sequences(source, format, encoding, **reading), None
+    if validation is not None:
+        held_out = read_sequences(validation, format, encoding, n_columns=sequences.n_columns, **reading)
+        pair = held_out.X, held_out.labels
+    return model.fit(sequences.X, sequences.labels, validation=pair), sequences
 
 
 # A model that is continued keeps these settings: its attributes are numbered by them.

@@ -57,17 +57,22 @@ def _from_numbers(
     y: Any, sequence_ptr: NDArray[np.int64], found: dict[str, int]
 ) -> tuple[NDArray[np.int32], list[Choice]]:
     """Give the names of labels that occur a number in ``found``, and translate the numbers of the labels."""
+    check_lengths(y, sequence_ptr)
+    occurs = np.flatnonzero(np.bincount(y.numbers, minlength=len(y.names)))
+    table = np.full(len(y.names), -1, dtype=np.int32)
+    for k in occurs.tolist():
+        table[k] = found.setdefault(y.names[k], len(found))
+    return table[y.numbers], []
+
+
+def check_lengths(y: FlatLabels, sequence_ptr: NDArray[np.int64]) -> None:
+    """Raise ValueError for the first sequence that has another number of labels than tokens."""
     lengths, n_labels = np.diff(sequence_ptr), np.diff(y.sequence_ptr)
     n = min(lengths.size, n_labels.size)
     for i in np.flatnonzero(lengths[:n] != n_labels[:n])[:1]:
         raise _wrong_length(i, lengths[i], n_labels[i])
     if lengths.size != n_labels.size:
         raise ValueError(f"{lengths.size} sequences but labels for {n_labels.size}")
-    occurs = np.flatnonzero(np.bincount(y.numbers, minlength=len(y.names)))
-    table = np.full(len(y.names), -1, dtype=np.int32)
-    for k in occurs.tolist():
-        table[k] = found.setdefault(y.names[k], len(found))
-    return table[y.numbers], []
 
 
 def _from_lists(

@@ -26,6 +26,7 @@ from loglinear.models.tagger.inputs import TokenInputs, TokenReader
 from loglinear.models.tagger.labels import allowed_scores, encode_labels
 from loglinear.models.tagger.lattices import Lattices
 from loglinear.models.tagger.settings import TaggerSettings
+from loglinear.models.validation import old_name
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -48,6 +49,8 @@ class TaggerPredictor(TaggerSettings, Predictor):
     reader_: TokenReader
     features_: ChainFeatures
     weights_: FloatArray
+    validation_score_: float  # where training had held-out sequences
+    dev_score_ = old_name("dev_score_", "validation_score_")
     hmm_: HMM | None  # the base distribution q0; also where a CRF started from an M-estimate
 
     def encode(self, X: Any) -> TokenInputs:

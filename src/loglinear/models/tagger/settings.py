@@ -75,7 +75,7 @@ class TaggerSettings:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}")
         if isinstance(self.constraint, Iterator):
             raise ValueError("constraint must be a list of label pairs, not an iterator: it is read more than once")
-        if isinstance(self.tune, str) and self.tune != "dev":
-            raise ValueError(f"tune must be None, 'dev' or a list of strengths, not {self.tune!r}")
+        if isinstance(self.tune, str) and self.tune not in ("validation", "dev"):  # "dev" is its older name
+            raise ValueError(f"tune must be None, 'validation' or a list of strengths, not {self.tune!r}")
         if isinstance(self.strength, bool) or not isinstance(self.strength, Real) or not self.strength >= 0:
             raise ValueError(f"strength must be a number of at least 0, not {self.strength!r}")

@@ -34,7 +34,7 @@ from loglinear.optimise.training import Settings, Solution, train
 from loglinear.status import Status
 from loglinear.threads import pool
 
-_STRENGTHS = np.geomspace(10.0, 0.01, 7)  # those that tune="dev" tries, strong to weak
+_STRENGTHS = np.geomspace(10.0, 0.01, 7)  # those that tune="validation" tries, strong to weak
 _PATIENCE = 4  # strengths without a better score after which tuning ends
 
 
@@ -168,8 +168,8 @@ def tune(
 
     Parameters
     ----------
-    strengths : "dev" for seven strengths from 10 to 0.01, or those to try
-    score : weights -> score on the dev set; the first of equal scores wins
+    strengths : "validation" for seven strengths from 10 to 0.01, or those to try
+    score : weights -> score on the held-out sequences; the first of equal scores wins
     start : weights to start the first trial from; None for zero
     """
     best, best_place, table = None, 0, []
