@@ -140,7 +140,7 @@ def test_feature_decay_of_other_penalties_is_a_growth_of_strengths(order):
 
 def test_tuning_keeps_the_norm():
     model = LanguageModel(3, penalty="tree-l2", group_norm="plain", feature_decay=1.1, depth_growth=1.0, l2=0.0,
-                          strength="auto", verbose=0)  # fmt: skip
+                          tune="validation", verbose=0)  # fmt: skip
     model.fit(TRAIN, validation=VALID)
     assert (model.group_norm_, model.feature_decay_, model.depth_growth_, model.l2_) == ("plain", 1.1, 1.0, 0.0)
     assert len({trial["strengths"][0] for trial in model.tuning_}) > 2
