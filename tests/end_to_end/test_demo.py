@@ -51,7 +51,7 @@ def check_taggers(comparison: list, learnt: list, readings: list) -> None:
     assert all(0.0 < row["F1 of names"] <= 1.0 for row in comparison[0])
     heat_map, attributes = learnt
     assert len(heat_map) == 8
-    assert "U01:def" in next(row for row in attributes if row["label"] == "definition-function")[
+    assert "Uprevious.token=def" in next(row for row in attributes if row["label"] == "definition-function")[
         "attributes that speak for it"
     ]
     probabilities = [float(readings[0][-1][f"reading {rank}"]) for rank in (1, 2, 3)]

@@ -218,7 +218,7 @@ def test_load(tmp_path):
 
 def twin(sentences, text, min_count=1):
     """Names and rows by strings and dicts."""
-    file = parse_templates(text)
+    file, begin = parse_templates(text), int(text in TEMPLATE_SETS.values())
 
     def value(sentence, at, macro):
         n = len(sentence)
@@ -251,7 +251,7 @@ def twin(sentences, text, min_count=1):
 
     def name(key):
         literals = file.templates[key[0]].pieces
-        return literals[0] + "".join(v + p for v, p in zip(key[1], literals[1:]))
+        return literals[0][begin:] + "".join(v + p for v, p in zip(key[1], literals[1:]))
 
     return [name(key) for key in numbers], [[numbers[k] for k in keys if k in numbers] for keys in tokens]
 
@@ -281,6 +281,26 @@ def test_against_the_twin(name, min_count):
     assert (featuriser.names(), rows) == twin(SENTENCES, featuriser.text, min_count)
     assert as_rows(featuriser.transform(columns)) == rows
     assert as_rows(featuriser.transform(columns[2:], 2)) == rows[3:]
+
+
+def test_attributes_of_built_in_sets_have_readable_names():
+    names = {}
+    for name in TEMPLATE_SETS:
+        featuriser = TemplateFeatures(name)
+        featuriser.fit_transform(Columns.from_lists([[("The", "DT"), ("Bohemian", "JJ"), ("girl", "NN")]]))
+        names[name] = featuriser.names()
+        assert len(set(names[name])) == len(names[name])
+    assert {"previous.word/word=The/Bohemian", "tag/next.tag/next2.tag=DT/JJ/NN", "next2.word=_E+1"} <= {*names["chunking"]}
+    assert names["sha-pereira"] == names["chunking"]
+    assert {"word=The", "tag=NN"} <= {*names["hmm"]}
+    assert {"suffix3=ian", "previous.suffix3=The", "capital/suffix3=false/irl", "lower=bohemian"} <= {*names["pos"]}
+    assert {"prefix2=Bo", "capital.then.small=true", "no.letter=false", "digits.only=false"} <= {*names["ner"]}
+
+
+def test_templates_of_ones_own_keep_their_names():
+    featuriser = TemplateFeatures(TEMPLATE_SETS["hmm"] + "U16:%x[0,0]\n")
+    featuriser.fit_transform(Columns.from_lists([[("a", "DT")]]))
+    assert featuriser.names() == ["Uword=a", "Utag=DT", "U16:a"]
 
 
 words = st.sampled_from(["a", "b", "A", "é", "1-2"])

@@ -19,15 +19,15 @@ from loglinear.report.tables import Table
 
 # Text, class and shape of the token and its neighbours; no pairs, so that a base distribution's expectations are cheap.
 TEMPLATES = """\
-U00:%x[0,0]
-U01:%x[-1,0]
-U02:%x[1,0]
-U03:%x[-2,0]
-U04:%x[2,0]
-U10:%x[0,1]
-U11:%x[-1,1]
-U12:%x[1,1]
-U20:%x[0,2]
+Utoken=%x[0,0]
+Uprevious.token=%x[-1,0]
+Unext.token=%x[1,0]
+Uprevious2.token=%x[-2,0]
+Unext2.token=%x[2,0]
+Uclass=%x[0,1]
+Uprevious.class=%x[-1,1]
+Unext.class=%x[1,1]
+Ushape=%x[0,2]
 B
 """
 # Estimator and strength; M-estimation takes the mean over sequences where the others take the sum.

@@ -1,56 +1,61 @@
-"""Templates to start from, by name. Column 0 is the word; where a second is needed, it is the part of speech."""
+"""Templates to start from, by name. Column 0 is the word; where a second is needed, it is the part of speech.
+
+The text of a template after its letter is the name of its attributes, ``suffix3=ian``: they go without the letter, which
+tells nothing to whoever reads a model. Values of several macros stand in the order of their names, with slashes between
+them as between the names: ``previous.word/word=the/dog``.
+"""
 
 from __future__ import annotations
 
 _WORDS_AND_TAGS = """\
-{0}00:%x[-2,0]
-{0}01:%x[-1,0]
-{0}02:%x[0,0]
-{0}03:%x[1,0]
-{0}04:%x[2,0]
-{0}05:%x[-1,0]/%x[0,0]
-{0}06:%x[0,0]/%x[1,0]
-{0}10:%x[-2,1]
-{0}11:%x[-1,1]
-{0}12:%x[0,1]
-{0}13:%x[1,1]
-{0}14:%x[2,1]
-{0}15:%x[-2,1]/%x[-1,1]
-{0}16:%x[-1,1]/%x[0,1]
-{0}17:%x[0,1]/%x[1,1]
-{0}18:%x[1,1]/%x[2,1]
-{0}20:%x[-2,1]/%x[-1,1]/%x[0,1]
-{0}21:%x[-1,1]/%x[0,1]/%x[1,1]
-{0}22:%x[0,1]/%x[1,1]/%x[2,1]
+{0}previous2.word=%x[-2,0]
+{0}previous.word=%x[-1,0]
+{0}word=%x[0,0]
+{0}next.word=%x[1,0]
+{0}next2.word=%x[2,0]
+{0}previous.word/word=%x[-1,0]/%x[0,0]
+{0}word/next.word=%x[0,0]/%x[1,0]
+{0}previous2.tag=%x[-2,1]
+{0}previous.tag=%x[-1,1]
+{0}tag=%x[0,1]
+{0}next.tag=%x[1,1]
+{0}next2.tag=%x[2,1]
+{0}previous2.tag/previous.tag=%x[-2,1]/%x[-1,1]
+{0}previous.tag/tag=%x[-1,1]/%x[0,1]
+{0}tag/next.tag=%x[0,1]/%x[1,1]
+{0}next.tag/next2.tag=%x[1,1]/%x[2,1]
+{0}previous2.tag/previous.tag/tag=%x[-2,1]/%x[-1,1]/%x[0,1]
+{0}previous.tag/tag/next.tag=%x[-1,1]/%x[0,1]/%x[1,1]
+{0}tag/next.tag/next2.tag=%x[0,1]/%x[1,1]/%x[2,1]
 B
 """
 
 _WORDS = r"""
-U00:%x[-2,0]
-U01:%x[-1,0]
-U02:%x[0,0]
-U03:%x[1,0]
-U04:%x[2,0]
-U05:%X[0,0]
-U06:%X[-1,0]/%X[0,0]
-U07:%X[0,0]/%X[1,0]
+Uprevious2.word=%x[-2,0]
+Uprevious.word=%x[-1,0]
+Uword=%x[0,0]
+Unext.word=%x[1,0]
+Unext2.word=%x[2,0]
+Ulower=%X[0,0]
+Uprevious.lower/lower=%X[-1,0]/%X[0,0]
+Ulower/next.lower=%X[0,0]/%X[1,0]
 # Prefixes and suffixes of one to four characters; the whole word where it is shorter.
-U10:%m[0,0,"^.?"]
-U11:%m[0,0,"^.?.?"]
-U12:%m[0,0,"^.?.?.?"]
-U13:%m[0,0,"^.?.?.?.?"]
-U14:%m[0,0,".?$"]
-U15:%m[0,0,".?.?$"]
-U16:%m[0,0,".?.?.?$"]
-U17:%m[0,0,".?.?.?.?$"]
+Uprefix1=%m[0,0,"^.?"]
+Uprefix2=%m[0,0,"^.?.?"]
+Uprefix3=%m[0,0,"^.?.?.?"]
+Uprefix4=%m[0,0,"^.?.?.?.?"]
+Usuffix1=%m[0,0,".?$"]
+Usuffix2=%m[0,0,".?.?$"]
+Usuffix3=%m[0,0,".?.?.?$"]
+Usuffix4=%m[0,0,".?.?.?.?$"]
 # Shapes: a capital first, capitals only, a capital inside, digits, hyphens, no letters.
-U20:%t[0,0,"^\u"]
-U21:%t[0,0,"^\u\u*$"]
-U22:%t[0,0,"\l\u"]
-U23:%t[0,0,"\d"]
-U24:%t[0,0,"^\d\d*$"]
-U25:%t[0,0,"-"]
-U26:%t[0,0,"^\A*$"]
+Ucapital=%t[0,0,"^\u"]
+Ucapitals.only=%t[0,0,"^\u\u*$"]
+Ucapital.inside=%t[0,0,"\l\u"]
+Udigit=%t[0,0,"\d"]
+Udigits.only=%t[0,0,"^\d\d*$"]
+Uhyphen=%t[0,0,"-"]
+Uno.letter=%t[0,0,"^\A*$"]
 """
 
 TEMPLATE_SETS: dict[str, str] = {
@@ -62,31 +67,31 @@ TEMPLATE_SETS: dict[str, str] = {
     # Names in text, from words alone.
     "ner": _WORDS
     + r"""
-U30:%t[-1,0,"^\u"]/%t[0,0,"^\u"]
-U31:%t[0,0,"^\u"]/%t[1,0,"^\u"]
-U32:%t[-1,0,"^\u"]/%t[0,0,"^\u"]/%t[1,0,"^\u"]
-U33:%t[0,0,"^\u\l*$"]
-U34:%t[0,0,"\u\."]
-U35:%t[0,0,"^\P*$"]
-U36:%m[-1,0,"...$"]
-U37:%m[1,0,"...$"]
-U38:%X[-2,0]/%X[-1,0]
-U39:%X[1,0]/%X[2,0]
+Uprevious.capital/capital=%t[-1,0,"^\u"]/%t[0,0,"^\u"]
+Ucapital/next.capital=%t[0,0,"^\u"]/%t[1,0,"^\u"]
+Uprevious.capital/capital/next.capital=%t[-1,0,"^\u"]/%t[0,0,"^\u"]/%t[1,0,"^\u"]
+Ucapital.then.small=%t[0,0,"^\u\l*$"]
+Uinitial=%t[0,0,"\u\."]
+Uno.punctuation=%t[0,0,"^\P*$"]
+Uprevious.suffix3=%m[-1,0,"...$"]
+Unext.suffix3=%m[1,0,"...$"]
+Uprevious2.lower/previous.lower=%X[-2,0]/%X[-1,0]
+Unext.lower/next2.lower=%X[1,0]/%X[2,0]
 B
 """,
     # Parts of speech, from words alone.
     "pos": _WORDS
     + r"""
-U30:%m[-1,0,".?.?.?$"]
-U31:%m[1,0,".?.?.?$"]
-U32:%m[-1,0,".?.?.?$"]/%m[0,0,".?.?.?$"]
-U33:%t[0,0,"^\u"]/%m[0,0,".?.?.?$"]
-U34:%X[-1,0]
-U35:%X[1,0]
+Uprevious.suffix3=%m[-1,0,".?.?.?$"]
+Unext.suffix3=%m[1,0,".?.?.?$"]
+Uprevious.suffix3/suffix3=%m[-1,0,".?.?.?$"]/%m[0,0,".?.?.?$"]
+Ucapital/suffix3=%t[0,0,"^\u"]/%m[0,0,".?.?.?$"]
+Uprevious.lower=%X[-1,0]
+Unext.lower=%X[1,0]
 B
 """,
     # What a hidden Markov model looks at: the word and the part of speech of the token itself.
-    "hmm": "U00:%x[0,0]\nU01:%x[0,1]\nB\n",
+    "hmm": "Uword=%x[0,0]\nUtag=%x[0,1]\nB\n",
 }
 
 ABOUT: dict[str, str] = {

@@ -123,12 +123,13 @@ class TemplateFeatures(TokenFeaturiser):
         return np.array(scopes, dtype=np.uint8)[self._hashed().numbers() >> bits]
 
     def names(self) -> list[str]:
-        """Return the names of the attributes, as CRF++ would print them."""
+        """Return the names of the attributes: as CRF++ would print them; of a built-in set without the letter."""
         if self.hash_bits is not None:
             return [f"#{number}" for number in self._hashed().numbers().tolist()]
         values = [list(vocabulary) for vocabulary in self.view_vocabularies]
+        begin = 1 if self.text in TEMPLATE_SETS.values() else 0
         return [
-            _name(self.templates[template], codes, values)
+            _name(self.templates[template], codes, values)[begin:]
             for template, codes in zip(self.attribute_template.tolist(), self.attribute_values.tolist())
         ]
 

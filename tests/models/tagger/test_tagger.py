@@ -18,6 +18,7 @@ import loglinear
 from loglinear import IncompatibleError, MaxentClassifier, ModelFileError, Tagger
 from loglinear.features.attributes import AttributeSequences
 from loglinear.features.columns import Columns
+from loglinear.features.template_sets import TEMPLATE_SETS
 from loglinear.models.tagger.inputs import TokenReader
 
 KINDS = [(estimator, order) for estimator in ESTIMATORS for order in (1, 2)]
@@ -691,3 +692,15 @@ def test_a_predictor_answers_as_the_estimator(estimator, order, tmp_path):
     assert loglinear.load(tmp_path / "again.ll").predict(SHORT) == tagger.predict(SHORT)
     again = pickle.loads(pickle.dumps(light))
     assert again.predict(light.encode(SHORT)) == tagger.predict(SHORT)
+
+
+def test_names_of_templates_do_not_change_the_weights():
+    x = [[("the", "DT"), ("dog", "NN"), ("barks", "VBZ")], [("a", "DT"), ("cat", "NN"), ("sleeps", "VBZ")]]
+    y = [["B-NP", "I-NP", "B-VP"]] * 2
+    named = Tagger(templates="chunking", verbose=0).fit(x, y)
+    lines = TEMPLATE_SETS["chunking"].splitlines()
+    text = "\n".join(f"U{i:02}:{line[line.index('%'):]}" if "%" in line else line for i, line in enumerate(lines))
+    numbered = Tagger(templates=text, verbose=0).fit(x, y)
+    assert "word=dog" in named.attribute_names()
+    assert "U02:dog" in numbered.attribute_names()
+    assert np.array_equal(named.weights_, numbered.weights_)
