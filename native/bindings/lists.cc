@@ -149,7 +149,13 @@ StagewiseMethod method_named(const std::string& name) {
 }
 
 const char* name_of(StagewiseEnd end) {
-  return end == StagewiseEnd::steps ? "steps" : end == StagewiseEnd::patience ? "patience" : "no descent";
+  switch (end) {
+    case StagewiseEnd::steps: return "steps";
+    case StagewiseEnd::patience: return "patience";
+    case StagewiseEnd::separated: return "separated";
+    case StagewiseEnd::no_descent: break;
+  }
+  return "no descent";
 }
 
 // Arrays of lists, kept alive together.
@@ -177,8 +183,8 @@ void bind_path(nb::module_& m) {
   nb::class_<BoundStagewise>(m, "Stagewise", "Stagewise steps on n-best lists under the exponential loss.")
       .def("__init__", [](BoundStagewise* self, ThreadPool& pool, nb::object rows, nb::object columns, In<double> base,
                           std::optional<In<double>> pair_weights, const std::string& method, double step,
-                          double threshold, double smoothing, double shrinkage) {
-        const StagewiseRule rule{method_named(method), step, threshold, smoothing, shrinkage};
+                          double threshold, double smoothing, double shrinkage, double separated) {
+        const StagewiseRule rule{method_named(method), step, threshold, smoothing, shrinkage, separated};
         const auto& row_matrix = nb::cast<const Rows&>(rows).matrix;
         const auto& column_matrix = nb::cast<const Rows&>(columns).matrix;
         std::unique_ptr<Stagewise> native;
@@ -190,7 +196,7 @@ void bind_path(nb::module_& m) {
                                   std::move(pair_weights), std::move(native)};
       }, nb::arg("pool"), nb::arg("rows"), nb::arg("columns"), nb::arg("base").noconvert(),
            nb::arg("pair_weights").none().noconvert(), nb::arg("method"), nb::arg("step"), nb::arg("threshold"),
-           nb::arg("smoothing"), nb::arg("shrinkage"))
+           nb::arg("smoothing"), nb::arg("shrinkage"), nb::arg("separated"))
       .def("hold_out", [](BoundStagewise& self, nb::object lists) {
         self.native->hold_out(nb::cast<const BoundLists&>(lists).arrays());
         self.held_out = std::move(lists);
@@ -219,7 +225,7 @@ void bind_path(nb::module_& m) {
       }, nb::arg("pool"), nb::arg("patience"), nb::arg("feature").noconvert(), nb::arg("change").noconvert(),
            nb::arg("loss").noconvert(), nb::arg("l1").noconvert(), nb::arg("alpha").noconvert(),
            nb::arg("backward").noconvert(), nb::arg("n_nonzeros").noconvert(), nb::arg("held_out").noconvert(),
-           "(steps taken, 'steps', 'no descent' or 'patience')")
+           "(steps taken, 'steps', 'no descent', 'patience' or 'separated')")
       .def_prop_ro("n_features", [](const BoundStagewise& self) { return self.native->n_features(); })
       .def_prop_ro("loss", [](const BoundStagewise& self) { return self.native->loss(); })
       .def_prop_ro("l1", [](const BoundStagewise& self) { return self.native->l1(); })

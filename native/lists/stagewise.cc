@@ -29,6 +29,7 @@ Stagewise::Stagewise(ThreadPool& pool, const SparseMatrix<std::int32_t>& rows,
   require(rule.threshold >= 0.0, "threshold must not be negative");
   require(std::isfinite(rule.smoothing) && rule.smoothing >= 0.0, "smoothing must not be negative");
   require(rule.shrinkage > 0.0 && rule.shrinkage <= 1.0, "shrinkage must be in (0, 1]");
+  require(rule.separated >= 0.0, "the loss of separated lists must not be negative");
   weights_.assign(n_features(), 0.0);
   nonzero_ = BitSet(n_features());
 }
@@ -219,6 +220,7 @@ std::pair<std::size_t, StagewiseEnd> Stagewise::run(ThreadPool& pool, std::int64
               record.held_out.size() == (held_out_ ? n : 0),
           "the arrays of a record differ in length");
   for (std::size_t t = 0; t < n; ++t) {
+    if (bound() < rule_.separated) return {t, StagewiseEnd::separated};
     if (patience > 0 && held_out_ && n_steps_ - fewest_at_ >= patience) return {t, StagewiseEnd::patience};
     const auto step = has_back() ? blasso_step() : forward_step();
     if (!step) return {t, StagewiseEnd::no_descent};

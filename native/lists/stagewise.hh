@@ -15,6 +15,11 @@
 // (figure 2). The smoothed optimum of boosting is eq. 16, 1/2 log((C+ + smoothing Z) / (C- + smoothing Z)), where all
 // differences are +-1, and extends it to any others.
 //
+// A path ends where the lists are separated for good. The loss never rises but by backward steps, and the lasso loss
+// loss + alpha |w|_1 of blasso never rises at all: a forward step gains alpha or more per unit, and alpha only falls. So
+// once it (of the other methods, the loss) is below the least weight c of a pair, every c exp(-margin) stays below c:
+// all margins stay positive, and no further step changes a choice.
+//
 // The best step is found without looking at all features: keys of features are recomputed where a step changed their
 // sums (lists/margin_sums.hh), and a tree keeps the least (util/minimum_tree.hh). Forward keys are f_k at the candidate
 // step; backward keys are the rise per unit, which do not depend on alpha: with equal steps their order is that of
@@ -42,9 +47,10 @@ struct StagewiseRule {
   double threshold = 0.0;   // theta of blasso
   double smoothing = 1e-3;  // of boosting
   double shrinkage = 1.0;   // of boosting
+  double separated = 0.0;   // the loss below which the lists are separated for good; 0: they never are
 };
 
-enum class StagewiseEnd { steps, no_descent, patience };  // the steps asked for are done; or why there are fewer
+enum class StagewiseEnd { steps, no_descent, patience, separated };  // the steps asked for are done; or why not
 
 // Where the figures of steps go: spans of equal length.
 struct StagewiseRecord {
@@ -79,6 +85,7 @@ class Stagewise {
   std::span<const double> weights() const { return weights_; }
   double loss() const { return sums_.loss(); }
   double l1() const { return l1_; }
+  double bound() const { return loss() + (has_back() && l1_ > 0.0 ? alpha_ * l1_ : 0.0); }  // on all later losses
   std::int64_t n_nonzeros() const { return n_nonzeros_; }
   double held_out_errors() const { return held_out_ ? held_out_->errors() : 0.0; }
 

@@ -798,7 +798,7 @@ class ListArrays:
 class Stagewise:
     """Stagewise steps on n-best lists under the exponential loss."""
 
-    def __init__(self, pool: ThreadPool, rows: object, columns: object, base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], pair_weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, method: str, step: float, threshold: float, smoothing: float, shrinkage: float) -> None: ...
+    def __init__(self, pool: ThreadPool, rows: object, columns: object, base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], pair_weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, method: str, step: float, threshold: float, smoothing: float, shrinkage: float, separated: float) -> None: ...
 
     def hold_out(self, lists: object) -> None: ...
 
@@ -807,7 +807,7 @@ class Stagewise:
     def replay(self, pool: ThreadPool, features: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], changes: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> None: ...
 
     def run(self, pool: ThreadPool, patience: int, feature: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')], change: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], loss: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], l1: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], alpha: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], backward: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu')], n_nonzeros: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu')], held_out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> tuple:
-        """(steps taken, 'steps', 'no descent' or 'patience')"""
+        """(steps taken, 'steps', 'no descent', 'patience' or 'separated')"""
 
     @property
     def n_features(self) -> int: ...

@@ -31,6 +31,7 @@ class Status(str, Enum):
     NO_DESCENT = "no step lowers the loss"
     NO_UPDATE = "no list needs an update"
     PATIENCE = "held-out errors fell no more"
+    SEPARATED = "every list is separated: its reference stays first"
 
     # Models that no solver trained
     NO_CHANGE = "no change"

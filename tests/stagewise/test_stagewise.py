@@ -19,6 +19,7 @@ from loglinear.optimise.objective import Objective
 from loglinear.penalties import L1
 from loglinear.solvers import Owlqn
 from loglinear.stagewise import Stagewise, errors_along, fit_base_weights
+from loglinear.status import Status
 
 FARTHEST = 10.0  # no weight or margin changes by more in one step
 
@@ -184,7 +185,7 @@ def _scipy(data):
 @pytest.mark.parametrize("name", Stagewise.METHODS)
 @pytest.mark.parametrize("at", [0, 1, 700, 4096, 4500])
 def test_resuming_gives_the_same_path(name, at):
-    method = Stagewise(name, step=0.1, shrinkage=0.02, max_iterations=4700)
+    method = Stagewise(name, step=0.1, shrinkage=0.02, max_iterations=4700, separated=0.0)
     data, dev = random_data(40, seed=7), random_data(40, seed=7).take(np.arange(15))
     whole = method.follow(data, dev)
     part = replace(method, max_iterations=at).follow(data, dev)
@@ -227,6 +228,62 @@ def test_patience_ends_a_path_and_leaves_its_steps_as_they_are():
     assert path.stopped == "held-out errors fell no more"
     assert path.n_steps - path.best == 60
     np.testing.assert_array_equal(path.dev_errors, whole.dev_errors[: path.n_steps + 1])
+
+
+def separable(n_lists=30, seed=2):
+    """Lists whose references alone have their last feature."""
+    data = random_data(n_lists, seed=seed)
+    mark = np.zeros((data.n_pairs, 1))
+    mark[:, 0] = 1.0
+    from scipy import sparse
+
+    return replace(data, rows=SparseRows.from_scipy(sparse.hstack([_scipy(data), mark], format="csr")), space="marked")
+
+
+@pytest.mark.parametrize("by_errors", [False, True])
+@pytest.mark.parametrize("name", Stagewise.METHODS)
+def test_a_path_ends_where_the_lists_are_separated_for_good(name, by_errors):
+    data = separable()
+    oracle = float(data.reference_errors.sum())
+    method = Stagewise(name, step=0.5, by_errors=by_errors)
+    path = method.follow(data)
+    assert path.stopped == Status.SEPARATED
+    assert path.n_steps < 200
+    assert path.loss[-1] < 1e-6 * data.n_lists
+    assert np.abs(path.weights()).max() < 50
+    assert data.chosen_errors(path.weights(path.n_steps)).sum() == oracle
+    # Further steps change no choice, and the steps so far are those of a path that goes on.
+    further = replace(method, separated=0.0, max_iterations=path.n_steps + 300).follow(data)
+    np.testing.assert_array_equal(further.feature[: path.n_steps], path.feature)
+    np.testing.assert_array_equal(errors_along(further, data)[path.n_steps :], oracle)
+    # A path that is continued stays where it ended.
+    again = method.follow(data, path=path)
+    assert (again.n_steps, again.stopped) == (path.n_steps, Status.SEPARATED)
+
+
+@pytest.mark.parametrize("name", Stagewise.METHODS)
+@pytest.mark.parametrize("seed", range(3))
+def test_once_below_the_bound_the_references_stay_first(name, seed):
+    """The rule of the native code, with the loosest bound that it allows: the least weight of a pair."""
+    data = separable(12, seed)
+    method = Stagewise(name, step=0.05, shrinkage=0.1, separated=1.0)
+    path = method.follow(data)
+    assert path.stopped == Status.SEPARATED
+    bound = path.loss + (np.nan_to_num(path.alpha) * path.l1 if name == "blasso" else 0.0)
+    assert np.all(bound[:-1] >= 1.0)
+    assert bound[-1] < 1.0
+    further = replace(method, separated=0.0, max_iterations=path.n_steps + 500).follow(data)
+    for t in range(path.n_steps, further.n_steps, 17):
+        assert data.margins(further.weights(t)).min() > 0
+
+
+def test_lists_that_cannot_be_separated_end_no_path():
+    data = random_data(60, seed=3)
+    for name in Stagewise.METHODS:
+        method = Stagewise(name, max_iterations=500)
+        path, plain = method.follow(data), replace(method, separated=0.0).follow(data)
+        assert path.stopped == plain.stopped != Status.SEPARATED
+        np.testing.assert_array_equal(path.change, plain.change)
 
 
 def test_ctrl_c_keeps_the_path_so_far():

@@ -20,6 +20,10 @@ Where the paper is ambiguous or has a slip, the code does this:
   eq. 14 where lengths are equal. Forward steps set alpha = min(alpha, gain per unit).
 - No step changes a weight or a margin by more than 10: this bounds steps towards an optimum at infinity (of features
   that only references have) and all steps on features with large values.
+- Where weights can put every reference first, the loss falls to zero and they grow without end. A path ends where the
+  loss is below ``separated`` per list and below the least weight of a pair: from there on all margins stay positive
+  (native/lists/stagewise.hh), so that no further step changes a choice from the lists. For blasso, whose backward steps
+  raise the loss, it is the lasso loss that must be so small.
 
 The step rules are in native/lists/stagewise.hh, which finds each best step without visiting all features. Steps depend
 on all earlier ones, so one thread makes them; all threads recompute the sums every 4,096 steps and where the loss has
@@ -46,7 +50,7 @@ from loglinear.status import Status
 from loglinear.threads import pool
 
 _REPORT_EVERY = 256  # steps between two reports of progress
-_ENDS = {"no descent": Status.NO_DESCENT, "patience": Status.PATIENCE}
+_ENDS = {"no descent": Status.NO_DESCENT, "patience": Status.PATIENCE, "separated": Status.SEPARATED}
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ class Stagewise:
     max_iterations : maximum number of steps
     patience : number of steps without fewer held-out errors after which the path ends; None: never
     by_errors : whether a pair is weighted by how many more errors the candidate has than the reference
+    separated : loss per list below which lists that are separated end the path; 0: never
     """
 
     method: str = "blasso"
@@ -71,6 +76,7 @@ class Stagewise:
     patience: int | None = None
     by_errors: bool = False
     n_threads: int | None = None
+    separated: float = 1e-6
 
     METHODS: ClassVar[tuple[str, ...]] = ("blasso", "f-boosting", "fslr", "boosting")
 
@@ -85,6 +91,8 @@ class Stagewise:
             raise ValueError(f"smoothing must be finite and not negative, not {self.smoothing!r}")
         if not 0 < self.shrinkage <= 1:
             raise ValueError(f"shrinkage must be above 0 and at most 1, not {self.shrinkage!r}")
+        if not self.separated >= 0:
+            raise ValueError(f"separated must not be negative, not {self.separated!r}")
         if self.max_iterations < 0:
             raise ValueError(f"max_iterations must not be negative, not {self.max_iterations!r}")
         if self.patience is not None and self.patience < 1:
@@ -178,7 +186,7 @@ class _Native:
         self.state = _core.Stagewise(
             self.pool, data.rows.native, data.columns.native, base_margins(data, base),
             data.errors if method.by_errors else None, method.method, method.step, method.threshold,
-            method.smoothing, method.shrinkage,
+            method.smoothing, method.shrinkage, _separated_loss(method, data),
         )  # fmt: skip
         self.has_dev = dev is not None
         if dev is not None:
@@ -202,6 +210,12 @@ class _Native:
             record.l1[points], record.alpha[points], record.backward[steps], record.n_nonzeros[points],
             record.dev_errors[points] if self.has_dev else np.empty(0),
         )  # fmt: skip
+
+
+def _separated_loss(method: Stagewise, data: CandidateLists) -> float:
+    """Return the loss below which the references stay first; 0 where there is nothing to separate."""
+    weights = data.errors[data.errors > 0] if method.by_errors else np.ones(data.n_pairs)
+    return min(method.separated * data.n_lists, float(weights.min())) if weights.size else 0.0
 
 
 class _Record:

@@ -462,3 +462,20 @@ def test_a_predictor_ranks_and_saves_as_the_estimator_does(tmp_path):
     first, again = (archive.load(tmp_path / name) for name in ("m.ll", "again.ll"))
     assert (again.settings, again.summary) == (first.settings, first.summary)
     assert all(np.array_equal(array, first.arrays[name], equal_nan=True) for name, array in again.arrays.items())
+
+
+@pytest.mark.parametrize("method", ["blasso", "f-boosting", "fslr", "boosting"])
+def test_training_ends_where_the_lists_are_separated(method):
+    texts = ["the cat sat", "a dog ran", "the dog sat", "a cat ran"] * 3
+    lists = [
+        CandidateList(str(i), [Candidate(text.replace(" ", " um ", 1), {"s": 0.2}), Candidate(text, {"s": 0.1})], text)
+        for i, text in enumerate(texts)
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the base score is of no use
+        model = Reranker(method, verbose=0).fit(lists)
+    assert model.status_ == "every list is separated: its reference stays first"
+    assert model.path_.n_points < 100
+    assert model.path_.loss[-1] < 1e-6 * len(lists)
+    assert all(abs(weight) < 20 for _, weight in model.feature_weights())
+    assert model.predict(lists) == texts
