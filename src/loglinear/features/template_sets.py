@@ -1,8 +1,7 @@
 """Templates to start from, by name. Column 0 is the word; where a second is needed, it is the part of speech.
 
-The text of a template after its letter is the name of its attributes, ``suffix3=ian``: they go without the letter, which
-tells nothing to whoever reads a model. Values of several macros stand in the order of their names, with slashes between
-them as between the names: ``previous.word/word=the/dog``.
+Attributes are named after the text of their template, less its letter, which tells nothing to whoever reads a model:
+``suffix3=ian``. Values of several macros stand in the order of their names: ``previous.word/word=the/dog``.
 """
 
 from __future__ import annotations
