@@ -9,6 +9,7 @@ import pytest
 from candidate_problems import random_lists
 from commands import figures, invoke
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 import loglinear
 from loglinear import InputMethod, LanguageModel, MaxentClassifier, Reranker, Tagger
@@ -268,3 +269,28 @@ def test_older_names_of_held_out_data_work_and_name_the_new_one():
         assert adapted.dev_perplexities_ == ime.adapt_language_model(TYPED, TYPED[:2]).validation_perplexities_
     with pytest.warns(FutureWarning, match="dev is now validation"):
         ime.adapt(TYPED, dev=TYPED[:2], max_iterations=3)
+
+
+# ---- no penalty -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", ["maxent-classifier", "tagger", "language-model", "reranker"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_penalty_of_none_is_no_penalty(kind, tmp_path):
+    untrained, data, held_out = TRAINED[kind]
+    few = {"max_iterations": 20}
+    model = clone(untrained).set_params(penalty=None, **few).fit(*data)
+    named = clone(untrained).set_params(penalty="none", **few).fit(*data)
+    pair = held_out if isinstance(held_out, tuple) else (held_out,)
+    assert model.evaluate(*pair) == named.evaluate(*pair)
+    model.save(tmp_path / "m.ll")
+    loaded = loglinear.load(tmp_path / "m.ll")
+    assert loaded.get_params()["penalty"] is None
+    assert loaded.evaluate(*pair) == named.evaluate(*pair)
+    assert clone(model).penalty is None
+
+
+def test_without_a_penalty_there_is_no_strength_to_tune():
+    classifier, data, _ = TRAINED["maxent-classifier"]
+    with pytest.raises(ValueError, match="tune chooses the strength of a penalty, but there is none"):
+        clone(classifier).set_params(penalty=None, tune="cv").fit(*data)
+    with pytest.warns(ConvergenceWarning, match="without a penalty the optimum may be at infinity"):
+        clone(classifier).set_params(penalty=None, max_iterations=5).fit(*data)

@@ -31,6 +31,7 @@ VISIBLE_BLANK = "\u2581"
 _BLANK = re.compile(r"[ \t\n\r\v\f]")
 _OTHER_BLANK = re.compile(r"[\t\n\r\v\f]")
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+_SHOWN = 60  # characters of a sentence in a message
 _LOOK_AT = 64  # strings of a list that are looked at: if one names a file, it is a list of files
 
 
@@ -129,6 +130,23 @@ def files_of(source: TextSource) -> list[Source] | None:
             message = f"no such file, though {found!r} is one; give files as pathlib.Path, or sentences as an iterator"
             raise FormatError(message, os.fspath(item))
     return list(source)
+
+
+def check_text(source: object, one_sentence: str = "") -> None:
+    """Raise FormatError for a string that names no file: text is a file or a list of sentences, never one sentence.
+
+    ``one_sentence`` is a call that takes one, with ``{}`` in the place of the sentence.
+    """
+    if not isinstance(source, str) or source == "-":
+        return
+    try:
+        if Path(source).exists():
+            return
+    except (OSError, ValueError):  # too long for a name, or with a NUL
+        pass
+    shown = repr(source if len(source) <= _SHOWN else source[:_SHOWN] + "...")
+    hint = f"; {one_sentence.format(shown)}" if one_sentence else ""
+    raise FormatError(f"{shown} is no file; text is a file or a list of sentences, such as [{shown}]{hint}")
 
 
 def split_units(text: str, units: Units = "words") -> list[str]:

@@ -17,7 +17,7 @@ from loglinear.optimise.solver_choice import choose_solver
 class Settings:
     """The settings that all models share."""
 
-    penalty: str = "l2"
+    penalty: str | None = "l2"
     strength: float = 1.0
     l1_ratio: float = 0.5
     nonnegative: bool = False

@@ -27,7 +27,7 @@ PENALTIES: Registry[Callable[..., Penalty]] = Registry(
 
 
 def make(
-    name: str,
+    name: str | None,
     strength: Any = 1.0,
     *,
     nonnegative: Any = False,
@@ -35,7 +35,7 @@ def make(
     classes: Any = None,
     **options: Any,
 ) -> Any:
-    """Return the penalty with this name in PENALTIES.
+    """Return the penalty with this name in PENALTIES; None is "none".
 
     A penalty says by its classmethod ``from_settings`` which settings of a model it takes. One without it, registered
     by a user, is called with the strength and the options (``n_free``, ``n_threads``) alone.
@@ -46,7 +46,7 @@ def make(
     classes : the class number of every penalised weight; the three above may then be lists with one entry per class
     options : keywords of the penalty, such as ``n_free``, ``n_threads`` and, for penalties of trees, ``tree``
     """
-    name = name.replace("-", "_")
+    name = "none" if name is None else name.replace("-", "_")
     factory: Any = PENALTIES[name]
     if classes is not None:
         return _by_class(name, classes, strength, l1_ratio, nonnegative, **options)

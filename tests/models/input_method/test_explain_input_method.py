@@ -81,6 +81,13 @@ def test_files_explain_alike_and_print(tmp_path):
     assert lines[-1] == f"log-probability {found.log_probability:.4f} of {found.text}"
 
 
+def test_a_lone_sentence_is_no_text():
+    model = InputMethod(2).fit(TEXT)
+    for read in (model.fit, model.evaluate, model.score, model.coverage):
+        with pytest.raises(ValueError, match=r"'A\|x B\|yz' is no file; text is a file or a list of sentences"):
+            read("A|x B|yz")
+
+
 def test_refusals():
     model = InputMethod(2).fit(TEXT)
     for reading, words in (("xyy", ["C", "D"]), ("", ["A"]), ("x", []), ("x y", ["C"]), ("x", ["Q"])):

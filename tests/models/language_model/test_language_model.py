@@ -1,6 +1,7 @@
 import gzip
 import os
 import pickle
+import re
 import threading
 from pathlib import Path
 
@@ -341,3 +342,30 @@ def test_penn_treebank_perplexities():
     train, test = folder / "ptb.train.txt.gz", folder / "ptb.test.txt.gz"
     assert LanguageModel(5, "kneser-ney").fit(train).perplexity(test) == pytest.approx(141.19, abs=0.02)
     assert LanguageModel(5, verbose=0).fit(train).perplexity(test) < 138.8
+
+
+# ---- one sentence ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("method", ["score", "perplexity", "evaluate", "fit"])
+def test_a_lone_sentence_is_no_text(method, tmp_path, monkeypatch):
+    model = fitted("kneser-ney")
+    said = (
+        "'the cat sees a dog' is no file; text is a file or a list of sentences, such as ['the cat sees a dog']; "
+        "explain('the cat sees a dog') scores one sentence"
+    )
+    with pytest.raises(FormatError, match=f"^{re.escape(said)}$"):
+        getattr(model, method)("the cat sees a dog")
+    with pytest.raises(FormatError, match="is no file; text is a file or a list of sentences"):
+        getattr(model, method)("the cat " * 1000)  # longer than any name of a file
+    with pytest.raises(FormatError, match=r"nothing\.txt: no such file"):
+        getattr(model, method)(tmp_path / "nothing.txt")
+    monkeypatch.chdir(tmp_path)
+    Path("cat").write_text("the cat\n", encoding="utf-8")
+    getattr(model, method)("cat")
+    getattr(model, method)(["the cat sees a dog"])
+
+
+def test_one_sentence_is_scored_by_its_explanation():
+    model = fitted("kneser-ney")
+    explained = model.explain("the cat sees a dog")
+    assert explained.perplexity == pytest.approx(model.perplexity(["the cat sees a dog"]), rel=1e-6)
+    assert explained.log_probability / 6 == pytest.approx(model.score(["the cat sees a dog"]), rel=1e-6)

@@ -41,7 +41,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
 
     Parameters
     ----------
-    penalty : "l2", "l1", "elastic_net" or "none"; default "l2"
+    penalty : "l2", "l1", "elastic_net", or "none" (also None); default "l2"
     strength : float, weight of the penalty; default 1
     l1_ratio : float, share of l1 in the elastic net; default 0.5
     nonnegative : bool, keep all weights (not intercepts) at or above zero; default False
@@ -69,7 +69,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
 
     def __init__(
         self,
-        penalty: str = "l2",
+        penalty: str | None = "l2",
         strength: float = 1.0,
         *,
         l1_ratio: float = 0.5,
@@ -220,8 +220,8 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
             return
         if isinstance(self.tune, str) and self.tune not in ("validation", "cv"):
             raise ValueError(f"tune must be None, 'validation', 'cv' or a list of strengths, not {self.tune!r}")
-        if self.penalty == "none":
-            raise ValueError("tune chooses the strength of a penalty, but penalty='none'")
+        if self.penalty in (None, "none"):
+            raise ValueError("tune chooses the strength of a penalty, but there is none: give a penalty, or no tune")
         if self.tune != "cv" and held_out is None:
             raise ValueError("tune chooses the strength on held-out examples: give fit(..., validation=(X, y))")
 
@@ -250,7 +250,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
                 ConvergenceWarning,
                 stacklevel=5,
             )
-        if self.penalty == "none" or self.strength_ == 0:
+        if self.penalty in (None, "none") or self.strength_ == 0:
             _, accuracy = path.HeldOut(data, self.fit_intercept, self.n_threads).score(self._flat())
             if accuracy == 1.0 or not self.converged_:
                 warnings.warn(

@@ -20,6 +20,7 @@ from loglinear import _core
 from loglinear.features.lexicon import Lexicon, ReadText, read_readings
 from loglinear.features.vocabulary import pack_strings
 from loglinear.formats.candidate_list import CandidateList
+from loglinear.formats.running_text import check_text
 from loglinear.metrics.error_rate import compare_errors
 from loglinear.metrics.input_method import ConversionScore
 from loglinear.models.archive import Archive
@@ -107,6 +108,7 @@ class InputMethodPredictor(Predictor):
 
     def read(self, X: Any) -> ReadText:
         """Read a text with readings."""
+        check_text(X)
         return read_readings(X, readings=self.readings, encoding=self.encoding, n_threads=self.n_threads)
 
     def read_once(self, X: Any) -> ReadText:

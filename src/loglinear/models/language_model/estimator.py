@@ -25,13 +25,13 @@ from loglinear.data.sentences import Sentences
 from loglinear.data.suffix_tree import SuffixTree, build_suffix_tree
 from loglinear.errors import InterruptedWarning
 from loglinear.features.word_vocabulary import WordVocabulary
-from loglinear.formats.running_text import Units
+from loglinear.formats.running_text import Units, check_text
 from loglinear.metrics.perplexity import perplexity
 from loglinear.models.estimator import Estimator, restore_on_failure
 from loglinear.models.language_model import stream
 from loglinear.models.language_model.backoff_form import model_of_packed
 from loglinear.models.language_model.penalty import TreePenalty
-from loglinear.models.language_model.predictor import LanguageModelPredictor
+from loglinear.models.language_model.predictor import ONE_SENTENCE, LanguageModelPredictor
 from loglinear.models.language_model.settings import L1_RATIO, Settings
 from loglinear.models.language_model.training import MaxentFit, train_maxent
 from loglinear.models.language_model.tree_training import OnSuffixTree, train_collapsed, train_tree, weights_over
@@ -57,8 +57,8 @@ class LanguageModel(LanguageModelPredictor, Estimator):
     ----------
     order : longest n-gram; None: as long as the text has them (any penalty but "tree-l2" and "none")
     estimator : "maxent", "kneser-ney", "kneser-ney-single", "witten-bell" or "add-k"
-    penalty : "elastic_net", "l1", "l2", "none", or a norm of every n-gram with all n-grams that extend it: "tree-l2",
-        "tree-linf" (maxent)
+    penalty : "elastic_net", "l1", "l2", "none" (also None), or a norm of every n-gram with all n-grams that extend it:
+        "tree-l2", "tree-linf" (maxent)
     strength : one number for all n-grams above unigrams; one per order from the second (the last holds for the orders
         above; not for trees); None: a default per penalty
     tune : None, or "validation": the strengths are chosen on the ``validation`` text of ``fit``, l1 and l2 of every
@@ -107,7 +107,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         order: int | None = 5,
         estimator: str = "maxent",
         *,
-        penalty: str = "elastic_net",
+        penalty: str | None = "elastic_net",
         strength: float | Sequence[float] | str | None = None,
         tune: str | None = None,
         depth_growth: float | None = None,
@@ -260,6 +260,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
             if not isinstance(self.vocabulary, WordVocabulary) or self.vocabulary.n_words != X.n_words:
                 raise ValueError("sentences of numbers need the vocabulary that numbered them (vocabulary=...)")
             return X, self.vocabulary
+        check_text(X, ONE_SENTENCE)
         options = {"unknown": self.unknown, **self.reading_options}
         known = base.vocabulary if base is not None else None if before is None else before.vocabulary
         if known is not None:  # the vocabulary is that of the model to continue

@@ -15,7 +15,7 @@ from loglinear.backoff.queries import NgramQueries
 from loglinear.data.corpus import read_corpus
 from loglinear.data.sentences import Sentences
 from loglinear.features.word_vocabulary import WordVocabulary
-from loglinear.formats.running_text import Units, join_units, split_units
+from loglinear.formats.running_text import Units, check_text, join_units, split_units
 from loglinear.metrics.perplexity import TextScore
 from loglinear.models.archive import Archive
 from loglinear.models.language_model import file
@@ -25,6 +25,8 @@ from loglinear.status import Status
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+ONE_SENTENCE = "explain({}) scores one sentence"
 
 
 class LanguageModelPredictor(Predictor):
@@ -41,7 +43,7 @@ class LanguageModelPredictor(Predictor):
     reserved: str = "error"
     encoding: str = "utf-8"
     random_state: int | None = None
-    penalty: str
+    penalty: str | None
     # What training leaves.
     queries_: NgramQueries
     vocabulary_: WordVocabulary
@@ -67,6 +69,7 @@ class LanguageModelPredictor(Predictor):
         """Read text in the numbers of the model's vocabulary; what is read already is returned as it is."""
         if isinstance(X, Sentences):
             return X
+        check_text(X, ONE_SENTENCE)
         sentences, _ = read_corpus(X, vocabulary=self.vocabulary_, **self.reading_options)
         return sentences
 

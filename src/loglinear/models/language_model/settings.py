@@ -36,7 +36,7 @@ class Settings:
 
     order: int | None
     estimator: str
-    penalty: str
+    penalty: str | None
     strength: float | Sequence[float] | str | None
     tune: str | None
     depth_growth: float | None
@@ -69,7 +69,7 @@ class Settings:
     @property
     def penalty_name(self) -> str:
         """Return the penalty's name as spelt in PENALTIES and TREES: tree_l2 is tree-l2, elastic-net is elastic_net."""
-        name = str(self.penalty)
+        name = "none" if self.penalty is None else str(self.penalty)
         return name.replace("_", "-") if name.startswith("tree") else name.replace("-", "_")
 
     @property

@@ -81,7 +81,7 @@ class Reranker(RerankerPredictor, Estimator):
         base: Sequence[str] | str | None = None,
         units: str = "words",
         missing: str = "error",
-        penalty: str = "l1",
+        penalty: str | None = "l1",
         l1_ratio: float = 0.5,
         strength: float | Sequence[float] = 1.0,
         tune: str | Sequence[float] | None = None,

@@ -43,7 +43,7 @@ class TaggerSettings:
     initialise: str | None = None
     scheme: str | None = None
     constraint: Any = None
-    penalty: str = "l2"
+    penalty: str | None = "l2"
     strength: float = 1.0
     l1_ratio: float = 0.5
     solver: str = "auto"
