@@ -189,7 +189,9 @@ def test_refusals() -> None:
         spans(["O"], "x")
     with pytest.raises(TypeError, match="sequence 1 is the string 'O'"):
         illegal([["O"], "O"], "bio")
-    with pytest.raises(TypeError, match="label 3 is int"):
+    with pytest.raises(TypeError, match=r"label 3\.5 is float, not text or a whole number"):
+        spans([3.5])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="label 3 is not of the scheme bio"):
         spans([3])  # type: ignore[list-item]
 
 

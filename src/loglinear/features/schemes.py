@@ -25,12 +25,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from loglinear.features.sequences import FlatLabels
+from loglinear.features.sequences import FlatLabels, as_label, check_labels
 
 SCHEMES = ("bio", "iob1", "iobes", "bilou", "bmes")  # the commonest first
 
@@ -67,7 +67,7 @@ class FlatSpans(NamedTuple):
     types: NDArray[np.int32]
 
 
-def flatten(sequences: Iterable[Sequence[str]]) -> FlatLabels:
+def flatten(sequences: Iterable[Sequence[Any]]) -> FlatLabels:
     """Return labels as numbers; the names are those of the labels that occur, sorted."""
     if isinstance(sequences, FlatLabels):
         return sequences.renumbered(list(sequences.counts()))
@@ -78,11 +78,10 @@ def flatten(sequences: Iterable[Sequence[str]]) -> FlatLabels:
     ptr = np.zeros(len(sequences) + 1, dtype=np.int64)
     np.cumsum(np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences)), out=ptr[1:])
     flat = list(chain.from_iterable(sequences))
-    found = set(flat)
-    wrong = next((label for label in found if not isinstance(label, str)), None)
-    if wrong is not None:
-        raise TypeError(f"label {wrong!r} is {type(wrong).__name__}, not a string")
-    names = sorted(found)
+    if set(map(type, flat)) - {str}:
+        flat = list(map(as_label, flat))
+        check_labels(flat)
+    names = sorted(set(flat))
     number_of = {name: number for number, name in enumerate(names)}
     numbers = np.fromiter(map(number_of.__getitem__, flat), dtype=np.int32, count=len(flat))
     return FlatLabels(numbers, ptr, names)
@@ -133,6 +132,8 @@ def _fewest(names: Sequence[str], count: Callable[[str], int]) -> Detected:
 
 def _split(name: str) -> tuple[str, str | None]:
     """Return the letter of the part, empty where the name is of no scheme, and the type, None without a hyphen."""
+    if not isinstance(name, str):  # numbers are of no scheme
+        return "", None
     part, hyphen, kind = name.partition("-")
     letter = _LETTERS.get(part, "")
     if hyphen and (letter == "O" or not kind):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar, overload
 
@@ -111,10 +111,26 @@ class TokenRows(NamedTuple):
         return TokenRows(totals[self.indptr], self.indices[known], values)
 
 
-class FlatLabels(EncodedSequences[list[str]]):
-    """One label per token, as numbers: token t has the label ``names[numbers[t]]``."""
+def as_label(label: Any) -> Any:
+    """Return a label as a plain str, int or bool; raise TypeError for anything else."""
+    if isinstance(label, (str, bool, int)):
+        return str(label) if isinstance(label, str) else label
+    if isinstance(label, (np.integer, np.bool_)):
+        return label.item()
+    raise TypeError(f"label {label!r} is {type(label).__name__}, not text or a whole number")
 
-    def __init__(self, numbers: NDArray[np.int32], sequence_ptr: NDArray[np.int64], names: Sequence[str]) -> None:
+
+def check_labels(labels: Iterable[Any]) -> None:
+    """Raise TypeError unless all labels are of one type."""
+    kinds = sorted({type(label).__name__ for label in labels})
+    if len(kinds) > 1:
+        raise TypeError(f"labels must be of one type, all text or all whole numbers; found {' and '.join(kinds)}")
+
+
+class FlatLabels(EncodedSequences[list[Any]]):
+    """One label per token, as numbers: token t has the label ``names[numbers[t]]``, text or a whole number."""
+
+    def __init__(self, numbers: NDArray[np.int32], sequence_ptr: NDArray[np.int64], names: Sequence[Any]) -> None:
         self.numbers = numbers  # [n_tokens]
         self.sequence_ptr = sequence_ptr  # [n_sequences + 1]
         self.names = list(names)  # [n_labels]; labels that do not occur may be among them
@@ -124,12 +140,16 @@ class FlatLabels(EncodedSequences[list[str]]):
         sequence = int(np.searchsorted(self.sequence_ptr, token, side="right")) - 1
         return sequence, token - int(self.sequence_ptr[sequence])
 
-    def counts(self) -> dict[str, int]:
+    def as_text(self) -> FlatLabels:
+        """Return the same labels with names that are text."""
+        return FlatLabels(self.numbers, self.sequence_ptr, [str(name) for name in self.names])
+
+    def counts(self) -> dict[Any, int]:
         """Return how often each label occurs, by name in sorted order; labels that do not occur are left out."""
         found = np.bincount(self.numbers, minlength=len(self.names)).tolist()
         return {name: n for name, n in sorted(zip(self.names, found)) if n}
 
-    def renumbered(self, names: Sequence[str]) -> FlatLabels:
+    def renumbered(self, names: Sequence[Any]) -> FlatLabels:
         """Return the same labels as numbers in ``names``, which must hold every label that occurs."""
         number = {name: k for k, name in enumerate(names)}
         table = np.array([number.get(name, -1) for name in self.names], dtype=np.int32)
@@ -140,11 +160,11 @@ class FlatLabels(EncodedSequences[list[str]]):
         ptr, tokens = take_ranges(self.sequence_ptr, np.asarray(rows, dtype=np.int64))
         return FlatLabels(self.numbers[tokens], ptr, self.names)
 
-    def _sequence(self, i: int) -> list[str]:
+    def _sequence(self, i: int) -> list[Any]:
         a, b = self.sequence_ptr[i : i + 2].tolist()
         return [self.names[k] for k in self.numbers[a:b].tolist()]
 
-    def __iter__(self) -> Iterator[list[str]]:
+    def __iter__(self) -> Iterator[list[Any]]:
         names = np.empty(len(self.names), dtype=object)
         names[:] = self.names
         flat = names[self.numbers].tolist()

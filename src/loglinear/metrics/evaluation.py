@@ -74,14 +74,18 @@ class TaggerEvaluation:
 
 
 def evaluate_tagger(model: Any, X: Any, labels: Any, constraint: Any = None) -> TaggerEvaluation:
-    """Score a tagger; spans are counted if both its labels and the given ones encode them, each in its own scheme."""
-    gold, known, scheme = flatten(labels), set(model.classes_), model.scheme_
+    """Score a tagger; spans are counted if both its labels and the given ones encode them, each in its own scheme.
+
+    Labels are compared as text, so a model trained on the numbers 0 and 1 knows "0" and "1".
+    """
+    gold, known, scheme = flatten(labels).as_text(), set(map(str, model.classes_)), model.scheme_
     source = flat_detect(gold).scheme
     if source is None or scheme in (None, source):
         source = None
     else:
         gold = flat_convert(gold, source, scheme)
     spells = scheme in schemes_of([*known, *gold.names])
-    scores = span_scores(gold, model.predict_flat(X, constraint=constraint), scheme if spells else None)
+    predicted = model.predict_flat(X, constraint=constraint).as_text()
+    scores = span_scores(gold, predicted, scheme if spells else None)
     unseen = {label: n for label, n in gold.counts().items() if label not in known}
     return TaggerEvaluation(scores, unseen, converted_from=source)

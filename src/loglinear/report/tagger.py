@@ -16,9 +16,10 @@ def tagger_sections(model: TaggerPredictor, top: int = 10, most: int | None = No
 
     A ``most`` of None is the number of labels that fits a terminal.
     """
-    width = 3 + sum(max(6, len(label)) for label in model.classes_) // len(model.classes_)
+    labels = [str(label) for label in model.classes_]
+    width = 3 + sum(max(6, len(label)) for label in labels) // len(labels)
     most = max(4, min(_MOST_LABELS, _WIDTH // width - 1)) if most is None else most
-    heat_map = transition_table(model.classes_, model.transition_matrix(), most=most)
+    heat_map = transition_table(labels, model.transition_matrix(), most=most)
     sections = [Section("Transitions", ["Weights from label to label: red attracts, blue repels."], tables=[heat_map])]
     weights = _state_weights(model)
     if weights and top > 0:
@@ -40,6 +41,6 @@ def tagger_facts(model: TaggerPredictor, top: int = 10) -> dict[str, Any]:
 
 def _state_weights(model: TaggerPredictor) -> list[tuple[str, str, float]]:
     """Return (attribute, label, weight) of all weights, labels in the order of the model."""
-    number = {label: k for k, label in enumerate(model.classes_)}
-    found = [(attribute, label, weight) for (attribute, label), weight in model.state_features_.items()]
+    number = {str(label): k for k, label in enumerate(model.classes_)}
+    found = [(attribute, str(label), weight) for (attribute, label), weight in model.state_features_.items()]
     return sorted(found, key=lambda entry: number[entry[1]])

@@ -11,15 +11,15 @@ from loglinear.data.chain_base import ChainBase
 from loglinear.features import schemes
 
 
-def scheme_base(classes: Sequence[str], scheme: str) -> ChainBase:
+def scheme_base(classes: Sequence[Any], scheme: str) -> ChainBase:
     """Return the scores of a label scheme ("bio", "iobes", ...): 0 where it is legal, -infinity elsewhere."""
     start, transitions, stop = (_scores(mask) for mask in schemes.legal_transitions(list(classes), scheme))
     return ChainBase(start=start, stop=stop, transitions=transitions)
 
 
-def forbidden_transitions(classes: Sequence[str], pairs: Iterable[tuple[str, str]]) -> ChainBase:
+def forbidden_transitions(classes: Sequence[Any], pairs: Iterable[tuple[Any, Any]]) -> ChainBase:
     """Return scores that forbid the label pairs (previous, next) of ``pairs``."""
-    number = {label: k for k, label in enumerate(classes)}
+    number = {name: k for k, label in enumerate(classes) for name in (label, str(label))}  # files spell numbers as text
     transitions = np.zeros((len(classes), len(classes)))
     for previous, following in pairs:
         for label in (previous, following):
@@ -29,7 +29,7 @@ def forbidden_transitions(classes: Sequence[str], pairs: Iterable[tuple[str, str
     return ChainBase(transitions=transitions)
 
 
-def as_constraint(constraint: Any, auto: str | None = "auto") -> str | tuple[tuple[str, str], ...] | None:
+def as_constraint(constraint: Any, auto: str | None = "auto") -> str | tuple[tuple[Any, Any], ...] | None:
     """Return a constraint in a form that can be read twice, compared and hashed; ``auto`` is what "auto" stands for."""
     if constraint is None or isinstance(constraint, str):
         return auto if constraint == "auto" else constraint
@@ -41,7 +41,7 @@ def as_constraint(constraint: Any, auto: str | None = "auto") -> str | tuple[tup
     return tuple(pairs)
 
 
-def constraint_base(classes: Sequence[str], constraint: str | Iterable[tuple[str, str]] | None) -> ChainBase | None:
+def constraint_base(classes: Sequence[Any], constraint: str | Iterable[tuple[Any, Any]] | None) -> ChainBase | None:
     """Return the scores of a constraint: a scheme by name, forbidden label pairs, or None."""
     if constraint is None:
         return None

@@ -68,8 +68,8 @@ class Tagger(TaggerPredictor, Estimator):
     machine : "auto" (default), "dense" or "sparse": how transitions are stored while training
 
     ``X`` is a list of sequences: of dicts, of lists of strings, or (with templates) of tuples of column values; or
-    ``Columns`` / ``AttributeSequences`` as read from files. ``y`` is a list of lists of labels; None is an unknown
-    label and a set one of several (estimator "crf"); or ``FlatLabels`` as read from files.
+    ``Columns`` / ``AttributeSequences`` as read from files. ``y`` is a list of lists of labels, text or whole
+    numbers; None is an unknown label and a set one of several (estimator "crf"); or ``FlatLabels`` as read from files.
     """
 
     fitted_attribute = "weights_"
@@ -130,7 +130,7 @@ class Tagger(TaggerPredictor, Estimator):
         self._warn()
         return self
 
-    def _training_data(self, inputs: TokenInputs, y: Any, classes: list[str]) -> SequenceData:
+    def _training_data(self, inputs: TokenInputs, y: Any, classes: list[Any]) -> SequenceData:
         """Number the labels and check them; ``classes`` are those of a model that is continued."""
         if y is None:
             raise ValueError("a tagger needs y: a list of label sequences")

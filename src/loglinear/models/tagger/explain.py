@@ -17,7 +17,7 @@ from loglinear.models.tagger.base import chain_of
 class TokenExplanation:
     """Score of the chosen label at this token, given the labels chosen before: the sum of pushes, steps and base."""
 
-    label: str
+    label: Any
     probability: float  # marginal
     pushes: list[Push]  # attributes, largest effect first
     step: float  # weights of the transition from the preceding label or labels

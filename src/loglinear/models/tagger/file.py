@@ -5,6 +5,7 @@ Zero weights are left out, and with them attributes that have no other weight; p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from loglinear.data.chain_features import ChainFeatures
 from loglinear.errors import ModelFileError
 from loglinear.features import TOKEN_FEATURISERS, schemes
 from loglinear.features.attributes import AttributeFeatures
+from loglinear.features.sequences import as_label
 from loglinear.features.templates import TemplateFeatures
 from loglinear.features.vocabulary import Vocabulary, pack_strings
 from loglinear.formats.crfsuite import read_crfsuite_dump
@@ -24,6 +26,7 @@ from loglinear.models.tagger.constraints import as_constraint, constraint_base
 from loglinear.models.tagger.inputs import TokenReader
 
 KIND = "tagger"
+_LABELS: dict[str, Callable[[str], Any]] = {"str": str, "int": int, "bool": "True".__eq__}  # from text, by their type
 _LISTS = {
     "node_ptr": "<i8",
     "node_label": "<i4",
@@ -48,9 +51,11 @@ def save(model: Any, path: Any) -> None:
             weights = weights[places]
     arrays: dict[str, np.ndarray] = {name: getattr(features, name) for name in _LISTS}
     arrays["weights"] = weights
-    arrays["classes"], arrays["class_offsets"] = pack_strings(model.classes_)
+    arrays["classes"], arrays["class_offsets"] = pack_strings([str(label) for label in model.classes_])
     parameters = {**model.parameters(), "constraint": as_constraint(model.constraint)}
     settings: dict[str, Any] = {"parameters": as_json(parameters)}
+    if (kind := type(model.classes_[0]).__name__) != "str":
+        settings["labels"] = kind
     settings["reads_columns"], settings["n_columns"] = reader.reads_columns, reader.n_columns
     settings["label_scheme"], settings["illegal_labels"] = model.scheme_, model.n_illegal_
     parts = {"featuriser": featuriser, "oov": reader.oov}
@@ -73,7 +78,7 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     try:
         parameters = dict(settings["parameters"])
         if isinstance(parameters.get("constraint"), list):
-            parameters["constraint"] = tuple((str(a), str(b)) for a, b in parameters["constraint"])
+            parameters["constraint"] = tuple((as_label(a), as_label(b)) for a, b in parameters["constraint"])
         model = cls(**parameters)
         model.check_settings()
         check_n_threads(model.n_threads)
@@ -84,10 +89,11 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         raise ModelFileError(f"{source}: the model's settings are damaged ({error})") from None
     blob, offsets = require(source, archive, "classes", "|u1", 1), require(source, archive, "class_offsets", "<i8", 1)
     try:
-        model.classes_ = list(Vocabulary.from_arrays(blob, offsets))
+        from_text = _LABELS[settings.get("labels", "str")]
+        model.classes_ = [from_text(text) for text in Vocabulary.from_arrays(blob, offsets)]
         if len(set(model.classes_)) != len(model.classes_):
             raise ModelFileError("a label occurs twice")
-    except ModelFileError as error:
+    except (KeyError, TypeError, ValueError) as error:  # ModelFileError is a ValueError
         raise ModelFileError(f"{source}: the labels are damaged ({error})") from None
     featuriser = _part(archive, source, "featuriser")
     oov = _part(archive, source, "oov")

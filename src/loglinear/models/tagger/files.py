@@ -136,7 +136,7 @@ def tag(
             raise ValueError("--nbest and --marginals can be combined only with --json")
         return _nbest_text(model, sequences, inputs, nbest, constraint)
     numbers = model.predict_numbers(inputs, constraint=constraint)
-    label: Any = (numbers, *pack_strings(model.classes_))
+    label: Any = (numbers, *pack_strings([str(label) for label in model.classes_]))
     if marginals:
         table = model.marginal_array(inputs, constraint=constraint)
         shares = table[np.arange(numbers.size), numbers].tolist()
@@ -161,7 +161,7 @@ def _nbest_text(model: TaggerPredictor, sequences: Sequences, inputs: TokenInput
     for start, found in zip(ptr, model.predict_nbest(inputs, k, constraint=constraint)):
         for rank, (labels, probability) in enumerate(found):
             out.append(f"# {rank} {probability:.6f}")
-            out += [before[start + t] + label for t, label in enumerate(labels)]
+            out += [f"{before[start + t]}{label}" for t, label in enumerate(labels)]
             out.append("")
     return "".join(line + "\n" for line in out).encode("utf-8", "surrogatepass")
 
@@ -186,7 +186,8 @@ def evaluate_file(model: TaggerPredictor, source: Source, layout: Layout, constr
     """Score a tagger on a file of labelled sequences."""
     sequences = parse_sequences(read_bytes(source), name_of(source), layout)
     assert sequences.labels is not None
-    if sequences.n_columns != model.reader_.n_columns and not set(sequences.labels.names) & set(model.classes_):
+    known = {str(label) for label in model.classes_}
+    if sequences.n_columns != model.reader_.n_columns and known.isdisjoint(sequences.labels.names):
         which = f"none of the values in its column {layout.label_column} is a label of the model"
         raise FormatError(f"{which}; is the label missing?", sequences.source, 1)
     return model.evaluate(sequences.X, sequences.labels, constraint=constraint)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -40,6 +41,18 @@ class TokenInputs:
     def n_sequences(self) -> int:
         """Number of sequences."""
         return self.sequence_ptr.size - 1
+
+
+def _without_columns(X: Iterable[Any]) -> Iterator[Any]:
+    """Yield the sequences; raise TypeError for one of tuples, which are columns and not attributes."""
+    for number, sequence in enumerate(X):
+        if isinstance(sequence, (list, tuple)) and sequence and isinstance(sequence[0], tuple):
+            raise TypeError(
+                f"sequence {number}, token 0 is a tuple, as tokens in columns are, and columns need templates: "
+                "Tagger(templates='chunking'), or another set or text of templates; attributes would be a list of "
+                "strings"
+            )
+        yield sequence
 
 
 @dataclass
@@ -110,7 +123,7 @@ class TokenReader:
                 raise TypeError(
                     "these are columns, and columns need templates: name a set (such as 'chunking') or give their text"
                 )
-            source = X if isinstance(X, AttributeSequences) else AttributeSequences.from_lists(X)
+            source = X if isinstance(X, AttributeSequences) else AttributeSequences.from_lists(_without_columns(X))
         if self.featuriser is None:
             empty = np.zeros(source.n_tokens + 1, dtype=np.int64)
             rows = TokenRows(empty, np.empty(0, dtype=np.int32), None)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from loglinear.features.sequences import FlatLabels
+from loglinear.features.sequences import FlatLabels, as_label
 
 
 class SequenceLabels(NamedTuple):
@@ -16,14 +16,14 @@ class SequenceLabels(NamedTuple):
 
     numbers: NDArray[np.int32]  # [n_tokens]
     allowed: NDArray[np.uint8] | None  # [n_tokens, n_labels], 1 where a token may have the label
-    classes: list[str]
+    classes: list[Any]
 
 
-Choice = tuple[int, Collection[str]]  # number of a token, and the labels it may have
+Choice = tuple[int, Collection[Any]]  # number of a token, and the labels it may have
 
 
 def encode_labels(
-    y: Iterable[Sequence[Any]], sequence_ptr: NDArray[np.int64], classes: Sequence[str] = (), *, grow: bool = True
+    y: Iterable[Sequence[Any]], sequence_ptr: NDArray[np.int64], classes: Sequence[Any] = (), *, grow: bool = True
 ) -> SequenceLabels:
     """Number the labels of all tokens. Labels that are numbers already (:class:`FlatLabels`) stay so.
 
@@ -35,9 +35,10 @@ def encode_labels(
     classes : labels that keep their numbers; labels that are not among them follow in sorted order
     grow : whether there may be labels that are not in ``classes``; if not, ValueError names the first one
     """
-    found: dict[str, int] = {label: k for k, label in enumerate(classes)}
+    found: dict[Any, int] = {label: k for k, label in enumerate(classes)}
     n_known = len(found)
     numbers, choices = (_from_numbers if isinstance(y, FlatLabels) else _from_lists)(y, sequence_ptr, found)
+    _check_one_type(list(found), numbers, choices, sequence_ptr)
     if not grow and len(found) > n_known:
         _refuse(list(found)[n_known], numbers, choices, n_known, sequence_ptr, list(classes))
     names = list(found)
@@ -54,7 +55,7 @@ def encode_labels(
 
 
 def _from_numbers(
-    y: Any, sequence_ptr: NDArray[np.int64], found: dict[str, int]
+    y: Any, sequence_ptr: NDArray[np.int64], found: dict[Any, int]
 ) -> tuple[NDArray[np.int32], list[Choice]]:
     """Give the names of labels that occur a number in ``found``, and translate the numbers of the labels."""
     check_lengths(y, sequence_ptr)
@@ -76,7 +77,7 @@ def check_lengths(y: FlatLabels, sequence_ptr: NDArray[np.int64]) -> None:
 
 
 def _from_lists(
-    y: Iterable[Sequence[Any]], sequence_ptr: NDArray[np.int64], found: dict[str, int]
+    y: Iterable[Sequence[Any]], sequence_ptr: NDArray[np.int64], found: dict[Any, int]
 ) -> tuple[NDArray[np.int32], list[Choice]]:
     """Number labels by first occurrence after those in ``found``, -1 where None or a collection."""
     numbers: list[int] = []
@@ -92,8 +93,8 @@ def _from_lists(
         for label in sequence:
             if type(label) is str:
                 numbers.append(found.setdefault(label, len(found)))
-            elif isinstance(label, str):  # numpy's, say, which would print as such in predictions
-                numbers.append(found.setdefault(str(label), len(found)))
+            elif isinstance(label, (str, int, np.integer, np.bool_)):  # numpy's become plain ones
+                numbers.append(found.setdefault(as_label(label), len(found)))
             elif label is None:
                 numbers.append(-1)
             else:
@@ -103,7 +104,7 @@ def _from_lists(
         raise ValueError(f"{len(lengths)} sequences but labels for {n_sequences}")
     for _, options in choices:
         for label in options:
-            found.setdefault(str(label), len(found))
+            found.setdefault(label, len(found))
     return np.array(numbers, dtype=np.int32), choices
 
 
@@ -111,31 +112,54 @@ def _wrong_length(sequence: int, n_tokens: int, n_labels: Any) -> ValueError:
     return ValueError(f"sequence {sequence} has {n_tokens} tokens but {n_labels} labels: one label per token is needed")
 
 
-def _choice(label: Any, sequence: int, token: int) -> Collection[str]:
-    if isinstance(label, (set, frozenset, list, tuple)) and label and all(isinstance(k, str) for k in label):
-        return label
+def _choice(label: Any, sequence: int, token: int) -> Collection[Any]:
+    if isinstance(label, (set, frozenset, list, tuple)) and label:
+        try:
+            return [as_label(one) for one in label]
+        except TypeError:
+            pass
     raise TypeError(
-        f"sequence {sequence}, token {token}: a label must be text, None (unknown) or a non-empty collection of texts "
-        f"(one of these), not {label!r}"
+        f"sequence {sequence}, token {token}: a label must be text, a whole number, None (unknown) or a non-empty "
+        f"collection of labels (one of these), not {label!r}"
     )
+
+
+def _check_one_type(
+    names: list[Any], numbers: NDArray[np.int32], choices: list[Choice], sequence_ptr: NDArray[np.int64]
+) -> None:
+    """Raise TypeError for the first label of another type than the first of all."""
+    for k, name in enumerate(names):
+        if type(name) is not type(names[0]):
+            sequence, token = _place(k, name, numbers, choices, sequence_ptr)
+            raise TypeError(
+                f"sequence {sequence}, token {token}: the label {name!r} is {type(name).__name__}, but others are "
+                f"{type(names[0]).__name__}; labels are all text or all whole numbers"
+            )
+
+
+def _place(
+    k: int, label: Any, numbers: NDArray[np.int32], choices: list[Choice], sequence_ptr: NDArray[np.int64]
+) -> tuple[int, int]:
+    """Return (sequence, token) of the first occurrence of label number k, alone or in a collection."""
+    places = np.flatnonzero(numbers == k)
+    place = int(places[0]) if places.size else next(t for t, options in choices if label in options)
+    sequence = int(np.searchsorted(sequence_ptr, place, side="right")) - 1
+    return sequence, place - int(sequence_ptr[sequence])
 
 
 def _refuse(
-    label: str, numbers: NDArray[np.int32], choices: list[Choice], n_known: int, sequence_ptr: NDArray[np.int64],
-    classes: list[str],
+    label: Any, numbers: NDArray[np.int32], choices: list[Choice], n_known: int, sequence_ptr: NDArray[np.int64],
+    classes: list[Any],
 ) -> None:
     """Raise ValueError for a label that never occurred in training, with the place of its first occurrence."""
-    places = np.flatnonzero(numbers >= n_known)
-    place = int(places[0]) if places.size else next(t for t, options in choices if label in options)
-    sequence = int(np.searchsorted(sequence_ptr, place, side="right")) - 1
-    shown = ", ".join(classes[:20]) + (" ..." if len(classes) > 20 else "")
+    sequence, token = _place(n_known, label, numbers, choices, sequence_ptr)
+    shown = ", ".join(map(str, classes[:20])) + (" ..." if len(classes) > 20 else "")
     raise ValueError(
-        f"label {label!r} (sequence {sequence}, token {place - int(sequence_ptr[sequence])}) was not seen in training; "
-        f"known: {shown}"
+        f"label {label!r} (sequence {sequence}, token {token}) was not seen in training; known: {shown}"
     )
 
 
-def allowed_scores(allowed: Iterable[Any], sequence_ptr: NDArray[np.int64], classes: Sequence[str]) -> NDArray[Any]:
+def allowed_scores(allowed: Iterable[Any], sequence_ptr: NDArray[np.int64], classes: Sequence[Any]) -> NDArray[Any]:
     """Return scores [n_tokens, n_labels], 0 where a label is allowed and -infinity elsewhere.
 
     ``allowed`` has the entries of ``y`` in :func:`encode_labels`.

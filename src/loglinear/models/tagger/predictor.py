@@ -43,7 +43,7 @@ class TaggerPredictor(TaggerSettings, Predictor):
     """
 
     kind = tagger_file.KIND
-    classes_: list[str]
+    classes_: list[Any]  # labels, sorted: text or whole numbers
     scheme_: str | None  # the label scheme of the training data, where they follow one
     n_illegal_: int  # number of training labels that break it
     reader_: TokenReader
@@ -64,7 +64,7 @@ class TaggerPredictor(TaggerSettings, Predictor):
         return self.scheme_ if self.n_illegal_ == 0 else None
 
     # ---- labels ----------------------------------------------------------------------------------------------------
-    def predict(self, X: Any, *, constraint: Any = None, allowed: Any = None) -> list[list[str]]:
+    def predict(self, X: Any, *, constraint: Any = None, allowed: Any = None) -> list[list[Any]]:
         """Return the best labelling of every sequence."""
         return list(self.predict_flat(X, constraint=constraint, allowed=allowed))
 
@@ -77,7 +77,7 @@ class TaggerPredictor(TaggerSettings, Predictor):
         """Return the best labels of all tokens, one after another, as numbers in ``classes_``."""
         return self.predict_flat(X, constraint=constraint).numbers
 
-    def predict_nbest(self, X: Any, k: int = 10, **limits: Any) -> list[list[tuple[list[str], float]]]:
+    def predict_nbest(self, X: Any, k: int = 10, **limits: Any) -> list[list[tuple[list[Any], float]]]:
         """Return up to k best labellings of every sequence with their probabilities, best first."""
         if k < 1:
             raise ValueError(f"k must be at least 1, not {k}")
@@ -90,7 +90,7 @@ class TaggerPredictor(TaggerSettings, Predictor):
             result.append([(names[labels[r, a:b]].tolist(), float(probabilities[i, r])) for r in found])
         return result
 
-    def sample(self, X: Any, n_samples: int = 1, random_state: int = 0, **limits: Any) -> list[list[list[str]]]:
+    def sample(self, X: Any, n_samples: int = 1, random_state: int = 0, **limits: Any) -> list[list[list[Any]]]:
         """Return, for every sequence, ``n_samples`` labellings drawn from p(y | x)."""
         if n_samples < 0 or not 0 <= random_state < 2**64:
             raise ValueError("n_samples and random_state must not be negative, and random_state below 2^64")
@@ -100,7 +100,7 @@ class TaggerPredictor(TaggerSettings, Predictor):
         return [list(samples) for samples in zip(*drawn)] if drawn else [[] for _ in range(ptr.size - 1)]
 
     # ---- probabilities ---------------------------------------------------------------------------------------------
-    def predict_marginals(self, X: Any, **limits: Any) -> list[list[dict[str, float]]]:
+    def predict_marginals(self, X: Any, **limits: Any) -> list[list[dict[Any, float]]]:
         """Return, for every token, the probability of every label."""
         lattices = self._lattices(X, **limits)
         flat = [dict(zip(self.classes_, row)) for row in lattices.marginals().tolist()]
@@ -150,7 +150,7 @@ class TaggerPredictor(TaggerSettings, Predictor):
         return [] if self.reader_.featuriser is None else self.reader_.featuriser.names()
 
     @property
-    def state_features_(self) -> dict[tuple[str, str], float]:
+    def state_features_(self) -> dict[tuple[str, Any], float]:
         """Return {(attribute, label): weight}, without zero weights."""
         names, f = self.attribute_names(), self.features_
         node = f.split(self.weights_)[0]
@@ -159,7 +159,7 @@ class TaggerPredictor(TaggerSettings, Predictor):
         return {(names[a], self.classes_[y]): w for a, y, w in zip(attributes, labels, node[kept].tolist())}
 
     @property
-    def transition_features_(self) -> dict[tuple[str, str], float]:
+    def transition_features_(self) -> dict[tuple[Any, Any], float]:
         """Return {(label, next label): weight}, without zero weights."""
         self.check_fitted()
         steps = self.features_.split(self.weights_)[2]
