@@ -185,6 +185,14 @@ void bind_separable(nb::module_& m) {
         nb::gil_scoped_release release;
         return separable_max_strength(pool, p.penalty, view(gradient));
       }, nb::arg("pool"), nb::arg("gradient").noconvert())
+      .def("dual", [](const P& p, ThreadPool& pool, In<double> gradient, double scale) {
+        const DualParts parts = [&] {
+          nb::gil_scoped_release release;
+          return separable_dual(pool, p.penalty, view(gradient), scale);
+        }();
+        return std::make_tuple(parts.ridge, parts.ratio, parts.free);
+      }, nb::arg("pool"), nb::arg("gradient").noconvert(), nb::arg("scale"),
+           "(ridge, ratio, free): the parts of the conjugate at -scale * gradient")
       .def("hold", [](const P& p, ThreadPool& pool, In<double> w, Out<double> v) {
         nb::gil_scoped_release release;
         separable_hold(pool, p.penalty, view(w), view(v));

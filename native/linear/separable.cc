@@ -247,6 +247,34 @@ double separable_max_strength(ThreadPool& pool, const Separable& penalty, std::s
   return top;
 }
 
+DualParts separable_dual(ThreadPool& pool, const Separable& penalty, std::span<const double> gradient, double scale) {
+  check(penalty, gradient.size(), gradient.size());
+  std::vector<DualParts> partial(chunk_count(gradient.size(), kVectorChunk));
+  with_form(penalty, [&](const auto p) {
+    parallel_for(pool, gradient.size(), kVectorChunk, [&, p](std::size_t begin, std::size_t end) {
+      DualParts part;
+      for (std::size_t j = begin; j < end; ++j) {
+        const double slope = scale * gradient[j], a = p.a(j), b = p.b(j);
+        const double g = p.constrained(j) ? std::max(-slope, 0.0) : std::fabs(slope), excess = std::max(g - a, 0.0);
+        if (b > 0.0)
+          part.ridge += excess * excess / (2.0 * b);
+        else if (a > 0.0)
+          part.ratio = larger(part.ratio, g / a);
+        else
+          part.free += g;
+      }
+      partial[begin / kVectorChunk] = part;
+    });
+  });
+  DualParts sum;
+  for (const DualParts& part : partial) {
+    sum.ridge += part.ridge;
+    sum.ratio = larger(sum.ratio, part.ratio);
+    sum.free += part.free;
+  }
+  return sum;
+}
+
 void separable_align(ThreadPool& pool, const Separable& penalty, std::span<const double> w,
                      std::span<const double> pseudo, std::span<double> direction) {
   check(penalty, w.size(), pseudo.size());

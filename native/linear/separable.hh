@@ -74,6 +74,15 @@ double separable_violation(ThreadPool& pool, const Separable& penalty, std::span
 // max |g_j| / a_j over penalised weights (of -g_j where w_j >= 0): the multiple of the penalty that holds all at zero.
 double separable_max_strength(ThreadPool& pool, const Separable& penalty, std::span<const double> gradient);
 
+// The three parts of the conjugate of the penalty at -scale * gradient (optimise/certificate.py). With g = |scale *
+// gradient_j|, or its negative part where w_j >= 0:
+struct DualParts {
+  double ridge = 0.0;  // sum of (g - a)_+^2 / (2 b) over weights with b > 0
+  double ratio = 0.0;  // max g / a over weights with a > 0 = b: at most one where the conjugate is finite
+  double free = 0.0;   // sum of g over weights with a = b = 0: zero where the conjugate is finite
+};
+DualParts separable_dual(ThreadPool& pool, const Separable& penalty, std::span<const double> gradient, double scale);
+
 // OWL-QN's two projections. align: direction[j] = 0 where w[j] = 0 is a corner and it does not descend the
 // pseudo-gradient (such an entry would be projected back at once; entries of weights that are not zero keep their
 // quasi-Newton step).

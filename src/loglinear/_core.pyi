@@ -212,6 +212,9 @@ class Separable:
 
     def max_strength(self, pool: ThreadPool, gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> float: ...
 
+    def dual(self, pool: ThreadPool, gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], scale: float) -> tuple[float, float, float]:
+        """(ridge, ratio, free): the parts of the conjugate at -scale * gradient"""
+
     def hold(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
     def class_sums(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], squared: bool, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...

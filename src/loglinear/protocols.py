@@ -56,6 +56,30 @@ class Scaled(Protocol):
 
 
 @runtime_checkable
+class Spread(Protocol):
+    """Power of a loss: a sum of log-partition functions, or of exponentials, of scores that are linear in the weights.
+
+    It has lower bounds beyond its tangents: see optimise/certificate.py.
+    """
+
+    floor: float  # a lower bound of the loss
+
+    def spread(self, step: FloatArray) -> float:
+        """Return an upper bound of how far apart ``step`` moves the scores of any two outcomes of one example."""
+
+
+@runtime_checkable
+class FreeWeights(Protocol):
+    """Power of a loss: some weights carry no penalty, but are solved for exactly, given the others (intercepts)."""
+
+    def solve_free(self, w: FloatArray) -> None:
+        """Overwrite the free entries of ``w`` with those that minimise the loss."""
+
+    def correct_free(self, w: FloatArray, gradient: FloatArray, out: FloatArray) -> None:
+        """Write into the free entries of ``out`` the step p for which (gradient + H p), H at ``w``, vanishes there."""
+
+
+@runtime_checkable
 class Stochastic(Protocol):
     """Power of a loss: it is the sum of losses over disjoint random parts of its examples."""
 
@@ -74,7 +98,6 @@ class Tied(Protocol):
 @runtime_checkable
 class Restrict(Protocol):
     """Power of a loss: the same loss with most weights held at zero, at a cost that depends only on the others."""
-
     def restrict(self, active: NDArray[np.bool_]) -> tuple[Loss, NDArray[np.intp]]:
         """Return (the smaller loss, the numbers of its weights); it may keep more weights than asked."""
 
@@ -169,6 +192,19 @@ class Split(Protocol):
 
     def add_smooth_gradient(self, w: FloatArray, gradient: FloatArray) -> float:
         """Add the gradient of the ridge; return the value of the ridge."""
+
+
+@runtime_checkable
+class Dual(Protocol):
+    """Power of a penalty: its conjugate, which bounds the optimum from below (optimise/certificate.py)."""
+
+    def dual(self, gradient: FloatArray, scale: float) -> tuple[float, float, float]:
+        """Return (ridge, ratio, free): the conjugate of the penalty at -scale * gradient in three parts.
+
+        ridge : the finite part, which weights with a ridge add
+        ratio : how many times the rest of the penalty is needed to hold its weights at zero: finite if at most 1
+        free : the sum of |scale * gradient| over weights without any penalty: finite only if zero
+        """
 
 
 @runtime_checkable

@@ -99,6 +99,13 @@ class ListLoss:
 
 
 class _ConvexListLoss(ListLoss):
+    floor = 0.0  # minus the logarithm of a probability, or an exponential
+
+    # Spread
+    def spread(self, step: FloatArray) -> float:
+        """Bound the differences by twice the largest change of a margin."""
+        return 2.0 * float(np.abs(self.data.margins(step)).max(initial=0.0))
+
     # Curvature
     def hessian(self, w: FloatArray) -> ListHessian:
         """Return the second derivatives at ``w``."""
@@ -106,13 +113,13 @@ class _ConvexListLoss(ListLoss):
 
 
 class ExponentialMarginLoss(_ConvexListLoss):
-    """Sum over pairs of exp(-margin); more powers: Curvature."""
+    """Sum over pairs of exp(-margin); more powers: Curvature, Spread."""
 
     kind = "exponential"
 
 
 class ListLogLoss(_ConvexListLoss):
-    """Minus the log-probability of the reference among its candidates; more powers: Curvature."""
+    """Minus the log-probability of the reference among its candidates; more powers: Curvature, Spread."""
 
     kind = "log"
 

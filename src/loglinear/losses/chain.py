@@ -10,6 +10,7 @@ score(x, y) = w . f(x, y) + log q0, where q0 may be a base distribution or a con
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +27,20 @@ from loglinear.threads import pool
 KINDS = ("crf", "memm", "pseudolikelihood")
 
 
+def _ranges(weights: FloatArray, ptr: NDArray[Any]) -> FloatArray:
+    """Return how far apart the weights [ptr[i], ptr[i + 1]) are, those of labels without a weight being zero."""
+    out, filled = np.zeros(ptr.size - 1), np.diff(ptr) > 0
+    if filled.any():
+        starts = ptr[:-1][filled]
+        out[filled] = np.maximum.reduceat(np.maximum(weights, 0.0), starts)
+        out[filled] -= np.minimum.reduceat(np.minimum(weights, 0.0), starts)
+    return out
+
+
 class ChainLoss:
-    """One of KINDS; powers: Scaled, Stochastic, Tied, Restrict."""
+    """One of KINDS; powers: Scaled, Spread, Stochastic, Tied, Restrict."""
+
+    floor = 0.0  # minus the logarithm of a probability
 
     def __init__(
         self,
@@ -71,6 +84,21 @@ class ChainLoss:
         node[:] = np.repeat(total, np.diff(features.node_ptr))
         pair[:] = np.repeat(total, np.diff(features.pair_ptr))
         transition[:] = trigram[:] = data.n_tokens / max(data.n_labels, 2)
+
+    # Spread
+    def spread(self, step: FloatArray) -> float:
+        """Bound the differences by the ranges of all tokens of a sequence, each label chosen by itself."""
+        data, features = self.data, self.features
+        node, pair, transition, trigram = features.split(step)
+        by_attribute = _ranges(node, features.node_ptr) + _ranges(pair, features.pair_ptr)
+        rows = data.rows
+        weights = by_attribute[rows.indices]
+        if rows.values is not None:
+            weights *= np.abs(rows.values)
+        upto = np.concatenate([[0.0], np.cumsum(weights)])[rows.indptr[data.sequence_ptr]]
+        lengths = np.diff(data.sequence_ptr)
+        chain = sum(float(part.max(initial=0.0) - part.min(initial=0.0)) for part in (transition, trigram))
+        return float((np.diff(upto) + chain * lengths).max(initial=0.0))
 
     # Stochastic
     def partition(self, n_parts: int, rng: np.random.Generator) -> Sequence[ChainLoss]:

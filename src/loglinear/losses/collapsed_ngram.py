@@ -23,7 +23,9 @@ from loglinear.threads import pool
 
 
 class CollapsedNgramLoss:
-    """Powers: Curvature, Scaled."""
+    """Powers: Curvature, Scaled, Spread."""
+
+    floor = 0.0  # minus the logarithm of a probability
 
     def __init__(self, tree: SuffixTree, *, n_threads: int | None = None) -> None:
         self.tree, self.n_threads = tree, n_threads
@@ -49,6 +51,11 @@ class CollapsedNgramLoss:
         self._on_classes.curvature_estimate(out)
         out *= self.multiplicity
         out *= self.multiplicity
+
+    # Spread
+    def spread(self, step: FloatArray) -> float:
+        """Bound the differences as in the trie of classes."""
+        return self._on_classes.spread(self.multiplicity * step)
 
     # the distribution
     def log_probabilities(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:

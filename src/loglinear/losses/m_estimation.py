@@ -30,7 +30,12 @@ _LARGEST = 690.0  # exponents are cut here in gradients: e^690 = 1e299, times an
 
 
 class MEstimationLoss:
-    """M-estimation loss of feature counts [n_sequences, n_weights]; powers: Curvature, Stochastic, Restrict, Tied."""
+    """M-estimation loss of feature counts [n_sequences, n_weights].
+
+    Powers: Curvature, Spread, Stochastic, Restrict, Tied.
+    """
+
+    floor = -np.inf  # it falls without limit along weights whose expectation has no counterpart in the counts
 
     def __init__(
         self,
@@ -83,6 +88,13 @@ class MEstimationLoss:
     def hessian(self, w: FloatArray) -> MEstimationHessian:
         """Return the Hessian F' diag(exp(-m)/n) F at w."""
         return MEstimationHessian(self, self._exponentials(w)[1].copy())
+
+    # Spread
+    def spread(self, step: FloatArray) -> float:
+        """Return the largest change of an exponent."""
+        margins = np.empty_like(self._margins)
+        self.margins(step, margins)
+        return float(np.abs(margins).max(initial=0.0))
 
     # Stochastic
     def partition(self, n_parts: int, rng: np.random.Generator) -> Sequence[MEstimationLoss]:

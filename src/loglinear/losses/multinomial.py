@@ -20,9 +20,13 @@ from loglinear.data.multiclass import MulticlassData
 from loglinear.structure.tying import Tying
 from loglinear.threads import pool
 
+_FREE_STEPS = 50  # of Newton's method for the intercepts; about five are needed, more only where steps are cut
+
 
 class MultinomialLoss:
-    """Log-loss of ``data``; powers: Curvature, Stochastic, Restrict, Tied."""
+    """Log-loss of ``data``; powers: Curvature, Spread, FreeWeights, Stochastic, Restrict, Tied."""
+
+    floor = 0.0  # minus the logarithm of a probability
 
     def __init__(self, data: MulticlassData, *, intercept: bool = True, n_threads: int | None = None) -> None:
         self.data, self.intercept, self.n_threads = data, intercept, n_threads
@@ -67,6 +71,61 @@ class MultinomialLoss:
     def hessian(self, w: FloatArray) -> MultinomialHessian:
         """Return X^T D X with D the covariance of the classes in each example."""
         return MultinomialHessian(self, w)
+
+    # Spread
+    def spread(self, step: FloatArray) -> float:
+        """Return the largest difference between the scores of two classes; a single vector scores against zero."""
+        margins = np.empty_like(self._margins)
+        self.margins(step, margins)
+        if self.n_columns == 1:
+            return float(np.abs(margins).max(initial=0.0))
+        return float(np.ptp(margins.reshape(-1, self.n_columns), axis=1).max(initial=0.0))
+
+    # FreeWeights
+    def solve_free(self, w: FloatArray) -> None:
+        """Solve for the intercepts by Newton's method on the margins, which costs no pass over the features."""
+        if not self.intercept:
+            return
+        threads, K = pool(self.n_threads), self.n_columns
+        bias = self.split(w)[1]
+        assert bias is not None
+        margins, best, best_bias = np.empty_like(self._margins), np.inf, bias.copy()
+        self.margins(w, margins)
+        fixed, step, shift = margins.copy(), np.zeros(K), np.zeros(K)
+        for _ in range(_FREE_STEPS):
+            _core.add_bias(threads, fixed, shift + step, margins)
+            value = self._loss(margins)  # leaves the residuals in the margins
+            if not value < best:
+                if np.abs(step).max() <= 1e-14 * (1.0 + np.abs(best_bias).max()):
+                    break
+                step *= 0.25
+                continue
+            shift, best, best_bias = shift + step, value, bias + shift + step
+            slopes = np.empty(K)
+            _core.column_sums(threads, margins, K, slopes)
+            if not np.any(slopes):
+                break
+            step = -self._solve_bias(fixed, shift, slopes)
+        bias[:] = best_bias
+
+    def correct_free(self, w: FloatArray, gradient: FloatArray, out: FloatArray) -> None:
+        """Write the intercepts' step that cancels their entries of the gradient."""
+        if self.intercept:
+            margins = np.empty_like(self._margins)
+            self.margins(w, margins)
+            out[-self.n_columns :] = -self._solve_bias(margins, np.zeros(self.n_columns), gradient[-self.n_columns :])
+
+    def _solve_bias(self, margins: FloatArray, shift: FloatArray, slopes: FloatArray) -> FloatArray:
+        """Return B^+ slopes, B the second derivatives by the intercepts; equal shifts of all classes change nothing."""
+        K, weight = self.n_columns, self.data.sample_weight
+        p = np.empty_like(margins)
+        _core.add_bias(pool(self.n_threads), margins, shift, p)
+        _core.probabilities(pool(self.n_threads), p, K, False)
+        p = p.reshape(-1, K)
+        weighted = p if weight is None else p * weight[:, None]
+        if K == 1:
+            return slopes / max(float(weighted[:, 0] @ (1.0 - p[:, 0])), 1e-300)
+        return np.linalg.pinv(np.diag(weighted.sum(axis=0)) - weighted.T @ p, hermitian=True) @ slopes
 
     # Stochastic
     def partition(self, n_parts: int, rng: np.random.Generator) -> Sequence[MultinomialLoss]:

@@ -30,10 +30,12 @@ from loglinear.threads import pool
 
 
 class NgramMaxentLoss:
-    """Powers: Curvature, Scaled, SplitExpectations.
+    """Powers: Curvature, Scaled, Spread, SplitExpectations.
 
     ``offset``, the weights of a base model, is added to the weights, so that only the difference is learnt.
     """
+
+    floor = 0.0  # minus the logarithm of a probability
 
     def __init__(self, trie: NgramTrie, *, offset: FloatArray | None = None, n_threads: int | None = None) -> None:
         self.trie, self.n_threads = trie, n_threads
@@ -61,6 +63,12 @@ class NgramMaxentLoss:
     def curvature_estimate(self, out: FloatArray) -> None:
         """Write the observed counts: the expected ones at the optimum, since p (1 - p) is about p for most words."""
         np.maximum(self.trie.entry_count, 0.5, out=out)
+
+    # Spread
+    def spread(self, step: FloatArray) -> float:
+        """Bound the differences by the range of each order's weights: a word has at most one entry of each."""
+        parts = np.split(step, self.trie.entry_start[1:-1])
+        return sum(float(part.max(initial=0.0) - part.min(initial=0.0)) for part in parts)
 
     # the distribution
     def log_probabilities(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:

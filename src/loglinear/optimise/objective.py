@@ -74,6 +74,10 @@ class Objective:
         else:
             penalty.prox(w.copy(), _TINY_STEP, w)
 
+    def plain(self, w: FloatArray) -> tuple[Objective, FloatArray]:
+        """Return (the objective as a function of the weights themselves, these weights)."""
+        return self, w
+
     # Inner products of weight vectors. Solvers use these, so that an objective may keep its vectors in other
     # coordinates (optimise/representer.py) and still be walked by the same solver in the same steps.
     def dot(self, a: FloatArray, b: FloatArray) -> float:

@@ -101,6 +101,10 @@ class RepresenterObjective(Objective):
         """Return the largest entry of the gradient over W and b at the last evaluation."""
         return self._violation
 
+    def plain(self, w: FloatArray) -> tuple[Objective, FloatArray]:
+        """Return (the objective on [W | b], those weights)."""
+        return Objective(self.loss, self.penalty, self.n_threads), self.weights(w)
+
     def weights(self, v: FloatArray) -> FloatArray:
         """Return [W | b], laid out [feature][class]: the weights of the plain objective."""
         loss = self.loss

@@ -6,6 +6,7 @@ a small ridge on unigrams and a norm of trees on all longer n-grams.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from loglinear.arrays import FloatArray
-from loglinear.protocols import Metric, OwnMetric, Penalty, Split
+from loglinear.protocols import Dual, Metric, OwnMetric, Penalty, Split
 
 
 def _checked(blocks: Sequence[tuple[int, Penalty]]) -> tuple[tuple[int, Penalty], ...]:
@@ -29,7 +30,7 @@ def _checked(blocks: Sequence[tuple[int, Penalty]]) -> tuple[tuple[int, Penalty]
 
 
 class Blocks:
-    """Powers: Split; Metric where all blocks have it, and then OwnMetric where one has it.
+    """Powers: Dual, Split; Metric where all blocks have it, and then OwnMetric where one has it.
 
     A block without the power Split belongs to the rest as a whole. Blocks are computed one after the other, each with
     threads of its own.
@@ -83,6 +84,16 @@ class Blocks:
     def max_strength(self, gradient_at_zero: FloatArray) -> float:
         """Return the largest of the blocks' strengths: infinity where one of them is a ridge."""
         return max(penalty.max_strength(g) for penalty, g in self._over(gradient_at_zero))
+
+    # Dual
+    def dual(self, gradient: FloatArray, scale: float) -> tuple[float, float, float]:
+        """Return the parts of the blocks' conjugates put together; the ratio is infinity if a block has none."""
+        parts = [
+            penalty.dual(g, scale) if isinstance(penalty, Dual) else (0.0, math.inf, 0.0)
+            for penalty, g in self._over(gradient)
+        ]
+        ridge, ratio, free = zip(*parts)
+        return sum(ridge), max(ratio), sum(free)
 
     # Split
     @cached_property

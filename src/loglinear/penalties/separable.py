@@ -79,6 +79,14 @@ class SeparableBase(ABC):
             return math.inf
         return self.native(gradient_at_zero.size).max_strength(pool(self.n_threads), gradient_at_zero)
 
+    # Dual
+    def dual(self, gradient: FloatArray, scale: float) -> tuple[float, float, float]:
+        """Return sum (g - a)_+^2 / (2 b) over ridges, max g / a without, and sum g of free ones; g = scale |gradient|.
+
+        Where weights are nonnegative g is the negative part of the gradient.
+        """
+        return self.native(gradient.size).dual(pool(self.n_threads), gradient, scale)
+
     # Metric
     def add_curvature_diagonal(self, w: FloatArray, out: FloatArray) -> None:
         """Add b, the second derivatives."""

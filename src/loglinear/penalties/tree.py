@@ -171,6 +171,19 @@ class TreePenalty(ABC):
         gradient = gradient_at_zero if self._unit is None else gradient_at_zero * self._unit
         return float(self._native.max_strength(pool(self.n_threads), gradient))
 
+    # Dual
+    def dual(self, gradient: FloatArray, scale: float) -> tuple[float, float, float]:
+        """Return (ridge, ratio, 0), the ratio being the dual norm of the gradient.
+
+        With a ridge, the norm takes the largest share of the gradient that it can hold and the ridge the rest:
+        an upper bound of the conjugate.
+        """
+        ratio = scale * self.max_strength(gradient)
+        if self.l2 == 0.0 or ratio <= 1.0:
+            return 0.0, ratio, 0.0
+        share = 1.0 - (1.0 / ratio if math.isfinite(ratio) else 0.0)
+        return 0.5 * (scale * share) ** 2 * float(np.sum(gradient * gradient / self._ridge)), 1.0, 0.0
+
     # Metric
     def add_curvature_diagonal(self, w: FloatArray, out: FloatArray) -> None:
         """Add the second derivative of the ridge."""

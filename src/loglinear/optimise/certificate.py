@@ -1,0 +1,252 @@
+"""How far an objective is above its optimum: lower bounds of the optimum, by duality.
+
+An affine minorant of the loss, loss(u) >= c + h.u for all u, bounds the optimum of loss + penalty from below:
+
+    optimum  >=  c + min over u of ( h.u + penalty(u) )  =  c - penalty*(-h),        penalty* the conjugate.
+
+Three minorants are used, all of them at the weights w where training stands, g the gradient of the loss there:
+
+    tangent     h = g,             c = loss(w) - g.w
+    shrunk      h = s g,           c = s (loss(w) - g.w) + (1 - s) floor,   0 <= s <= 1, floor <= loss everywhere
+    Newton's    h = g + H p,       c = loss(w) - h.w - k(r)/2 p.H p,        for any step p of spread r < 1.
+
+A penalty with a ridge b turns the tangent into the bound |least subgradient|^2 / (2 b). For l1 the conjugate is finite
+only where |h| <= strength: the shrunk minorant is the usual dual point, residuals scaled until they are feasible. What
+exceeds |h| <= strength costs at most (excess / strength) * objective(w), because the penalty of the optimum is at most
+objective(w) - floor; the larger of the two bounds counts.
+
+Newton's minorant makes the bound tight where the ridge is far below the curvature of the loss. The loss must be a sum
+of log-partition functions, or of exponentials, of scores that are linear in the weights (power Spread). Its model
+distribution q at w, changed to q (1 + x) with x the centred scores of p, has the moments that give h; the price is its
+Kullback-Leibler divergence from q, the mean of (1 + x) log(1 + x) - x <= k(r)/2 x^2 for |x| <= r, whose sum over
+examples is k(r)/2 p.H p with
+
+    k(r) = 2 ((1 - r) log(1 - r) + r) / r^2.
+
+(Bach 2010 bounds the gap by Newton's decrement through the self-concordance of the logistic loss; this is the same
+argument on the side of the dual, without a smallest eigenvalue.) p solves (H + b) p = -least subgradient on the active
+set by a few conjugate-gradient steps. Where the loss has no Hessian, differences of gradients stand for products: they
+mix model distributions of w and of points so close that terms of second order stay below SLACK; r and k allow for
+them.
+
+Bounds hold up to rounding errors of the sums involved.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loglinear.arrays import FloatArray
+from loglinear.protocols import Curvature, Dual, FreeWeights, Metric, Orthant, Scaled, Smooth, Split, Spread
+
+if TYPE_CHECKING:
+    from loglinear.optimise.objective import Objective
+
+FEW_PRODUCTS = 4  # where no ridge holds the step, so that the bound gains little
+MAX_PRODUCTS = 16  # conjugate-gradient steps of one certificate; ill-conditioned problems need more
+LARGEST_SPREAD = 0.5  # of the step of Newton's minorant; k(0.5) = 1.23
+SLACK = 1e-3  # relative size of second-order terms that differences of gradients leave
+MANY_WEIGHTS = 5_000_000  # from here on no vectors are spent on Newton's minorant
+BEYOND = 10.0  # distance that rounding errors in the gradient of solved-for weights are charged for
+
+
+class Assessment(NamedTuple):
+    """What minorants and the quadratic model at some weights say of the optimum."""
+
+    lower: float = -math.inf  # a lower bound of the optimum
+    decrease: float = math.inf  # by how much the objective falls according to the model: an estimate of the gap
+
+
+def assess(objective: Objective, w: FloatArray, enough: float = 0.0, max_products: int = MAX_PRODUCTS) -> Assessment:
+    """Bound the optimum from below, and estimate how far it is, from the loss around ``w``.
+
+    enough : distance from objective(w) at which the bound is good enough, so that no more work is spent on it
+    max_products : maximum number of products with the Hessian
+    """
+    objective, w = objective.plain(w)
+    if not isinstance(objective.penalty, Dual):
+        return Assessment()
+    if isinstance(objective.loss, FreeWeights):
+        w = w.copy()
+        objective.loss.solve_free(w)
+    return _Minorants(objective, w).assess(enough, max_products)
+
+
+class _Minorants:
+    """The loss at ``w`` and the best bound so far."""
+
+    def __init__(self, objective: Objective, w: FloatArray) -> None:
+        self.objective, self.w = objective, w
+        self.gradient = np.empty_like(w)
+        self.loss_value = objective.loss.value_and_gradient(w, self.gradient)
+        self.value = self.loss_value + objective.penalty.value(w)
+        self.floor = objective.loss.floor if isinstance(objective.loss, Spread) else -math.inf
+        self.decrease = math.inf
+
+    def assess(self, enough: float, max_products: int) -> Assessment:
+        """Return the best bound within the budget, and the decrease that the model predicts."""
+        best, feasible = self._tangent()
+        best = max(best, self.floor)  # a penalty is never negative
+        able = isinstance(self.objective.loss, Spread) and isinstance(self.objective.penalty, Orthant)
+        if self.value - best <= enough or not able or self.w.size >= MANY_WEIGHTS:
+            return Assessment(best, 0.0 if able and self.value - best <= enough else math.inf if able else 0.0)
+        for h, constant in self._newton(max_products if feasible else min(max_products, FEW_PRODUCTS)):
+            best = max(best, self._of(constant, h)[0])
+            if self.value - best <= enough:
+                break
+        return Assessment(best, self.decrease)
+
+    def _tangent(self) -> tuple[float, bool]:
+        """Return (the bound of the tangent, whether its conjugate is finite); a ridge may count as part of the loss."""
+        constant = self.loss_value - self.objective.dot(self.gradient, self.w)
+        best, feasible = self._of(constant, self.gradient)
+        penalty = self.objective.penalty
+        if not feasible and isinstance(penalty, Split) and isinstance(penalty.rest, Dual):
+            h = self.gradient.copy()
+            smooth = self.loss_value + penalty.add_smooth_gradient(self.w, h)
+            best = max(best, self._of(smooth - self.objective.dot(h, self.w), h, penalty.rest)[0])
+        return best, feasible
+
+    def _of(self, constant: float, h: FloatArray, penalty: Dual | None = None) -> tuple[float, bool]:
+        """Return (the bound of one minorant, whether its conjugate is finite)."""
+        penalty = penalty or cast(Dual, self.objective.penalty)
+        budget = self.value - self.floor
+        ridge, ratio, free = penalty.dual(h, 1.0)
+        constant -= BEYOND * free
+        if ratio <= 1.0:
+            return constant - ridge, ratio < 1.0
+        bound = constant - ridge - (ratio - 1.0) * budget if math.isfinite(budget) else -math.inf
+        if math.isfinite(self.floor) and math.isfinite(ratio):
+            shrink = 1.0 / ratio
+            shrunk = shrink * constant + (1.0 - shrink) * self.floor - penalty.dual(h, shrink)[0]
+            bound = max(bound, shrunk)
+        return bound, False
+
+    def _newton(self, max_products: int) -> Iterator[tuple[FloatArray, float]]:
+        """Yield (h, c) of Newton's minorant after more and more conjugate-gradient steps."""
+        objective, loss = self.objective, cast(Spread, self.objective.loss)
+        product = _products(objective, self.w, self.gradient)
+        ridge = np.zeros_like(self.w)
+        cast(Metric, objective.penalty).add_curvature_diagonal(self.w, ridge)
+        inverse = 1.0 / _preconditioner(objective, self.w, ridge)
+        least, active = _least_subgradient(objective, self.w, self.gradient)
+        step, change = np.zeros_like(self.w), np.zeros_like(self.w)  # p and H p
+        self.decrease = alone = _alone(objective, self.w, least, inverse)
+        residual = np.negative(least, out=least)
+        residual *= active
+        z = inverse * residual
+        direction = z.copy()
+        rz = objective.dot(residual, z)
+        slack = along_path = 0.0
+        for products in range(1, max_products + 1):
+            if not rz > 0.0:
+                return
+            along, spread = product(direction)
+            curved = (along + ridge * direction) * active
+            alpha = rz / objective.dot(direction, curved)
+            along_path += 0.5 * alpha * rz
+            self.decrease = max(alone, along_path)
+            step += alpha * direction
+            change += alpha * along
+            slack += SLACK * alpha * spread
+            if products & (products - 1) == 0 or products == max_products:  # after 1, 2, 4, 8, ...
+                yield self._newton_minorant(step, change, loss.spread(step) + slack, product)
+            residual -= alpha * curved
+            np.multiply(inverse, residual, out=z)
+            rz, before = objective.dot(residual, z), rz
+            direction *= rz / before
+            direction += z
+
+    def _newton_minorant(
+        self, step: FloatArray, change: FloatArray, spread: float, product: Product
+    ) -> tuple[FloatArray, float]:
+        """Return (h, c) for this step, shortened until its spread is small enough."""
+        loss, objective = self.objective.loss, self.objective
+        if isinstance(loss, FreeWeights):  # their gradient must vanish in h
+            residual = self.gradient + change
+            own = np.zeros_like(step)
+            loss.correct_free(self.w, residual, own)
+            if own.any():
+                step, change = step + own, change + product(own)[0]
+                spread += cast(Spread, loss).spread(own)
+        short = min(1.0, LARGEST_SPREAD / spread) if spread > 0.0 else 1.0
+        h = self.gradient + short * change
+        curvature = (1.0 + SLACK) * max(objective.dot(step, change), 0.0)
+        price = 0.5 * divergence_factor(short * spread) * short**2 * curvature
+        return h, self.loss_value - objective.dot(h, self.w) - price
+
+
+Product = Callable[[FloatArray], tuple[FloatArray, float]]
+
+
+def _products(objective: Objective, w: FloatArray, gradient: FloatArray) -> Product:
+    """Return v -> (H v, its spread where H v is a difference of gradients, else 0)."""
+    loss = objective.loss
+    if isinstance(loss, Curvature):
+        hessian = loss.hessian(w)
+
+        def exact(v: FloatArray) -> tuple[FloatArray, float]:
+            out = np.empty_like(v)
+            hessian.product(v, out)
+            return out, 0.0
+
+        return exact
+
+    def difference(v: FloatArray) -> tuple[FloatArray, float]:
+        spread = cast(Spread, loss).spread(v)
+        length = 0.1 * SLACK / spread if spread > 0.0 else 1.0
+        out = np.empty_like(v)
+        loss.value_and_gradient(w + length * v, out)
+        out -= gradient
+        out /= length
+        return out, spread
+
+    return difference
+
+
+def _preconditioner(objective: Objective, w: FloatArray, ridge: FloatArray) -> FloatArray:
+    """Return a positive diagonal like that of the Hessian of the whole."""
+    diagonal = np.ones_like(w)
+    if isinstance(objective.loss, Curvature):
+        objective.loss.hessian(w).diagonal(diagonal)
+    elif isinstance(objective.loss, Scaled):
+        objective.loss.curvature_estimate(diagonal)
+        diagonal *= 0.2  # most probabilities are near 0 or 1 at the end of training
+    diagonal += ridge
+    return np.maximum(diagonal, 1e-8 * max(float(diagonal.max(initial=0.0)), 1e-300), out=diagonal)
+
+
+def _least_subgradient(
+    objective: Objective, w: FloatArray, gradient: FloatArray
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return (the least subgradient of the whole, whether each weight may move without leaving a corner uphill)."""
+    penalty = cast(Orthant, objective.penalty)
+    smooth, least = gradient.copy(), np.empty_like(w)
+    penalty.add_smooth_gradient(w, smooth)
+    penalty.pseudo_gradient(w, smooth, least)
+    if isinstance(penalty, Smooth):
+        return least, np.ones(w.size, dtype=bool)
+    return least, (w != 0.0) | (least != 0.0)
+
+
+def divergence_factor(spread: float) -> float:
+    """Return k(r): (1 + x) log(1 + x) - x <= k(r)/2 x^2 for all |x| <= r < 1."""
+    if spread >= 1.0:
+        return math.inf
+    if spread < 1e-3:  # 1 + r/3 + ...: the formula cancels
+        return 1.0 + spread
+    return 2.0 * ((1.0 - spread) * math.log1p(-spread) + spread) / spread**2
+
+
+def _alone(objective: Objective, w: FloatArray, least: FloatArray, inverse: FloatArray) -> float:
+    """Return by how much the quadratic model falls if each weight moves alone, without changing its sign: the sum."""
+    move = np.abs(least) * inverse
+    if not isinstance(objective.penalty, Smooth):
+        crossing = (np.sign(least) == np.sign(w)) & (move > np.abs(w))
+        move[crossing] = np.abs(w[crossing])
+    return float(np.sum(np.abs(least) * move - 0.5 * move**2 / inverse))
