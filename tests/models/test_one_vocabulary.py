@@ -9,7 +9,7 @@ import pytest
 from candidate_problems import random_lists
 from commands import figures, invoke
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import loglinear
 from loglinear import InputMethod, LanguageModel, MaxentClassifier, Reranker, Tagger
@@ -294,3 +294,11 @@ def test_without_a_penalty_there_is_no_strength_to_tune():
         clone(classifier).set_params(penalty=None, tune="cv").fit(*data)
     with pytest.warns(ConvergenceWarning, match="without a penalty the optimum may be at infinity"):
         clone(classifier).set_params(penalty=None, max_iterations=5).fit(*data)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_untrained_models_say_so(kind):
+    model, data, one, *_ = CASES[kind]
+    for ask in (lambda m: m.evaluate(*data), lambda m: m.explain(one), lambda m: m.save("never.ll")):
+        with pytest.raises(NotFittedError, match=f"This {type(model).__name__} instance is not fitted yet"):
+            ask(clone(model))

@@ -211,6 +211,7 @@ class InputMethodPredictor(Predictor):
         ``X`` is text with readings. With a ``reranker``, its choice among the k is scored, and compared with the most
         probable candidate.
         """
+        self.check_fitted()
         text = self.read_once(X)
         written, typed = text.sentences(self.separator)
         began = time.perf_counter()
