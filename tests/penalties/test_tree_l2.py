@@ -171,6 +171,13 @@ def test_a_chain_in_closed_form():
     np.testing.assert_allclose(prox(TreeL2(Tree([-1, 0]), 1.0), [3.0, -5.0]), [2.4, -3.2])
 
 
+def test_a_chain_in_two_step_lengths():
+    """x = (3, 4) has norms 5 and 4: groups of weights 5 and 8 pull with 1 x and 2 x, against squares of 1 and 4."""
+    chain, steps = Tree([-1, 0]), np.array([1.0, 0.25])
+    np.testing.assert_allclose(prox(TreeL2(chain, 1.0, weights=[5.0, 0.0]), [6.0, -5.0], steps), [3, -4], rtol=1e-12)
+    np.testing.assert_allclose(prox(TreeL2(chain, 1.0, weights=[5.0, 8.0]), [6.0, 7.0], steps), [3, 4], rtol=1e-12)
+
+
 @pytest.mark.parametrize("n_nodes", [1, 7, 100])
 @pytest.mark.parametrize("nonnegative", [False, True])
 @pytest.mark.parametrize("kind", BOTH)
