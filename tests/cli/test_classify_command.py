@@ -79,10 +79,16 @@ def test_tuning_on_a_file_and_by_cross_validation(folder: Path, tmp_path: Path) 
         done = invoke("classify", "train", folder / "train.tsv", "-o", tmp_path / "m.ll", *args)
         assert done.exit_code == 0, done.stderr
         summary = json.loads(done.stdout)
-        best = min(summary["tuning"], key=lambda row: row["held_out_loss"])
+        best = min(summary["tuning"], key=lambda row: row["dev_loss"])
         assert summary["strength"] == best["strength"]
+        assert [row for row in summary["tuning"] if row["chosen"]] == [best]
         assert ("dev_score" in summary) == ("--dev" in how)
     assert [row["strength"] for row in summary["tuning"]] == [9, 1]
+    args = (*dev, "--tune", "9,1", "--max-iterations", 20, "--tolerance", 0.01)
+    table = invoke("classify", "train", folder / "train.tsv", "-o", tmp_path / "m.ll", *args).stdout
+    assert all(name in table for name in ("Strengths tried", "loss on dev", "weights kept", "* is the model"))
+    assert f"{best['strength']:.6g} *" in table
+    assert f"{best['strength']:.6g} *" in invoke("inspect", tmp_path / "m.ll").stdout
     valid = tmp_path / "v.svm"
     valid.write_text("1 1:1 8:1\n-1 2:1\n")
     args = ("-o", tmp_path / "m.ll", "--tune", "--dev", valid)

@@ -80,7 +80,9 @@ def test_tuning(place: Path, tmp_path: Path) -> None:
     assert len(tried) > 1
     found = figures(invoke("lm", "eval", model, place / "valid.txt", "--json"))["perplexity"]
     assert found <= tried[0]
-    assert found == pytest.approx(min(tried), rel=1e-2)
+    assert found <= min(tried) * (1 + 1e-6)  # probabilities are stored in single precision
+    assert [trial["chosen"] for trial in summary["tuning"]].count(True) == 1
+    assert all(trial["nonzero_weights"] > 0 for trial in summary["tuning"])
     assert "Strengths tried" in invoke(*args).stdout
     assert "Strengths tried" in invoke("inspect", model).stdout
     fine = invoke(*args, "--strength-classes", "fine")

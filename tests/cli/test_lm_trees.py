@@ -75,7 +75,7 @@ def test_tuning(place: Path, tmp_path: Path) -> None:
     model = tmp_path / "m.ll"
     summary = train(place, model, "--order", 3, "--penalty", "tree-linf", "--tune", "--dev", place / "valid.txt")
     assert summary["tuning_status"]
-    best = [trial for trial in summary["tuning"] if trial["accepted"]][-1]
+    (best,) = [trial for trial in summary["tuning"] if trial["chosen"]]
     assert best["strengths"] == pytest.approx([summary[name] for name in ("strength", "depth_growth", "l2")])
     assert "strength, depth growth, l2" in invoke("inspect", model).stdout
 

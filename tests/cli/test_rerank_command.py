@@ -33,6 +33,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.exit_code == 0, done.stderr
     summary = json.loads(done.stdout)
     assert summary["dev_errors"] <= summary["dev_errors_no_change"] == summary["dev_errors_baseline"]
+    assert [row["point"] for row in summary["tuning"] if row["chosen"]] == [summary["chosen"]]
+    assert min(row["dev_errors"] for row in summary["tuning"]) == summary["dev_errors"]
     assert summary["lists"] == 150
     return root
 

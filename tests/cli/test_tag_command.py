@@ -97,6 +97,8 @@ def test_tuning_and_continuing(place: Path, tmp_path: Path) -> None:
     assert summary["strength"] in [row["strength"] for row in summary["tuning"]]
     assert summary["dev_score"] == max(row["dev_score"] for row in summary["tuning"])
     assert "score on dev" in invoke("inspect", first).stdout
+    table = invoke("tag", "train", place / "train.conll", "-o", first, *args[:5], *args[6:]).stdout
+    assert all(name in table for name in ("Strengths tried", "score on dev", "weights kept", "* is the model"))
     more = tmp_path / "more.conll"
     more.write_text("alpha N B-NEW\n")
     done = invoke("tag", "train", more, "--from", first, "-o", second, "--strength", "0.5", "--json")

@@ -107,9 +107,7 @@ def _summary(model: Any, examples: Any, output: str) -> dict[str, Any]:
         **training.dev_score(model),
     }
     if model.tune is not None:
-        summary["tuning"] = [
-            dict(zip(("strength", "held_out_loss", "held_out_accuracy"), row)) for row in model.tuning_
-        ]
+        summary["tuning"] = model.tuning_
     return summary
 
 
@@ -125,6 +123,7 @@ def _print_summary(s: dict[str, Any]) -> None:
             ("model", s["model"]),
         ]
     )
+    training.print_tuning(s)
 
 
 @app.command("eval")

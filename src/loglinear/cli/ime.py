@@ -205,6 +205,7 @@ def adapt(
     from loglinear.models import load
     from loglinear.models.input_method.files import adapt_to_text
     from loglinear.report.input_method import adaptation_dict, adaptation_facts
+    from loglinear.report.reranker import path_table
 
     background = load(model, "input-method")
     background.n_threads = threads
@@ -212,10 +213,13 @@ def adapt(
     done = adapt_to_text(background, [source(path) for path in text], held_out, method=method, k=nbest, **given)
     with console.naming(output):
         done.made.save(output)
+    found = {**adaptation_dict(done), "model": output}
     if json:
-        console.print_json({**adaptation_dict(done), "model": output})
+        console.print_json(found)
     else:
         console.print_facts([*adaptation_facts(done), ("model", output)])
+        if "tuning" in found:
+            console.print_table(path_table(found["tuning"]))
     if done.coverage.n_uncovered:
         console.note(
             f"{done.coverage.n_uncovered:,} of {done.coverage.n_sentences:,} sentences have words or readings that the "

@@ -130,7 +130,7 @@ def train(
 
     from loglinear.models.reranker.estimator import Reranker
     from loglinear.models.reranker.files import read_function_words, train_reranker, training_summary
-    from loglinear.report.reranker import training_facts, verdict
+    from loglinear.report.reranker import path_rows, path_table, training_facts, verdict
 
     strengths, tuned = several_strengths(strength, tune_setting(tune, dev))
     heads: Any = headwords if headwords in (None, "cjk") else read_function_words(headwords, encoding)
@@ -147,11 +147,14 @@ def train(
     with console.naming(output):
         model.save(output)
     summary = training_summary(model) | {"model": output}
+    if dev is not None:
+        summary["tuning"] = path_rows(model)
     if json:
         console.print_json(summary)
     else:
         console.print_facts([*training_facts(summary), ("written to", output)])
         if dev is not None:
+            console.print_table(path_table(summary["tuning"]))
             print(verdict(model))
     if model.status_ == Status.INTERRUPTED:
         console.note(f"interrupted: the best point so far ({model.chosen_}) is saved in {output}")

@@ -166,7 +166,7 @@ def _summary(model: Any, sequences: Any, output: str) -> dict[str, Any]:
     if model.scheme not in (None, source):
         summary["converted_from"] = source
     if model.tune is not None:
-        summary["tuning"] = [dict(zip(("strength", "dev_score"), row)) for row in model.tuning_]
+        summary["tuning"] = model.tuning_
     return summary
 
 
@@ -178,6 +178,7 @@ def _print_summary(s: dict[str, Any]) -> None:
     facts.append(("estimator", s["estimator"]))
     facts += [("seconds", f"{s['seconds']:.2f}")] if counted else training.solver_facts(s)
     console.print_facts([*facts, *training.dev_facts(s), ("model", s["model"])])
+    training.print_tuning(s)
 
 
 def _scheme_fact(s: dict[str, Any]) -> str:

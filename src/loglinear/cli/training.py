@@ -66,3 +66,11 @@ def solver_facts(s: dict[str, Any]) -> list[tuple[str, str]]:
         ("seconds", f"{s['seconds']:.2f}"),
         ("non-zero weights", f"{s['nonzero_weights']:,} of {s['weights']:,}"),
     ]
+
+
+def print_tuning(s: dict[str, Any]) -> None:
+    """Print what was found at each strength, where the strength was tuned."""
+    if "tuning" in s:
+        from loglinear.report.tuning import tuning_table
+
+        console.print_table(tuning_table(s["tuning"]))

@@ -61,19 +61,39 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class LeastTrial:
+    """The trial with the least validation loss."""
+
+    number: int  # in the history
+    validation: float
+    penalty: Any
+    result: Result
+
+
+@dataclass(frozen=True)
 class Tuned:
-    """The best strengths found, as a penalty, the weights trained with them, and all trials."""
+    """The best strengths found, as a penalty, the weights trained with them, and all trials.
+
+    ``least`` may be another trial than the best: that one is chosen by the validation loss expected at its exact
+    optimum, or was trained more precisely.
+    """
 
     penalty: Any
     weights: FloatArray
     history: list[Trial]
     status: Status
     result: Result  # of the training that gave the weights
+    least: LeastTrial
 
     @property
     def best(self) -> Trial:
         """Return the trial that won."""
-        return [trial for trial in self.history if trial.accepted][-1]
+        return self.history[self.best_number]
+
+    @property
+    def best_number(self) -> int:
+        """Return the number of that trial in the history."""
+        return max(number for number, trial in enumerate(self.history) if trial.accepted)
 
 
 @dataclass(frozen=True)
@@ -184,6 +204,7 @@ class _Tuner:
         self.began = time.perf_counter()
         self.idle = 0  # rounds in a row that gained next to nothing
         self.best: _Point
+        self.least: LeastTrial
         self.model: TrustRegion
 
     # ---- the outer loop: begin, one round after another, reason to stop ----------------------------------------------
@@ -200,7 +221,7 @@ class _Tuner:
                 self.callback = None
                 self._record(self.best, True)
         best = self.best
-        return Tuned(best.objective.penalty, best.result.weights, self.history, reason, best.result)
+        return Tuned(best.objective.penalty, best.result.weights, self.history, reason, best.result, self.least)
 
     def _begin(self) -> None:
         """Differentiate the first trial and make the first model."""
@@ -268,6 +289,8 @@ class _Tuner:
             iterations=point.result.n_iterations, products=point.products,
             n_active=int(np.count_nonzero(point.result.weights)), seconds=time.perf_counter() - self.began,
         )
+        if not self.history or point.validation < self.least.validation:
+            self.least = LeastTrial(len(self.history), point.validation, point.objective.penalty, point.result)
         self.history.append(trial)
         if self.callback is not None and self.callback(trial):
             self.status = self.status or Status.STOPPED

@@ -27,7 +27,7 @@ from loglinear.optimise.minimise import Result, minimise
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.quadratic_model import box_minimum
 from loglinear.optimise.solver_choice import choose_solver
-from loglinear.optimise.tuning_by_gradient import Trial, Tuned
+from loglinear.optimise.tuning_by_gradient import LeastTrial, Trial, Tuned
 from loglinear.solvers.solver import Solver
 from loglinear.status import Status
 
@@ -140,6 +140,7 @@ class _Search:
         self.status: Status | None = None
         self.began = time.perf_counter()
         self.best: _Point
+        self.least: LeastTrial
 
     # ---- the search --------------------------------------------------------------------------------------------------
     def run(self, w0: FloatArray | None) -> Tuned:
@@ -158,7 +159,7 @@ class _Search:
             self.status = Status.INTERRUPTED
         status = self.status or Status.BEST_SETTINGS
         best = self.best
-        return Tuned(best.objective.penalty, best.result.weights, self.history, status, best.result)
+        return Tuned(best.objective.penalty, best.result.weights, self.history, status, best.result, self.least)
 
     def _descend(self, phase: _Phase) -> None:
         """Take a step along every setting, then steps to the minimum of the model, until it predicts no gain."""
@@ -259,6 +260,8 @@ class _Search:
             slopes=None, accepted=accepted, iterations=point.result.n_iterations, products=0,
             n_active=int(np.count_nonzero(point.result.weights)), seconds=time.perf_counter() - self.began,
         )
+        if not self.history or point.validation < self.least.validation:
+            self.least = LeastTrial(len(self.history), point.validation, point.objective.penalty, point.result)
         self.history.append(trial)
         if self.callback is not None and self.callback(trial):
             self.status = self.status or Status.STOPPED

@@ -9,6 +9,7 @@ from loglinear.models.input_method.files import Adaptation
 from loglinear.models.input_method.predictor import InputMethodPredictor
 from loglinear.report.html import Section
 from loglinear.report.language_model import model_facts as language_model_facts
+from loglinear.report.reranker import path_rows
 from loglinear.report.tables import Table
 
 _MOST = 10
@@ -88,6 +89,8 @@ def adaptation_dict(done: Adaptation) -> dict[str, Any]:
             "no_change": done.made.no_change_,
             "stopped": done.made.status_,
         }
+        if done.validation is not None:
+            found["tuning"] = path_rows(done.made)
     if done.validation is not None:
         found["dev"] = {**done.validation._asdict(), "reduction": done.validation.reduction}
     return {**found, "seconds": done.seconds}

@@ -155,16 +155,20 @@ def _class_table(classes: Sequence[dict[str, Any]]) -> Table:
 
 
 def _tuning_table(trials: Sequence[dict[str, Any]], of_tree: bool) -> Table:
-    """Return the held-out perplexity of every trial; its strengths are shown if they fit on a line."""
+    """Return the perplexity of every trial on the dev set; its strengths are shown if they fit on a line."""
     few = len(trials[0]["strengths"]) <= _MOST_STRENGTHS
-    columns, rows = ["trial", "held-out perplexity", "better", "seconds"], []
+    columns = ["trial", "perplexity on dev", "weights kept", "better", "seconds"]
+    rows: list[list[Any]] = []
     for i, t in enumerate(trials, 1):
-        rows.append([i, t["perplexity"], "yes" if t["accepted"] else "", f"{t['seconds']:.1f}"])
+        number = f"{i} *" if t.get("chosen") else str(i)  # files of version 0.1.0 lack these two
+        better = "yes" if t["accepted"] else ""
+        rows.append([number, t["perplexity"], t.get("nonzero_weights"), better, f"{t['seconds']:.1f}"])
         if few:
             rows[-1].insert(1, " ".join(f"{s:.3g}" for s in t["strengths"]))
     if few:
         columns.insert(1, "strength, depth growth, l2" if of_tree else "strengths: l1 by order, l2 by order")
-    return Table(columns, rows, "Strengths tried", "" if few else "--json has the strengths of every trial")
+    note = "* is the model" + ("" if few else "; --json has the strengths of every trial")
+    return Table(columns, rows, "Strengths tried", note)
 
 
 # ---- evaluation -----------------------------------------------------------------------------------------------------

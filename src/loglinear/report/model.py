@@ -22,6 +22,7 @@ from loglinear.report.html import Section
 from loglinear.report.language_model import model_facts, model_sections
 from loglinear.report.tables import Table
 from loglinear.report.tagger import tagger_facts, tagger_sections
+from loglinear.report.tuning import tuning_table
 
 _TABLES = ("tuning", "nonzero_weights", "strengths", "discounts", "n_ngrams", "counts")  # have tables of their own
 _LONGEST = 300  # characters of a setting; templates may be pages
@@ -94,12 +95,17 @@ class ModelDescription:
             ),
         ]
         if "tuning" in self.summary and self.kind != LANGUAGE_MODEL:
-            rows = self.summary["tuning"]
-            scores = ("score on dev",) if self.kind == TAGGER else ("held-out loss", "held-out accuracy")
-            sections.append(Section("Tuning", tables=[Table(("strength", *scores), rows)]))
+            sections.append(Section("Tuning", tables=[self._tuning()]))
         if self.top_features:
             sections.append(Section("Top features", tables=[top_feature_table(self.top_features)]))
         return [*sections, *self.more]
+
+    def _tuning(self) -> Table:
+        rows = self.summary["tuning"]
+        if isinstance(rows[0], dict):
+            return tuning_table(rows)
+        scores = ("score on dev",) if self.kind == TAGGER else ("loss on dev", "accuracy on dev")  # of version 0.1.0
+        return Table(("strength", *scores), rows)
 
 
 def top_feature_table(top: dict[Any, list[tuple[str, float]]]) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,24 +59,27 @@ def path_rows(model: RerankerPredictor) -> list[dict[str, Any]]:
         if path.validation_errors is not None:
             errors = float(path.validation_errors[i])
             row["dev_errors"] = int(errors) if errors.is_integer() else errors
-        rows.append(row)
+        rows.append({**row, "chosen": row["point"] == model.chosen_})
     return rows
 
 
 def path_section(model: RerankerPredictor) -> Section:
     """Return the path as a table and as a plot."""
-    rows = path_rows(model)
-    columns = tuple(name.replace("_", " ") for name in rows[0])
-    cells = [tuple(row.values()) for row in rows]
-    marked = [(f"{row[0]} *" if row[0] == model.chosen_ else row[0], *row[1:]) for row in cells]
-    table = Table(columns, marked, note="* is the model; point 0 is no change")
     path = model.path_
     plots = []
     if path.validation_errors is not None and path.point.size > 1:
         curve = Curve("held-out lists", path.point.tolist(), path.validation_errors.tolist())
         plots.append(Plot("Errors along the path", [curve], "point", "errors"))
     ended = f"The path ended at point {path.n_points - 1}: {path.stopped}."
-    return Section("Path", [ended], tables=[table], plots=plots)
+    return Section("Path", [ended], tables=[path_table(path_rows(model))], plots=plots)
+
+
+def path_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Return points of a path as a table; that of the model has a star."""
+    names = [name for name in rows[0] if name not in ("point", "chosen")]
+    cells = [(f"{row['point']} *" if row["chosen"] else row["point"], *(row[name] for name in names)) for row in rows]
+    columns = ("point", *(name.replace("_", " ") for name in names))
+    return Table(columns, cells, note="* is the model; point 0 is no change")
 
 
 def verdict(model: RerankerPredictor) -> str:

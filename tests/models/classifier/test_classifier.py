@@ -192,14 +192,16 @@ def test_regularization_path_and_tuning():
     assert strengths == sorted(strengths, reverse=True)
     assert points[0].n_nonzero <= 4 < points[-1].n_nonzero  # at the first strength only intercepts are left
     for penalty in ("l1", "l2"):
-        model = MaxentClassifier(penalty, tune="validation").fit(X[train], y[train], validation=(X[valid], y[valid]))
-        table = {row[0]: row[1] for row in model.tuning_}
+        model = MaxentClassifier(penalty, tune="validation", tolerance=1e-6)
+        model.fit(X[train], y[train], validation=(X[valid], y[valid]))
+        table = {row["strength"]: row["dev_loss"] for row in model.tuning_}
         assert model.strength_ in table
         assert table[model.strength_] == min(table.values())
         alone = MaxentClassifier(penalty, model.strength_, tolerance=1e-7).fit(X[train], y[train])
         np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X), atol=0.02)
     model = MaxentClassifier("l2", tune="cv").fit(X, y)
     assert len(model.tuning_) == 20
+    assert [row["strength"] for row in model.tuning_ if row["chosen"]] == [model.strength_]
     strict = MaxentClassifier("l2", tolerance=1e-7)._settings()
     points = paths.regularization_path(_data(X, y), strict, [1.0, 0.1])
     cold = MaxentClassifier("l2", 0.1, tolerance=1e-7).fit(X, y)
@@ -294,6 +296,23 @@ def _interrupt_solve(monkeypatch, number):
     return strengths
 
 
+@pytest.mark.parametrize("penalty", ["l1", "l2", "elastic_net"])
+def test_a_tuned_model_is_the_best_row_of_its_table(penalty):
+    X, y = text_matrix(3)
+    loose = {"tolerance": 0.2, "max_iterations": 3, "verbose": 0}  # far from the optimum, which any start would find
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = MaxentClassifier(penalty, tune="validation", **loose)
+        model.fit(X[::2], y[::2], validation=(X[1::2], y[1::2]))
+    (chosen,) = [row for row in model.tuning_ if row["chosen"]]
+    assert chosen["dev_loss"] == min(row["dev_loss"] for row in model.tuning_)
+    figures = model.evaluate(X[1::2], y[1::2])
+    assert figures["log_loss"] == pytest.approx(chosen["dev_loss"], rel=1e-12)
+    assert figures["accuracy"] == pytest.approx(chosen["dev_accuracy"], rel=1e-12)
+    assert np.count_nonzero(model.coef_) == chosen["nonzero_weights"]
+    assert model.strength_ == chosen["strength"]
+
+
 def test_ctrl_c_while_tuning_keeps_the_best_strength_so_far(monkeypatch):
     X, y = text_matrix(3)
     strengths = _interrupt_solve(monkeypatch, 8)
@@ -302,7 +321,9 @@ def test_ctrl_c_while_tuning_keeps_the_best_strength_so_far(monkeypatch):
         model.fit(X[::2], y[::2], validation=(X[1::2], y[1::2]))
     assert len(strengths) == len(model.tuning_) == 8  # no training followed
     assert model.status_ == "interrupted"
-    assert (model.strength_, np.count_nonzero(model.coef_) > 0) == (min(model.tuning_, key=lambda t: t[1])[0], True)
+    assert (model.strength_, np.count_nonzero(model.coef_) > 0) == (
+        min(model.tuning_, key=lambda row: row["dev_loss"])["strength"], True
+    )
     monkeypatch.undo()
     direct = MaxentClassifier("l1", model.strength_, tolerance=1e-3).fit(X[::2], y[::2])
     assert model.objective_ == pytest.approx(direct.objective_, rel=1e-3)

@@ -132,6 +132,8 @@ def test_strengths_are_tuned_on_validation_text():
     assert tuned.perplexity(VALID) < plain.perplexity(VALID)
     assert tuned.perplexity(VALID) <= fitted().perplexity(VALID) * 1.001
     assert len(tuned.tuning_) >= 2
+    assert tuned.perplexity(VALID) <= min(trial["perplexity"] for trial in tuned.tuning_) * (1 + 1e-6)
+    assert [trial["chosen"] for trial in tuned.tuning_].count(True) == 1
     assert {row["order"] for row in tuned.strengths_} == {1, 2, 3}
     fine = LanguageModel(3, tune="validation", strength_classes="fine", verbose=0).fit(TRAIN, validation=VALID)
     assert len(fine.strengths_) == 1 + 18 * 2

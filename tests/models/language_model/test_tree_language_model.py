@@ -167,7 +167,8 @@ def test_settings_are_tuned_on_validation_text(penalty):
     tuned = LanguageModel(4, penalty=penalty, tune="validation", verbose=0).fit(TRAIN, validation=VALID)
     usual = LanguageModel(4, penalty=penalty, verbose=0).fit(TRAIN)
     assert tuned.perplexity(VALID) < usual.perplexity(VALID) * 1.0005
-    best = [trial for trial in tuned.tuning_ if trial["accepted"]][-1]
+    (best,) = [trial for trial in tuned.tuning_ if trial["chosen"]]
+    assert tuned.perplexity(VALID) <= min(trial["perplexity"] for trial in tuned.tuning_) * (1 + 1e-6)
     assert best["strengths"] == pytest.approx([tuned.strength_, tuned.depth_growth_, tuned.l2_])
     assert best["perplexity"] == pytest.approx(tuned.perplexity(VALID), rel=0.01)
     assert tuned.strengths_[2]["group"] == pytest.approx(tuned.strength_ * tuned.depth_growth_)

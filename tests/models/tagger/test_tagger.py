@@ -216,10 +216,13 @@ def test_tuning_takes_the_best_strength_on_the_development_data():
     X, y = words()
     tight = {"tolerance": 1e-8, "decrease_tolerance": 0}
     tagger = Tagger(tune=[0.01, 100.0, 1.0], **tight).fit(X[:30], y[:30], validation=(X[30:], y[30:]))
-    strengths, scores = zip(*tagger.tuning_)
+    strengths, scores = zip(*((row["strength"], row["dev_score"]) for row in tagger.tuning_))
     assert strengths == (100.0, 1.0, 0.01)[: len(strengths)]
     assert tagger.strength_ == strengths[scores.index(max(scores))]
     assert tagger.validation_score_ == max(scores) == tagger.score(X[30:], y[30:])
+    (chosen,) = [row for row in tagger.tuning_ if row["chosen"]]
+    assert chosen["strength"] == tagger.strength_
+    assert chosen["nonzero_weights"] == np.count_nonzero(tagger.weights_)
     alone = Tagger(strength=tagger.strength_, **tight).fit(X[:30], y[:30])
     assert tagger.objective_ == pytest.approx(alone.objective_, rel=1e-6)
     tagger.set_params(tune=None).fit(X, y)
@@ -674,7 +677,7 @@ def test_the_dev_set_is_read_once_per_tuning(monkeypatch):
     tagger = Tagger(tune=[1.0, 0.1, 0.01]).fit(X[:20], y[:20], validation=(X[20:], y[20:]))
     assert len(tagger.tuning_) == 3
     assert reads == [("fit_transform",), ()]  # the training data and the dev set
-    assert tagger.validation_score_ == tagger.score(X[20:], y[20:]) == max(score for _, score in tagger.tuning_)
+    assert tagger.validation_score_ == tagger.score(X[20:], y[20:]) == max(row["dev_score"] for row in tagger.tuning_)
     with pytest.raises(ValueError, match="validation lacks its labels"):
         Tagger().fit(X, y, validation=(X, None))
 

@@ -189,7 +189,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         solution = None
         if self.tune is not None:
             solution = self._tune(data, settings, held_out)
-        tuning = solution is not None
+        tuning = self.tune is not None and solution is not None
         if solution is None:
             solution = self._train(data, settings, before)
         self._set_weights(solution.weights)
@@ -226,7 +226,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
             raise ValueError("tune chooses the strength on held-out examples: give fit(..., validation=(X, y))")
 
     def _tune(self, data: MulticlassData, settings: Settings, held_out: Any) -> Solution | None:
-        """Choose ``strength_``; on Ctrl-C return the best solution so far, to end with."""
+        """Choose ``strength_``; return the solution found there, unless it is one of a fold."""
         if self.tune == "cv":
             tuned = cross_validate(data, settings, intercept=self.fit_intercept)
         else:
@@ -234,7 +234,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
             examples = self._held_out(*held_out)
             tuned = tune_on(examples, data, settings, strengths, intercept=self.fit_intercept)
         self.strength_, self.tuning_ = tuned.strength, tuned.table
-        return tuned.interrupted
+        return tuned.solution
 
     def _warn(self, data: MulticlassData, *, tuning: bool) -> None:
         if self.status_ == Status.INTERRUPTED:

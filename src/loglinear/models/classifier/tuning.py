@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,18 +14,19 @@ from loglinear.models.classifier.training import LinearProblem
 from loglinear.optimise.training import Settings, Solution
 from loglinear.status import Status
 
-Row: TypeAlias = tuple[float, float, float]  # strength, held-out loss, held-out accuracy
-
 PATIENCE = 4  # strengths without a better held-out loss after which the path ends
 N_FOLDS = 5
 
 
 class Tuned(NamedTuple):
-    """The strength with the least held-out loss, and what was found at each strength."""
+    """The strength with the least held-out loss, and what was found at each strength.
+
+    A row of the table has "strength", "dev_loss", "dev_accuracy", "nonzero_weights" and, for one of them, "chosen".
+    """
 
     strength: float
-    table: list[Row]
-    interrupted: Solution | None = None  # on Ctrl-C, the solution at the best strength so far, to end with
+    table: list[dict[str, Any]]
+    solution: Solution | None = None  # the one that the chosen row tells of; None where none is on all the examples
 
 
 def tune_on(
@@ -36,11 +37,11 @@ def tune_on(
     points = path.regularization_path(
         data, settings, strengths, held_out=held_out, intercept=intercept, patience=PATIENCE
     )
-    best = min(points, key=lambda p: p.held_out()[0])
-    solution = None
+    table, chosen = _table([(p.strength, *p.held_out(), _n_kept(p, data)) for p in points])
+    solution = points[chosen].solution
     if points[-1].result.status == Status.INTERRUPTED:
-        solution = replace(best.solution, result=replace(best.result, status=Status.INTERRUPTED))
-    return Tuned(best.strength, [(p.strength, *p.held_out()) for p in points], solution)
+        solution = replace(solution, result=replace(solution.result, status=Status.INTERRUPTED))
+    return Tuned(points[chosen].strength, table, solution)
 
 
 def cross_validate(data: MulticlassData, settings: Settings, *, intercept: bool) -> Tuned:
@@ -53,14 +54,26 @@ def cross_validate(data: MulticlassData, settings: Settings, *, intercept: bool)
     n_folds = min(N_FOLDS, smallest if stratified else data.n_examples)
     folds = (StratifiedKFold if stratified else KFold)(n_folds, shuffle=True, random_state=seed)
     strengths = path.default_strengths(LinearProblem(data, settings, intercept=intercept), 20)
-    table = np.zeros((strengths.size, 2))
+    sums = np.zeros((strengths.size, 3))
     for train, test in folds.split(np.zeros(data.n_examples), data.labels):
         points = path.regularization_path(
             data.take(train), settings, list(strengths), intercept=intercept, held_out=data.take(test)
         )
         if len(points) < strengths.size:  # Ctrl-C in a fold: there is no table to choose from
             raise KeyboardInterrupt
-        table += [p.held_out() for p in points]
-    table /= n_folds
-    rows = [(float(s), float(row[0]), float(row[1])) for s, row in zip(strengths, table)]
-    return Tuned(min(rows, key=lambda row: row[1])[0], rows)
+        sums += [(*p.held_out(), _n_kept(p, data)) for p in points]
+    means = (sums / n_folds).tolist()
+    table, chosen = _table([(s, loss, right, round(n)) for s, (loss, right, n) in zip(strengths.tolist(), means)])
+    return Tuned(table[chosen]["strength"], table)
+
+
+def _n_kept(point: path.PathPoint, data: MulticlassData) -> int:
+    """Return the number of weights that are not zero, without intercepts."""
+    return int(np.count_nonzero(point.weights[: data.n_features * (1 if data.n_classes <= 2 else data.n_classes)]))
+
+
+def _table(rows: list[tuple[float, float, float, int]]) -> tuple[list[dict[str, Any]], int]:
+    """Return the table and the place of the row with the least loss, the first among equals."""
+    chosen = min(range(len(rows)), key=lambda i: rows[i][1])
+    names = ("strength", "dev_loss", "dev_accuracy", "nonzero_weights")
+    return [{**dict(zip(names, row)), "chosen": i == chosen} for i, row in enumerate(rows)], chosen

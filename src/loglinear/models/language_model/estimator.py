@@ -363,12 +363,14 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         self.tuning_status_ = fit.tuned.status
         self.tuning_ = [
             {
-                "perplexity": perplexity(-trial.validation, self.n_validation_tokens_),
                 "strengths": trial.strengths.tolist(),
+                "perplexity": perplexity(-trial.validation, self.n_validation_tokens_),
+                "nonzero_weights": trial.n_active,
                 "accepted": trial.accepted,
                 "seconds": trial.seconds,
+                "chosen": number == fit.chosen,
             }
-            for trial in fit.tuned.history
+            for number, trial in enumerate(fit.tuned.history)
         ]
         if fit.tuned.status == Status.INTERRUPTED:
             self.status_, self.converged_ = Status.INTERRUPTED, False

@@ -7,6 +7,7 @@ weights, and is a few steps from the optimum.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,6 +43,7 @@ class MaxentFit:
     strengths: list[dict[str, Any]]  # one row per class of n-grams
     penalty: NgramPenalty | TreePenalty  # with the strength, depth growth and l2 that were chosen, where it is a tree's
     packed: dict[str, NDArray[Any]] | None = None  # the collapsed tree, for models trained on it
+    chosen: int | None = None  # the number of the trial of tuning whose strengths the model has
 
 
 def with_unknown(trie: NgramTrie, vocabulary: WordVocabulary, counted: BackoffModel) -> NgramTrie:
@@ -113,12 +115,13 @@ def train_maxent(
             start = centred(loglinear_weights(counted, n_threads=settings.n_threads), trie.n_words)
         del counted
     loss = NgramMaxentLoss(trie, offset=offset, n_threads=settings.n_threads)
-    tuned = None
+    tuned, chosen = None, None
     if validation is not None:
+        held_out = loss.on(validation)
         tuned = tune_strengths(
             loss,
             by_class,
-            loss.on(validation),
+            held_out,
             start,
             fixed=[0, len(classes.orders)],  # the unigrams' ridge would learn what the validation text is about
             solver=settings.solver,
@@ -129,6 +132,10 @@ def train_maxent(
         if tuned.status == Status.INTERRUPTED:
             settings = replace(settings, max_iterations=0)
     solution = train(Objective(loss, by_class, settings.n_threads), settings, start)
+    if tuned is not None:
+        gradient = np.empty(loss.n_weights)
+        solution, chosen = or_least(solution, tuned, lambda w: held_out.value_and_gradient(w, gradient))
+        by_class = tuned.penalty if chosen == tuned.best_number else tuned.least.penalty
     total = loss.total_weights(solution.weights)
     strengths = [
         {"ngrams": name, "order": n, "l1": float(a), "l2": float(b)}
@@ -137,5 +144,18 @@ def train_maxent(
     return MaxentFit(
         backoff_of(loss, vocabulary, solution.weights),
         n_weights=int(np.count_nonzero(kept_entries(total, trie.n_words))), n_parameters=n_paths(trie, total),
-        solution=solution, tuned=tuned, strengths=strengths, penalty=penalty,
+        solution=solution, tuned=tuned, strengths=strengths, penalty=penalty, chosen=chosen,
     )
+
+
+def or_least(
+    solution: Solution, tuned: Tuned, validation: Callable[[FloatArray], float]
+) -> tuple[Solution, int]:
+    """Return training that went on from the best trial, or the trial with the least validation loss if that is less.
+
+    Training on lowers the objective, which may raise the validation loss. The number of the trial comes second.
+    """
+    if validation(solution.weights) <= tuned.least.validation:
+        return solution, tuned.best_number
+    found = tuned.least.result
+    return replace(solution, weights=found.weights, coordinates=found.weights, result=found), tuned.least.number

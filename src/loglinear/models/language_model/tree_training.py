@@ -45,7 +45,7 @@ from loglinear.losses.collapsed_ngram import CollapsedNgramLoss
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
 from loglinear.models.language_model.backoff_form import backoff_of, kept_entries, model_of_packed
 from loglinear.models.language_model.penalty import NgramPenalty, TreePenalty, check_growth
-from loglinear.models.language_model.training import MaxentFit, centred, n_paths, with_unknown
+from loglinear.models.language_model.training import MaxentFit, centred, n_paths, or_least, with_unknown
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.training import Settings, Solution, train
 from loglinear.optimise.tuning_by_gradient import Tuned
@@ -242,18 +242,23 @@ def train_tree(
     tuned: tuple[str, ...] = ("strength", "depth_growth", "l2"),
 ) -> MaxentFit:
     """Train; with ``validation`` sentences, choose the settings named in ``tuned`` first (an l2 of zero stays so)."""
-    start, choice = weights.start, None
+    start, choice, chosen = weights.start, None, None
     if validation is not None:
+        held_out = weights.validation(validation)
         choice = tune_path(
-            lambda values: weights.objective(penalty.with_values(values)), weights.validation(validation),
+            lambda values: weights.objective(penalty.with_values(values)), held_out,
             _tuned_settings(penalty, tuned, weights.order), start, solver=settings.solver,
             solver_options=settings.solver_options,
         )
-        penalty, start = penalty.with_values(choice.best.strengths), choice.weights
+        start = choice.weights
         if choice.status == Status.INTERRUPTED:
             settings = replace(settings, max_iterations=0)
-    solution = train(weights.objective(penalty), settings, start)
-    return _fit(weights, solution, choice, penalty.by_order(weights.order), penalty)
+    at = penalty if choice is None else penalty.with_values(choice.best.strengths)
+    solution = train(weights.objective(at), settings, start)
+    if choice is not None:
+        solution, chosen = or_least(solution, choice, held_out)
+        at = penalty.with_values(choice.history[chosen].strengths)
+    return replace(_fit(weights, solution, choice, at.by_order(weights.order), at), chosen=chosen)
 
 
 def _tuned_settings(penalty: TreePenalty, tuned: tuple[str, ...], order: int) -> list[Setting]:

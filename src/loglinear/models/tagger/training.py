@@ -151,11 +151,14 @@ class TaggerProblem:
 
 
 class Tuning(NamedTuple):
-    """The best of several strengths."""
+    """The best of several strengths.
+
+    A row of the table has "strength", "dev_score", "nonzero_weights" and, for one of them, "chosen".
+    """
 
     solution: Solution
     strength: float
-    table: list[tuple[float, float]]  # (strength, score) of every trial
+    table: list[dict[str, Any]]
 
 
 def tune(
@@ -172,12 +175,13 @@ def tune(
     score : weights -> score on the held-out sequences; the first of equal scores wins
     start : weights to start the first trial from; None for zero
     """
-    best, best_place, table = None, 0, []
+    best, best_place, table = None, 0, list[dict[str, Any]]()
     for strength in _STRENGTHS if isinstance(strengths, str) else sorted(strengths, reverse=True):
         solution = problem.solve(float(strength), start=start)
         start = solution.weights
-        table.append((float(strength), score(solution.weights)))
-        if best is None or table[-1][1] > table[best_place][1]:
+        kept = int(np.count_nonzero(start))
+        table.append({"strength": float(strength), "dev_score": score(start), "nonzero_weights": kept, "chosen": False})
+        if best is None or table[-1]["dev_score"] > table[best_place]["dev_score"]:
             best, best_place = solution, len(table) - 1
         interrupted = solution.result.status == Status.INTERRUPTED
         if interrupted or len(table) - 1 - best_place >= _PATIENCE:
@@ -186,4 +190,5 @@ def tune(
         raise ValueError("tune is an empty list: give the strengths to try")
     if interrupted:
         best = replace(best, result=replace(best.result, status=Status.INTERRUPTED))
-    return Tuning(best, table[best_place][0], table)
+    table[best_place]["chosen"] = True
+    return Tuning(best, table[best_place]["strength"], table)
