@@ -1,7 +1,6 @@
 #include "suffix/tree.hh"
 
 #include <algorithm>
-#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -9,7 +8,6 @@
 
 #include "trie/join.hh"
 #include "util/errors.hh"
-#include "util/reused.hh"
 
 namespace loglinear::suffix {
 
@@ -184,15 +182,10 @@ SuffixTreeArrays build_suffix_tree(ThreadPool& pool, const SentencesView& senten
     Buckets buckets = distribute(pool, corpus);
     const std::vector<BucketChunk> chunks = cut_buckets(buckets);
     levels.resize(chunks.size());
-    Reused<Workspace> workspaces;
-    run_largest_first(pool, chunks, [&](std::size_t c) {
-      auto workspace = workspaces.take([&] { return std::make_unique<Workspace>(corpus, order); });
-      ChunkWriter writer(sentences, corpus, order, *workspace);
-      for (std::size_t w = chunks[c].begin; w < chunks[c].end; ++w)
-        if (const std::size_t begin = buckets.start[w], n = buckets.start[w + 1] - begin; n > 0)
-          writer.bucket({buckets.positions.data() + begin, n});
+    run_largest_first<Workspace>(pool, chunks, corpus, order, [&](std::size_t c, Workspace& workspace) {
+      ChunkWriter writer(sentences, corpus, order, workspace);
+      buckets.each(chunks[c], [&](std::size_t, std::span<std::uint32_t> positions) { writer.bucket(positions); });
       levels[c] = writer.take();
-      workspaces.give(std::move(workspace));
     });
   }
   Joiner<ClassLevel> joiner(pool, levels, even_levels(levels) + 1, sentences.n_words);

@@ -1,12 +1,10 @@
 #include "trie/build.hh"
 
 #include <algorithm>
-#include <memory>
 #include <string>
 
 #include "trie/join.hh"
 #include "util/errors.hh"
-#include "util/reused.hh"
 
 namespace loglinear::trie {
 
@@ -40,13 +38,10 @@ Levels write_chunk(const Corpus& corpus, Buckets& buckets, const BucketChunk& ch
                    Workspace& workspace) {
   Levels levels(order - 1);
   TrieWriter<MemoryColumn> writer(levels, corpus.n_words, workspace.slots);
-  for (std::size_t w = chunk.begin; w < chunk.end; ++w) {
-    const std::size_t begin = buckets.start[w], n = buckets.start[w + 1] - begin;
-    if (n == 0) continue;
-    const std::span<std::uint32_t> positions(buckets.positions.data() + begin, n);
+  buckets.each(chunk, [&](std::size_t, std::span<std::uint32_t> positions) {
     workspace.sorter.sort(positions);
     write_bucket(corpus, positions, workspace.sorter.shared(), order, writer);
-  }
+  });
   writer.finish();
   return levels;
 }
@@ -76,11 +71,8 @@ TrieArrays build_trie(ThreadPool& pool, const SentencesView& sentences, std::siz
       Buckets buckets = distribute(pool, corpus);
       const std::vector<BucketChunk> chunks = cut_buckets(buckets);
       levels.resize(chunks.size());
-      Reused<Workspace> workspaces;
-      run_largest_first(pool, chunks, [&](std::size_t c) {
-        auto workspace = workspaces.take([&] { return std::make_unique<Workspace>(corpus, order); });
-        levels[c] = write_chunk(corpus, buckets, chunks[c], order, *workspace);
-        workspaces.give(std::move(workspace));
+      run_largest_first<Workspace>(pool, chunks, corpus, order, [&](std::size_t c, Workspace& workspace) {
+        levels[c] = write_chunk(corpus, buckets, chunks[c], order, workspace);
       });
     }
   }

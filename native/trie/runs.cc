@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <functional>
-#include <memory>
 #include <numeric>
 #include <optional>
 
 #include "trie/build.hh"
 #include "trie/view.hh"
 #include "util/errors.hh"
-#include "util/reused.hh"
 
 namespace loglinear::trie {
 
@@ -157,16 +155,11 @@ void TrieRuns::add_piece(ThreadPool& pool, const Corpus& corpus) {
   const std::vector<BucketChunk> chunks = cut_buckets(buckets);
   Pages<std::uint8_t> shared;
   shared.resize(buckets.positions.size());
-  Reused<BucketSorter<>> sorters;
-  run_largest_first(pool, chunks, [&](std::size_t c) {
-    auto sorter = sorters.take([&] { return std::make_unique<BucketSorter<>>(corpus, order_); });
-    for (std::size_t w = chunks[c].begin; w < chunks[c].end; ++w) {
-      const std::size_t begin = buckets.start[w], n = buckets.start[w + 1] - begin;
-      if (n == 0) continue;
-      sorter->sort({buckets.positions.data() + begin, n});
-      std::copy_n(sorter->shared().begin(), n, shared.begin() + static_cast<std::ptrdiff_t>(begin));
-    }
-    sorters.give(std::move(sorter));
+  run_largest_first<BucketSorter<>>(pool, chunks, corpus, order_, [&](std::size_t c, BucketSorter<>& sorter) {
+    buckets.each(chunks[c], [&](std::size_t first, std::span<std::uint32_t> positions) {
+      sorter.sort(positions);
+      std::copy_n(sorter.shared().begin(), positions.size(), shared.begin() + static_cast<std::ptrdiff_t>(first));
+    });
   });
   write_run(corpus, buckets.positions, shared);
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "util/pages.hh"
+#include "util/reused.hh"
 #include "util/thread_pool.hh"
 
 namespace loglinear::trie {
@@ -49,22 +50,42 @@ struct Corpus {
 // n-gram of the order reaches. Throws InvalidInput for a word number of V or more, with the sentence.
 Corpus make_corpus(ThreadPool& pool, const SentencesView& sentences, Range tokens, std::size_t order);
 
-struct Buckets {
-  Pages<std::uint32_t> positions;   // [n_predicted], those after word w in [start[w], start[w + 1])
-  std::vector<std::uint32_t> start;  // [V + 2]
-};
-Buckets distribute(ThreadPool& pool, const Corpus& corpus);
-
 // Buckets put together into chunks of work of similar size, whatever the threads.
 struct BucketChunk {
   std::size_t begin, end;  // words
   std::size_t n_tokens;
 };
+
+struct Buckets {
+  Pages<std::uint32_t> positions;   // [n_predicted], those after word w in [start[w], start[w + 1])
+  std::vector<std::uint32_t> start;  // [V + 2]
+
+  // visit(place of the first position, positions) for the buckets of a chunk that are not empty.
+  template <class Visit>
+  void each(const BucketChunk& chunk, Visit visit) {
+    for (std::size_t w = chunk.begin; w < chunk.end; ++w)
+      if (const std::size_t first = start[w], n = start[w + 1] - first; n > 0)
+        visit(first, std::span<std::uint32_t>(positions.data() + first, n));
+  }
+};
+Buckets distribute(ThreadPool& pool, const Corpus& corpus);
 std::vector<BucketChunk> cut_buckets(const Buckets& buckets);
 
 // Runs task(chunk) for every chunk, the largest first.
 void run_largest_first(ThreadPool& pool, std::span<const BucketChunk> chunks,
                        const std::function<void(std::size_t)>& task);
+
+// The same with memory to work in: task(chunk, workspace), a Workspace(corpus, order) for every thread.
+template <class Workspace, class Task>
+void run_largest_first(ThreadPool& pool, std::span<const BucketChunk> chunks, const Corpus& corpus, std::size_t order,
+                       Task task) {
+  Reused<Workspace> workspaces;
+  run_largest_first(pool, chunks, [&](std::size_t c) {
+    auto workspace = workspaces.take([&] { return std::make_unique<Workspace>(corpus, order); });
+    task(c, *workspace);
+    workspaces.give(std::move(workspace));
+  });
+}
 
 // Sorts buckets; holds the memory that this takes, for one thread. `Shared` must hold the order: std::uint8_t, or
 // std::uint32_t for orders beyond kMaxOrder. Time: a look at each word of the history that a token has in common with
