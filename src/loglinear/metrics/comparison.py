@@ -1,9 +1,7 @@
 """Comparison of two language models on a text: a significance test, and the words and sentences where they differ.
 
 Differences of log-probability are second minus first, in nats: positive if the second model is better. The interval and
-the p-value come from drawing sentences with replacement (Efron and Tibshirani, 1993, chapter 13; Koehn, 2004): the
-2.5th and 97.5th percentile of the difference in perplexity, and twice the smaller share of samples on either side of no
-difference.
+the p-value come from drawing sentences with replacement (``loglinear.metrics.bootstrap``).
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from loglinear.metrics.bootstrap import interval, resampled, two_sided
 from loglinear.metrics.perplexity import perplexity
 
 FloatArray = NDArray[np.float64]
@@ -77,21 +76,17 @@ def compare_scores(
     random_state: int = 0, most: int = 10,
 ) -> Comparison:
     """Compare two models; ``word`` and ``sentence`` return the text of words and sentences by number."""
-    if n_samples < 1:
-        raise ValueError(f"the number of samples must be at least 1, not {n_samples}")
     if scores.first.size == 0:
         raise ValueError("there is no text to compare the models on")
     if not (np.isfinite(scores.first).all() and np.isfinite(scores.second).all()):
         raise ValueError(_impossible(scores, word))
     sums = _sentence_sums(scores)
     pp_first, pp_second = (float(x) for x in _perplexities(sums.sum(axis=0)[None])[0])
-    differences = np.diff(_perplexities(_resampled(sums, n_samples, random_state)), axis=1)[:, 0]
-    low, high = np.percentile(differences, [2.5, 97.5])
-    tail = min(np.count_nonzero(differences <= 0), np.count_nonzero(differences >= 0))
+    differences = np.diff(_perplexities(resampled(_units(sums), n_samples, random_state)), axis=1)[:, 0]
     return Comparison(
         n_sentences=len(sums), n_tokens=scores.first.size, perplexity_first=pp_first, perplexity_second=pp_second,
-        difference=pp_second - pp_first, interval=(float(low), float(high)),
-        p_value=min(1.0, 2 * (1 + tail) / (n_samples + 1)), n_samples=n_samples,
+        difference=pp_second - pp_first, interval=interval(differences), p_value=two_sided(differences),
+        n_samples=n_samples,
         words=_largest(_grouped(scores, scores.words, scores.unknown.size), word, most),
         sentences=_largest(sums, sentence, most),
         bands=_in_order(_grouped(scores, _band_of_token(scores), len(_BAND_NAMES)), lambda k: _BAND_NAMES[k]),
@@ -122,16 +117,9 @@ def _perplexities(sums: FloatArray) -> FloatArray:
         return np.asarray(np.exp(-sums[:, :2] / sums[:, 2:]))
 
 
-def _resampled(sums: FloatArray, n_samples: int, random_state: int) -> FloatArray:
-    """Return sums of sentences drawn with replacement: [n_samples, 3]."""
-    run = -(-len(sums) // _MOST_UNITS)
-    units = np.add.reduceat(sums, np.arange(0, len(sums), run), axis=0)
-    rng = np.random.default_rng(random_state)
-    drawn = np.empty((n_samples, 3))
-    for sample in drawn:
-        counts = np.bincount(rng.integers(len(units), size=len(units)), minlength=len(units))
-        sample[:] = counts @ units
-    return drawn
+def _units(sums: FloatArray) -> FloatArray:
+    """Return the sums of the units that are drawn."""
+    return np.add.reduceat(sums, np.arange(0, len(sums), -(-len(sums) // _MOST_UNITS)), axis=0)
 
 
 # ---- where -------------------------------------------------------------------------------------------------------

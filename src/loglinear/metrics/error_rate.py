@@ -17,6 +17,7 @@ import numpy as np
 
 from loglinear.arrays import FloatArray
 from loglinear.data.candidates import CandidateLists
+from loglinear.metrics.bootstrap import interval, resampled, two_sided
 from loglinear.metrics.figures import Figures
 
 
@@ -66,9 +67,9 @@ class RerankingScores:
 def error_rate(errors: Any, length: Any, *, n_samples: int = 1000, random_state: int = 0) -> ErrorRate:
     """Return the error rate from the errors and the length of each list."""
     errors, length = _checked(errors, length)
-    samples = _resampled(np.stack([errors, length], axis=1), n_samples, random_state)
+    samples = resampled(np.stack([errors, length], axis=1), n_samples, random_state)
     return ErrorRate(
-        rate=float(errors.sum() / length.sum()), interval=_interval(samples[:, 0] / samples[:, 1]),
+        rate=float(errors.sum() / length.sum()), interval=interval(samples[:, 0] / samples[:, 1]),
         n_errors=float(errors.sum()), length=float(length.sum()), n_lists=errors.size,
         n_wrong=int(np.count_nonzero(errors)),
     )
@@ -81,13 +82,13 @@ def compare_errors(
     first, length = _checked(first, length)
     second, _ = _checked(second, length)
     change = second - first
-    samples = _resampled(np.stack([change, length], axis=1), n_samples, random_state)
+    samples = resampled(np.stack([change, length], axis=1), n_samples, random_state)
     differences = samples[:, 0] / samples[:, 1]
     total, total_first = float(length.sum()), float(first.sum())
     return ErrorComparison(
         rate_first=total_first / total, rate_second=float(second.sum()) / total, difference=float(change.sum()) / total,
-        interval=_interval(differences), reduction=-float(change.sum()) / total_first if total_first else math.nan,
-        p_bootstrap=_two_sided(differences), p_matched_pairs=matched_pairs(change),
+        interval=interval(differences), reduction=-float(change.sum()) / total_first if total_first else math.nan,
+        p_bootstrap=two_sided(differences), p_matched_pairs=matched_pairs(change),
         n_better=int(np.count_nonzero(change < 0)), n_worse=int(np.count_nonzero(change > 0)),
     )
 
@@ -157,27 +158,3 @@ def _checked(errors: Any, length: Any) -> tuple[FloatArray, FloatArray]:
     if length.sum() == 0:
         raise ValueError("all transcripts are empty: there is no error rate")
     return errors, length
-
-
-def _resampled(sums: FloatArray, n_samples: int, random_state: int) -> FloatArray:
-    """Return sums over lists drawn with replacement, [n_samples, 2]; samples without a word are drawn again."""
-    if n_samples < 1:
-        raise ValueError(f"the number of samples must be at least 1, not {n_samples}")
-    rng = np.random.default_rng(random_state)
-    n = len(sums)
-    drawn = np.empty((n_samples, 2))
-    for sample in drawn:
-        sample[1] = 0.0
-        while sample[1] == 0.0:
-            sample[:] = np.bincount(rng.integers(n, size=n), minlength=n) @ sums
-    return drawn
-
-
-def _interval(samples: FloatArray) -> tuple[float, float]:
-    low, high = np.percentile(samples, [2.5, 97.5])
-    return float(low), float(high)
-
-
-def _two_sided(differences: FloatArray) -> float:
-    tail = min(np.count_nonzero(differences <= 0), np.count_nonzero(differences >= 0))
-    return min(1.0, 2 * (1 + tail) / (differences.size + 1))
