@@ -12,23 +12,23 @@ Sequences are read once and one at a time: what stays in memory is the encoded a
 from __future__ import annotations
 
 import copy
-import math
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
-from loglinear.errors import LoglinearError, ModelFileError
+from loglinear.errors import LoglinearError
+from loglinear.features.numbers import finite_number
 from loglinear.features.sequences import EncodedSequences, TokenRows, check_sequence_ptr, take_ranges
 from loglinear.features.token_featuriser import Buckets, TokenFeaturiser, check_counts, check_indices
 from loglinear.features.vocabulary import Vocabulary, pack_strings
 from loglinear.formats.crfsuite import CrfsuiteData
 
 _MAX_DEPTH = 32
+_KINDS = "a number, a boolean, a string, a list of strings or a dict"
 _PLAIN = frozenset((float, int, bool))
 _LARGE = 1e300  # numbers below it are finite as floats, whatever their type
 
@@ -179,7 +179,7 @@ def _flatten(items: Mapping[Any, Any], prefix: str, where: Any, depth: int) -> I
             for item in inner:
                 yield f"{name}:{_text(item, where, name)}", 1.0
         else:
-            yield name, _number(value, where, name)
+            yield name, finite_number(value, lambda: f"{where()}: attribute", name, _KINDS)
 
 
 def _text(value: Any, where: Any, what: str) -> str:
@@ -191,19 +191,6 @@ def _text(value: Any, where: Any, what: str) -> str:
         except UnicodeDecodeError:
             raise ValueError(f"{where()}: {what} {value!r} is not valid UTF-8; decode it first") from None
     raise TypeError(f"{where()}: {what} {value!r} is {type(value).__name__}, not a string")
-
-
-def _number(value: Any, where: Any, name: str) -> float:
-    if not isinstance(value, (Real, np.bool_)):
-        kinds = "a number, a boolean, a string, a list of strings or a dict"
-        raise TypeError(f"{where()}: attribute {name!r} is {type(value).__name__}; a value is {kinds}")
-    try:
-        result = float(value)
-    except OverflowError:
-        result = math.inf
-    if not math.isfinite(result):
-        raise ValueError(f"{where()}: attribute {name!r} is not a finite number")
-    return result
 
 
 class AttributeFeatures(TokenFeaturiser):
@@ -296,27 +283,13 @@ class AttributeFeatures(TokenFeaturiser):
         """Return the parameters of the constructor, as JSON values."""
         return {"min_count": self.min_count, "hash_bits": self.hash_bits}
 
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return settings (JSON values) and arrays, for a model file."""
-        if self.hash_bits is not None:
-            return self.settings(), self._hashed_arrays()
-        blob, offsets = self.vocabulary.blob, self.vocabulary.offsets
-        return self.settings(), {"attribute_blob": blob, "attribute_offsets": offsets}
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return {"attribute_blob": self.vocabulary.blob, "attribute_offsets": self.vocabulary.offsets}
 
-    @classmethod
-    def from_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> AttributeFeatures:
-        """Return the featuriser that ``to_arrays`` described, checked."""
-        featuriser = cls._from_settings(settings)
-        if featuriser.hash_bits is not None:
-            featuriser._restore_buckets(featuriser.hash_bits, arrays)
-            return featuriser
-        blob = cls._array(arrays, "attribute_blob", np.uint8)
-        featuriser._vocabulary = Vocabulary.from_arrays(blob, cls._array(arrays, "attribute_offsets", np.int64))
-        try:
-            featuriser._vocabulary.index()
-        except ValueError as error:
-            raise ModelFileError(f"featuriser {cls.kind!r}: {error}") from None
-        return featuriser
+    def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        blob = self._array(arrays, "attribute_blob", np.uint8)
+        self._vocabulary = Vocabulary.from_arrays(blob, self._array(arrays, "attribute_offsets", np.int64))
+        self._vocabulary.index()
 
 
 def _first_places(indices: NDArray[np.int32], n: int) -> NDArray[np.int64]:

@@ -6,16 +6,17 @@ These are the rules of scikit-learn's DictVectorizer. Features are in sorted ord
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from numbers import Real
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
 from loglinear.features.featuriser import Featuriser, Rows, sort_names, sum_rows
+from loglinear.features.numbers import finite_number
 
 Example: TypeAlias = Mapping[str, float | int | bool | str]
+_KINDS = "a number, a boolean or a string"
 
 
 class DictFeatures(Featuriser):
@@ -46,6 +47,7 @@ def _flatten(examples: Sequence[Example]) -> tuple[list[str], np.ndarray, list[i
     for number, example in enumerate(examples):
         if not isinstance(example, Mapping):
             raise TypeError(f"example {number} is {type(example).__name__}, not a dict of features")
+        where = partial("example {}: feature".format, number)
         for key, value in example.items():
             if not isinstance(key, str):
                 raise TypeError(f"example {number}: feature name {key!r} is {type(key).__name__}, not a string")
@@ -54,20 +56,6 @@ def _flatten(examples: Sequence[Example]) -> tuple[list[str], np.ndarray, list[i
                 values.append(1.0)
             else:
                 names.append(key)
-                values.append(_number(value, number, key))
+                values.append(finite_number(value, where, key, _KINDS))
         lengths.append(len(example))
     return names, np.asarray(values, dtype=np.float64), lengths
-
-
-def _number(value: object, number: int, key: str) -> float:
-    if not isinstance(value, (Real, np.bool_)):
-        raise TypeError(
-            f"example {number}: feature {key!r} is {type(value).__name__}; a value is a number, a boolean or a string"
-        )
-    try:
-        result = float(value)
-    except OverflowError:
-        result = math.inf
-    if not math.isfinite(result):
-        raise ValueError(f"example {number}: feature {key!r} is not a finite number")
-    return result

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core, threads
-from loglinear.errors import FormatError, IncompatibleError, LoglinearError, ModelFileError
+from loglinear.errors import FormatError, IncompatibleError, LoglinearError
 from loglinear.features.columns import Columns
 from loglinear.features.sequences import TokenRows
 from loglinear.features.template_sets import TEMPLATE_SETS
@@ -205,38 +205,25 @@ class TemplateFeatures(TokenFeaturiser):
         """Return the parameters of the constructor, as JSON values; templates always as text."""
         return {"templates": self.text, "min_count": self.min_count, "hash_bits": self.hash_bits}
 
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return settings (JSON values) and arrays, for a model file."""
-        if self.hash_bits is not None:
-            return self.settings(), self._hashed_arrays()
+    def _arrays(self) -> dict[str, NDArray[Any]]:
         arrays: dict[str, NDArray[Any]] = {
             "attribute_template": self.attribute_template,
             "attribute_values": self.attribute_values,
         }
         for number, vocabulary in enumerate(self.view_vocabularies):
             arrays |= {f"view_{number}_blob": vocabulary.blob, f"view_{number}_offsets": vocabulary.offsets}
-        return self.settings(), arrays
+        return arrays
 
-    @classmethod
-    def from_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> TemplateFeatures:
-        """Return the featuriser that ``to_arrays`` described, checked."""
-        featuriser = cls._from_settings(settings)
-        if featuriser.hash_bits is not None:
-            featuriser._restore_buckets(featuriser.hash_bits, arrays)
-            return featuriser
-        featuriser._template_of = cls._array(arrays, "attribute_template", np.int32)
-        featuriser._codes = cls._array(arrays, "attribute_values", np.int32, 2)
-        for number in range(len(featuriser.views)):
-            blob = cls._array(arrays, f"view_{number}_blob", np.uint8)
-            offsets = cls._array(arrays, f"view_{number}_offsets", np.int64)
-            featuriser._vocabularies.append(Vocabulary.from_arrays(blob, offsets))
-        try:
-            for vocabulary in featuriser._vocabularies:
-                vocabulary.index()
-            featuriser._look_up()
-        except ValueError as error:
-            raise ModelFileError(f"featuriser {cls.kind!r}: {error}") from None
-        return featuriser
+    def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self._template_of = self._array(arrays, "attribute_template", np.int32)
+        self._codes = self._array(arrays, "attribute_values", np.int32, 2)
+        for number in range(len(self.views)):
+            blob = self._array(arrays, f"view_{number}_blob", np.uint8)
+            offsets = self._array(arrays, f"view_{number}_offsets", np.int64)
+            self._vocabularies.append(Vocabulary.from_arrays(blob, offsets))
+        for vocabulary in self._vocabularies:
+            vocabulary.index()
+        self._look_up()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_index": None}

@@ -62,21 +62,35 @@ class TokenFeaturiser(ABC):
     def settings(self) -> dict[str, Any]:
         """Return the parameters of the constructor, as JSON values."""
 
-    @abstractmethod
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return settings (JSON values) and arrays, for a model file."""
+        return self.settings(), self._arrays() if self.hash_bits is None else self._hashed_arrays()
 
     @classmethod
-    @abstractmethod
     def from_arrays(cls: type[Self], settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Return the featuriser that ``to_arrays`` described, checked."""
-
-    @classmethod
-    def _from_settings(cls: type[Self], settings: dict[str, Any]) -> Self:
         try:
-            return cls(**settings)
+            featuriser = cls(**settings)
         except (TypeError, ValueError) as error:
             raise ModelFileError(f"featuriser {cls.kind!r}: bad settings: {error}") from None
+        if featuriser.hash_bits is not None:
+            featuriser._restore_buckets(featuriser.hash_bits, arrays)
+            return featuriser
+        try:
+            featuriser._restore(arrays)
+        except ModelFileError:
+            raise
+        except ValueError as error:
+            raise ModelFileError(f"featuriser {cls.kind!r}: {error}") from None
+        return featuriser
+
+    @abstractmethod
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of a featuriser that is not hashed."""
+
+    @abstractmethod
+    def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Take the arrays of ``_arrays``; raise ValueError if they do not fit each other."""
 
     @classmethod
     def _array(cls, arrays: dict[str, NDArray[Any]], name: str, dtype: type, ndim: int = 1) -> NDArray[Any]:
