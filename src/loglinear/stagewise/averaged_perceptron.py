@@ -18,11 +18,12 @@ from loglinear.data.candidates import CandidateLists
 from loglinear.optimise.minimise import CtrlC
 from loglinear.stagewise.base_scores import fit_base_weights
 from loglinear.stagewise.method import list_arrays
+from loglinear.stagewise.path import HeldOutPath
 from loglinear.status import Status
 
 
 @dataclass(frozen=True, eq=False)
-class PerceptronPath:
+class PerceptronPath(HeldOutPath):
     """Points 0 .. n_passes; point 0 has the base scores alone."""
 
     base: FloatArray
@@ -37,17 +38,8 @@ class PerceptronPath:
         """Return the number of passes."""
         return len(self.weights_by_epoch) - 1
 
-    @property
-    def best(self) -> int:
-        """Return the first point with the fewest held-out errors, or the last point without held-out lists."""
-        return self.n_steps if self.dev_errors is None else int(np.argmin(self.dev_errors))
-
-    def weights(self, at: int | None = None) -> FloatArray:
-        """Return all weights at a point, base scores first; None: at the best one."""
-        at = self.best if at is None else int(at)
-        if not 0 <= at <= self.n_steps:
-            raise IndexError(f"the path has points 0 to {self.n_steps}, not {at}")
-        return np.concatenate([self.base, self.weights_by_epoch[at]])
+    def _features(self, at: int) -> FloatArray:
+        return self.weights_by_epoch[at]
 
 
 @dataclass(frozen=True)
