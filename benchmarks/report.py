@@ -67,22 +67,27 @@ def markdown(report: Report) -> str:
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
 
-# ---- sections --------------------------------------------------------------------------------------------------------
-def section_parser(name: str, description: str | None, sections: Iterable[str]) -> argparse.ArgumentParser:
-    """Return a parser with the options of a benchmark that has sections."""
-    known = list(sections)
+def chooser(what: str, known: list[str]) -> Callable[[str], list[str]]:
+    """Return the type of an option that takes some of the known names, separated by commas."""
 
     def chosen(text: str) -> list[str]:
         if unknown := set(text.split(",")) - set(known):
             names = ", ".join(sorted(unknown))
-            raise argparse.ArgumentTypeError(f"unknown sections {names}; known: {', '.join(known)}")
+            raise argparse.ArgumentTypeError(f"unknown {what} {names}; known: {', '.join(known)}")
         return text.split(",")
 
+    return chosen
+
+
+# ---- sections --------------------------------------------------------------------------------------------------------
+def section_parser(name: str, description: str | None, sections: Iterable[str]) -> argparse.ArgumentParser:
+    """Return a parser with the options of a benchmark that has sections."""
+    known, about = list(sections), "sections to run, of " + ", ".join(sections)
     parser = argparse.ArgumentParser(
         prog=f"python -m benchmarks {name}", description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    parser.add_argument("--only", type=chosen, default=known, help="sections to run, of " + ", ".join(known))
+    parser.add_argument("--only", type=chooser("sections", known), default=known, help=about)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--output", type=Path, help="also write the page, and its plots beside it, to this file")
     return parser

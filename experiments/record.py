@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.origin import commit, machine
+from benchmarks.report import chooser
 
 Json = dict[str, Any]
 Section = Callable[[Json, Json, Path], list[str]]  # (the part, all parts, the folder of the page) to lines
@@ -46,15 +47,8 @@ def parser_of(name: str, description: str | None) -> argparse.ArgumentParser:
 
 def add_parts(parser: argparse.ArgumentParser, parts: Iterable[str]) -> None:
     """Add the option --parts, a list of names separated by commas."""
-    known = list(parts)
-
-    def chosen(text: str) -> list[str]:
-        if unknown := set(text.split(",")) - set(known):
-            names = ", ".join(sorted(unknown))
-            raise argparse.ArgumentTypeError(f"unknown parts {names}; known: {', '.join(known)}")
-        return text.split(",")
-
-    parser.add_argument("--parts", type=chosen, default=known, help="to measure, of " + ", ".join(known))
+    known, about = list(parts), "parts to measure, of " + ", ".join(parts)
+    parser.add_argument("--parts", type=chooser("parts", known), default=known, help=about)
 
 
 def command_of(name: str, arguments: list[str]) -> str:

@@ -28,7 +28,7 @@ WEIGHTED = ("kn-modified", "w-l2", "w-l1", "w-tree-l2", "alpha-plain-tree-l2", "
 
 
 def section(part: Json, parts: Json, output: Path) -> list[str]:
-    """Lines of the section, and its figure."""
+    """Return the lines of the section, and write its figure."""
     curves(part, output / "structured_penalties_norms.png")
     lines = [
         "## Both definitions of the norms",
@@ -57,7 +57,7 @@ def section(part: Json, parts: Json, output: Path) -> list[str]:
 
 
 def perplexities(rows: Json, orders: list[int]) -> list[str]:
-    """A row for every kind, its best order in bold."""
+    """Return a table with a row for every kind, its best order in bold."""
     lines = []
     for kind, by_order in rows.items():
         values = {n: mean(by_order[str(n)], "perplexity") for n in orders}
@@ -70,7 +70,7 @@ def perplexities(rows: Json, orders: list[int]) -> list[str]:
 
 
 def chosen(values: Json, orders: list[int]) -> list[str]:
-    """Strengths by order, with the growth or the decay of weighted kinds."""
+    """Return a table of strengths by order, with the growth or the decay of weighted kinds."""
     rows = []
     for kind, by_order in values.items():
         k = KINDS[kind]
@@ -81,7 +81,7 @@ def chosen(values: Json, orders: list[int]) -> list[str]:
 
 
 def renamed(part: Json, names: dict[str, str]) -> Json:
-    """The part as ``claims`` takes it: kinds by their names in the figures, values of the highest order.
+    """Return the part in the form of ``claims``: kinds by their names in the figures, values of the highest order.
 
     A decay of features counts as the growth that it is for single weights.
     """
