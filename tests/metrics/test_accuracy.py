@@ -8,7 +8,7 @@ from sklearn import metrics as theirs
 
 from loglinear import MaxentClassifier
 from loglinear.metrics.accuracy import accuracy, log_loss, score_labels
-from loglinear.metrics.evaluation import evaluate_classifier
+from loglinear.metrics.evaluation import evaluate_classifier, judge
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 12])
@@ -52,8 +52,8 @@ def test_refusals() -> None:
 def test_evaluation_counts_unseen_labels_as_errors() -> None:
     X = np.array([[0.0], [1.0], [0.0], [1.0]])
     model = MaxentClassifier().fit(X, [0, 1, 0, 1])
-    found = evaluate_classifier(model, X, ["0", "1", "7", "7"])
+    found = evaluate_classifier(judge(model, X, ["0", "1", "7", "7"]))
     assert found.scores.accuracy == 0.5
     assert found.unseen == {"7": 2}
     assert found.log_loss == pytest.approx(theirs.log_loss([0, 1], model.predict_proba(X[:2])))
-    assert evaluate_classifier(model, X, [0, 1, 0, 1]).unseen == {}
+    assert evaluate_classifier(judge(model, X, [0, 1, 0, 1])).unseen == {}

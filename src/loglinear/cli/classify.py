@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from loglinear.cli import choices, console, training
-from loglinear.cli.options import Checkpoint, Encoding, Json, L1Ratio, Output, Threads, Verbose
+from loglinear.cli.options import Checkpoint, Encoding, Errors, Json, L1Ratio, Output, Threads, Verbose
 from loglinear.cli.tuning import Dev, TrainCommand, tune_setting
 from loglinear.formats import FORMATS
 
@@ -129,24 +129,35 @@ def _print_summary(s: dict[str, Any]) -> None:
 @app.command("eval")
 @console.command
 def evaluate(
-    model: Model, data: Data, format: Format = None, encoding: Encoding = "utf-8", threads: Threads = None,
-    json: Json = False,
+    model: Model, data: Data, errors: Errors = 0, format: Format = None, encoding: Encoding = "utf-8",
+    threads: Threads = None, json: Json = False,
 ) -> None:
-    """Score a classifier on labelled examples."""
+    """Score a classifier on labelled examples, with a confusion matrix."""
     from loglinear.models.classifier.files import read_for
 
     classifier = _load(model, threads)
     examples, n_ignored = read_for(classifier, data, format, encoding, n_threads=threads)
     _note_ignored(classifier, n_ignored)
-    found = classifier.evaluate(examples.X, examples.labels)
+    found = classifier.evaluate(examples.X, examples.labels, errors=errors)
     console.note_unseen(found["unseen_labels"])
     if json:
         console.print_json(found)
         return
-    from loglinear.report.classifier import score_facts, score_table
+    from loglinear.report.classifier import confusion_table, score_facts, score_table
 
     console.print_facts(score_facts(found))
     console.print_table(score_table(found))
+    console.print_table(confusion_table(found))
+    console.print_mistakes(found)
+
+
+Labelled = Annotated[
+    bool | None,
+    typer.Option(
+        "--labelled/--unlabelled", help="Whether each line of tsv begins with a label, which is ignored.",
+        show_default="whether the first lines begin with classes of the model",
+    ),
+]  # fmt: skip
 
 
 @app.command()
@@ -155,13 +166,7 @@ def predict(
     model: Model,
     data: Data = "-",
     format: Format = None,
-    labelled: Annotated[
-        bool | None,
-        typer.Option(
-            "--labelled/--unlabelled", help="Whether each line of tsv begins with a label, which is ignored.",
-            show_default="whether the first lines begin with classes of the model",
-        ),
-    ] = None,
+    labelled: Labelled = None,
     proba: Annotated[bool, typer.Option("--proba", help="Print the probability of every class.")] = False,
     encoding: Encoding = "utf-8",
     threads: Threads = None,
@@ -177,6 +182,29 @@ def predict(
     )  # fmt: skip
     console.write(predicted)
     _note_ignored(classifier, predicted.n_ignored)
+
+
+@app.command()
+@console.command
+def explain(
+    model: Model,
+    text: Annotated[
+        list[str] | None, typer.Argument(metavar="TEXT...", help="A text; without one, examples are read from stdin.")
+    ] = None,
+    top: Annotated[int, typer.Option(metavar="K", help="Features to show, those of largest effect.")] = 10,
+    format: Format = None,
+    labelled: Labelled = None,
+    encoding: Encoding = "utf-8",
+    json: Json = False,
+) -> None:
+    """Print what each feature of an example adds to the score of the predicted class; with --json, of every class."""
+    from loglinear.models.classifier.files import ExplainedFile, explain_text, explained_line
+
+    classifier = _load(model, None)
+    if text:
+        print(explained_line(explain_text(classifier, " ".join(text)), top, json))
+    else:
+        console.write(ExplainedFile(classifier, "-", format, encoding, labelled=labelled, as_json=json, top=top))
 
 
 def _load(path: str, threads: int | None) -> Any:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import functools
-import json
-import math
 import os
 import stat
 import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -141,17 +139,9 @@ def write(pieces: Iterable[bytes]) -> None:
 
 def print_json(value: Any) -> None:
     """Print a JSON value on one line; numbers that JSON lacks (infinity, NaN) become null."""
-    print(json.dumps(_finite(value), ensure_ascii=False, allow_nan=False))
+    from loglinear.formats.json_text import json_text
 
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {str(k): _finite(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(v) for v in value]
-    return value
+    print(json_text(value))
 
 
 def print_facts(facts: Sequence[tuple[str, Any]]) -> None:
@@ -168,6 +158,14 @@ def print_table(table: Table) -> None:
     from loglinear.report.tables import to_rich
 
     Console(width=None if sys.stdout.isatty() else 120, highlight=False, markup=False).print(to_rich(table))
+
+
+def print_mistakes(found: Mapping[str, Any]) -> None:
+    """Print the mistakes that an evaluation told, if it was asked for them."""
+    if "errors" in found:
+        from loglinear.report.mistakes import mistake_lines
+
+        print("\n".join(mistake_lines(found["errors"])))
 
 
 def print_sections(sections: Sequence[Section]) -> None:

@@ -219,6 +219,24 @@ def score(
     console.write(score_file(_load(model, threads), file, threshold=threshold))
 
 
+@app.command()
+@console.command
+def explain(
+    model: Model,
+    sentence: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SENTENCE...", help="A sentence; without one, lines are read from stdin."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Print which n-grams gave each word of a sentence its probability; they add up to its log-probability."""
+    from loglinear.models.language_model.files import explain_sentences, lines_of
+
+    found = _load(model, None)
+    sentences = [" ".join(sentence)] if sentence else lines_of(found, "-")
+    console.write(explain_sentences(found, sentences, as_json=json))
+
+
 @app.command("export")
 @console.command
 def export_arpa(

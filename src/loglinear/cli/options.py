@@ -14,6 +14,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Print one line per step on stderr.")]
 Encoding = Annotated[str, typer.Option("--encoding", help="Character encoding of text files.")]
 L1Ratio = Annotated[float, typer.Option(help="Share of l1 in the elastic net.")]
+Errors = Annotated[
+    int, typer.Option("--errors", metavar="N", help="Show the N most confident mistakes and what decided them.")
+]
 Checkpoint = Annotated[
     str | None, typer.Option(metavar="FILE", help="Save the state of training to this file, and resume from it.")
 ]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from loglinear.cli import choices, console, training
-from loglinear.cli.options import Checkpoint, Encoding, Json, Output, Threads, Verbose
+from loglinear.cli.options import Checkpoint, Encoding, Errors, Json, Output, Threads, Verbose
 from loglinear.cli.tuning import Dev, TrainCommand, Tune, tune_setting
 
 app = console.new_app()
@@ -191,14 +191,15 @@ def _scheme_fact(s: dict[str, Any]) -> str:
 @app.command("eval")
 @console.command
 def evaluate(
-    model: Model, data: Data, constrain: Constrain = None, format: Format = None, label_column: LabelColumn = -1,
-    comments: Comments = False, encoding: Encoding = "utf-8", threads: Threads = None, json: Json = False,
+    model: Model, data: Data, errors: Errors = 0, constrain: Constrain = None, format: Format = None,
+    label_column: LabelColumn = -1, comments: Comments = False, encoding: Encoding = "utf-8", threads: Threads = None,
+    json: Json = False,
 ) -> None:
     """Score a tagger on labelled sequences: accuracy, and spans counted as by conlleval."""
     from loglinear.models.tagger.files import evaluate_file
 
     tagger, layout, constraint = _load(model, format, encoding, label_column, comments, threads, constrain)
-    found = evaluate_file(tagger, data, layout, constraint)
+    found = evaluate_file(tagger, data, layout, constraint, errors=errors)
     console.note_unseen(found["unseen_labels"])
     if found["converted_from"]:
         console.note(f"note: {data} has {found['converted_from']} labels, which were converted to the model's scheme")
@@ -210,6 +211,7 @@ def evaluate(
     console.print_facts(score_facts(found))
     for table in score_tables(found):
         console.print_table(table)
+    console.print_mistakes(found)
 
 
 @app.command()
@@ -252,6 +254,28 @@ def predict(
     console.write(
         tag_file(tagger, data, layout, nbest=nbest, marginals=marginals, constraint=constraint, as_json=json)
     )
+
+
+@app.command()
+@console.command
+def explain(
+    model: Model,
+    data: Data = "-",
+    top: Annotated[int, typer.Option(metavar="K", help="Attributes of a token to show, those of largest effect.")] = 5,
+    text: Annotated[bool, typer.Option("--text", help="DATA is plain text, one sentence per line.")] = False,
+    labelled: Annotated[bool, typer.Option("--labelled", help="DATA has labels, which are not used.")] = False,
+    format: Format = None,
+    label_column: LabelColumn = -1,
+    comments: Comments = False,
+    encoding: Encoding = "utf-8",
+    json: Json = False,
+) -> None:
+    """Print what the attributes of each token, and the labels before it, add to the score of its label."""
+    from loglinear.models.tagger.files import explain_file
+
+    place = label_column if labelled else None
+    tagger, layout, _ = _load(model, "text" if text else format, encoding, place, comments, None, None)
+    console.write(explain_file(tagger, data, layout, top=top, as_json=json))
 
 
 def _load(

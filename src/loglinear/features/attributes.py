@@ -232,6 +232,10 @@ class AttributeFeatures(TokenFeaturiser):
             return list(self.vocabulary)
         return [f"#{number}" for number in self._hashed().numbers().tolist()]
 
+    def name(self, number: int) -> str:
+        """Return the name of one attribute."""
+        return self.vocabulary[number] if self.hash_bits is None else f"#{self._hashed().numbers()[number]}"
+
     def fit_transform(self, sequences: Any, n_threads: int = 1) -> TokenRows:
         """Learn the attributes of the tokens, and return those of each."""
         self._vocabulary = self._buckets = None

@@ -126,12 +126,22 @@ class TemplateFeatures(TokenFeaturiser):
         """Return the names of the attributes: as CRF++ would print them; of a built-in set without the letter."""
         if self.hash_bits is not None:
             return [f"#{number}" for number in self._hashed().numbers().tolist()]
-        values = [list(vocabulary) for vocabulary in self.view_vocabularies]
-        begin = 1 if self.text in TEMPLATE_SETS.values() else 0
+        values, begin = [list(vocabulary) for vocabulary in self.view_vocabularies], self._name_begin
         return [
             _name(self.templates[template], codes, values)[begin:]
             for template, codes in zip(self.attribute_template.tolist(), self.attribute_values.tolist())
         ]
+
+    def name(self, number: int) -> str:
+        """Return the name of one attribute."""
+        if self.hash_bits is not None:
+            return f"#{self._hashed().numbers()[number]}"
+        template, codes = self.templates[self.attribute_template[number]], self.attribute_values[number].tolist()
+        return _name(template, codes, self.view_vocabularies)[self._name_begin :]
+
+    @property
+    def _name_begin(self) -> int:
+        return 1 if self.text in TEMPLATE_SETS.values() else 0
 
     # ---- columns to rows
 
@@ -344,7 +354,7 @@ def _rows(found: tuple[Any, ...]) -> TokenRows:
     return TokenRows(indptr, indices, None)
 
 
-def _name(template: Template, codes: list[int], values: list[list[str]]) -> str:
+def _name(template: Template, codes: list[int], values: Sequence[list[str] | Vocabulary]) -> str:
     pieces = [template.pieces[0]]
     for macro, code, piece in zip(template.macros, codes, template.pieces[1:]):
         pieces += [boundary_name(code) if code < 0 else values[macro.view][code], piece]

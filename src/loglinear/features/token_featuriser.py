@@ -55,6 +55,10 @@ class TokenFeaturiser(ABC):
         """Return the name of each attribute; ``#number`` where they are hashed."""
 
     @abstractmethod
+    def name(self, number: int) -> str:
+        """Return the name of one attribute."""
+
+    @abstractmethod
     def take(self: Self, indices: NDArray[Any] | Sequence[int]) -> Self:
         """Return a featuriser that knows only the chosen attributes, renumbered in the order given."""
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from loglinear.arrays import FloatArray
 from loglinear.features.schemes import flat_convert, flat_detect, flatten, schemes_of
+from loglinear.features.sequences import FlatLabels
 from loglinear.formats.text import plain_label
 from loglinear.metrics.accuracy import Scores, log_loss, score_labels
 from loglinear.metrics.span_f1 import SpanScores, span_scores
@@ -40,17 +42,32 @@ class Evaluation:
         }
 
 
-def evaluate_classifier(model: Any, X: Any, labels: Sequence[Any]) -> Evaluation:
-    """Score a classifier; labels are compared as text, so a model trained on the numbers 0 and 1 knows "0" and "1"."""
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Gold labels and predictions as text, so that a model trained on the numbers 0 and 1 knows "0" and "1"."""
+
+    classes: list[str]  # of the model
+    truth: np.ndarray  # [n_examples]
+    predicted: np.ndarray  # [n_examples]
+    logs: FloatArray  # [n_examples, n_classes], logarithms of probabilities
+
+
+def judge(model: Any, X: Any, labels: Sequence[Any]) -> Judged:
+    """Let a classifier predict examples whose labels are known."""
     classes = [_text(label) for label in model.classes_.tolist()]
     logs = model.predict_log_proba(X)
     different, numbers = np.unique(np.asarray(labels), return_inverse=True)
     truth = np.asarray([_text(label) for label in different.tolist()])[numbers]
-    predicted = np.asarray(classes)[logs.argmax(axis=1)]
+    return Judged(classes, truth, np.asarray(classes)[logs.argmax(axis=1)], logs)
+
+
+def evaluate_classifier(judged: Judged) -> Evaluation:
+    """Score the predictions of a classifier."""
+    truth, classes = judged.truth, judged.classes
     known = np.isin(truth, classes)
     unseen, counts = np.unique(truth[~known], return_counts=True)
-    loss = log_loss(truth[known], logs[known], classes) if known.any() else None
-    return Evaluation(score_labels(truth, predicted), loss, dict(zip(unseen.tolist(), counts.tolist())))
+    loss = log_loss(truth[known], judged.logs[known], classes) if known.any() else None
+    return Evaluation(score_labels(truth, judged.predicted), loss, dict(zip(unseen.tolist(), counts.tolist())))
 
 
 def _text(label: Any) -> str:
@@ -73,17 +90,22 @@ class TaggerEvaluation:
         return {**self.scores.to_dict(), "unseen_labels": self.unseen, "converted_from": self.converted_from}
 
 
+def gold_labels(model: Any, labels: Any) -> tuple[FlatLabels, str | None]:
+    """Return labels in the scheme of a tagger, and the scheme they were converted from; None if they were not."""
+    gold, scheme = flatten(labels).as_text(), model.scheme_
+    source = flat_detect(gold).scheme
+    if source is None or scheme in (None, source):
+        return gold, None
+    return flat_convert(gold, source, scheme), source
+
+
 def evaluate_tagger(model: Any, X: Any, labels: Any, constraint: Any = None) -> TaggerEvaluation:
     """Score a tagger; spans are counted if both its labels and the given ones encode them, each in its own scheme.
 
     Labels are compared as text, so a model trained on the numbers 0 and 1 knows "0" and "1".
     """
-    gold, known, scheme = flatten(labels).as_text(), set(map(str, model.classes_)), model.scheme_
-    source = flat_detect(gold).scheme
-    if source is None or scheme in (None, source):
-        source = None
-    else:
-        gold = flat_convert(gold, source, scheme)
+    known, scheme = set(map(str, model.classes_)), model.scheme_
+    gold, source = gold_labels(model, labels)
     spells = scheme in schemes_of([*known, *gold.names])
     predicted = model.predict_flat(X, constraint=constraint).as_text()
     scores = span_scores(gold, predicted, scheme if spells else None)

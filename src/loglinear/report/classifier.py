@@ -1,12 +1,14 @@
-"""Scores of a classifier as facts and a table."""
+"""Scores of a classifier as facts and tables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from loglinear.report.labels import label_table
+from loglinear.report.labels import frequent_confusions, label_table
 from loglinear.report.tables import Table
+
+_MOST_LABELS = 12  # of a matrix that fits a terminal
 
 
 def score_facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -26,3 +28,12 @@ def score_facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
 def score_table(found: Mapping[str, Any]) -> Table:
     """Return the scores of every class; those that never occurred in training are marked."""
     return label_table(found["classes"], found["unseen_labels"])
+
+
+def confusion_table(found: Mapping[str, Any]) -> Table:
+    """Return how often each label was taken for each; of many labels only the most frequent confusions."""
+    labels = [c["label"] for c in found["classes"]]
+    if len(labels) > _MOST_LABELS:
+        return frequent_confusions(found["confusion"], "examples")
+    rows = [[str(gold), *(found["confusion"].get(gold, {}).get(p, 0) for p in labels)] for gold in labels]
+    return Table(("gold \\ predicted", *map(str, labels)), rows, title="Confusion matrix")

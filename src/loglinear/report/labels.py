@@ -7,6 +7,7 @@ from typing import Any
 
 from loglinear.report.tables import Table
 
+_MOST_CONFUSIONS = 15
 _UNSEEN = "* never occurred in training, so it is never predicted"
 
 
@@ -33,3 +34,10 @@ def _table(what: str, rows: Iterable[tuple[str, int, Mapping[str, Any]]], unseen
         shown.append(((type_name(name) if what == "type" else name) + mark, *figures, gold, row["predicted"]))
     columns = (what, "precision", "recall", "F1", "gold", "predicted")
     return Table(columns, shown, note=_UNSEEN if unseen else "")
+
+
+def frequent_confusions(confusion: Mapping[Any, Mapping[Any, int]], counted: str) -> Table:
+    """Return the pairs of gold and predicted labels that are confused most often."""
+    wrong = [(gold, p, n) for gold, row in confusion.items() for p, n in row.items() if gold != p]
+    wrong.sort(key=lambda entry: -entry[2])
+    return Table(("gold", "predicted", counted), wrong[:_MOST_CONFUSIONS], title="Most frequent confusions")

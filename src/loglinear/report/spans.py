@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from loglinear.features.schemes import take_apart
-from loglinear.report.labels import label_table, type_name, type_table
+from loglinear.report.labels import frequent_confusions, label_table, type_name, type_table
 from loglinear.report.tables import Table
-
-_MOST_CONFUSIONS = 15
 
 
 def score_facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -61,13 +59,5 @@ def _span_confusions(found: Mapping[str, Any]) -> list[Table]:
 
 
 def _label_confusions(scores: Mapping[str, Any]) -> list[Table]:
-    wrong = [
-        (gold, predicted, count)
-        for gold, row in scores["confusion"].items()
-        for predicted, count in row.items()
-        if gold != predicted
-    ]
-    wrong.sort(key=lambda entry: -entry[2])
-    if not wrong:
-        return []
-    return [Table(("gold", "predicted", "tokens"), wrong[:_MOST_CONFUSIONS], title="Most frequent confusions")]
+    table = frequent_confusions(scores["confusion"], "tokens")
+    return [table] if table.rows else []

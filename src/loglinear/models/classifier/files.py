@@ -19,7 +19,9 @@ from loglinear.errors import FormatError, IncompatibleError
 from loglinear.formats import FORMATS
 from loglinear.formats.blocks import after_lines, read_utf8_blocks
 from loglinear.formats.examples import Labels, guess
+from loglinear.formats.json_text import json_text
 from loglinear.formats.text import Source, name_of, plain_label, plain_line, read_bytes
+from loglinear.models.classifier.explain import Explanation, explain
 from loglinear.models.classifier.predictor import ClassifierPredictor
 from loglinear.threads import pool
 
@@ -169,9 +171,11 @@ class PredictedFile:
         for examples in self._blocks():
             examples, n_ignored = match(examples, kind_of(self.model), int(self.model.n_features_in_))
             self.n_ignored += n_ignored
-            probabilities = self.model.predict_proba(examples.X)
-            lines = map(self._line, probabilities.argmax(axis=1).tolist(), probabilities.tolist())
-            yield "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
+            yield "".join(f"{line}\n" for line in self._answers(examples)).encode("utf-8", "surrogatepass")
+
+    def _answers(self, examples: Examples) -> Iterator[str]:
+        probabilities = self.model.predict_proba(examples.X)
+        return map(self._line, probabilities.argmax(axis=1).tolist(), probabilities.tolist())
 
     def _blocks(self) -> Iterator[Examples]:
         n_lines, n_threads, labelled = 0, self.model.n_threads, self.labelled
@@ -202,3 +206,32 @@ class PredictedFile:
                 [self._names[best], *(f"{name}={p:.6g}" for name, p in zip(self._names, probabilities))]
             )
         return self._names[best]
+
+
+class ExplainedFile(PredictedFile):
+    """The explanations of a file of examples, as text with an empty line after each, or as one JSON object per line.
+
+    ``top`` is the number of features to tell, those of largest effect; other parameters are as in PredictedFile.
+    """
+
+    def __init__(self, model: ClassifierPredictor, source: Source, *args: Any, top: int = 10, **options: Any) -> None:
+        super().__init__(model, source, *args, **options)
+        self.top = top
+
+    def _answers(self, examples: Examples) -> Iterator[str]:
+        rows = self.model._rows(examples.X)
+        for i in range(rows.n_rows):
+            yield explained_line(explain(self.model, rows.take(np.array([i]))), self.top, self.as_json)
+
+
+def explained_line(explained: Explanation, top: int, as_json: bool) -> str:
+    """Return an explanation as text with a line end, or as JSON."""
+    return json_text(explained.to_dict(top)) if as_json else f"{explained.to_text(top)}\n"
+
+
+def explain_text(model: ClassifierPredictor, text: str) -> Explanation:
+    """Explain the decision about a text; IncompatibleError for a model that reads no text."""
+    kind = kind_of(model)
+    if kind not in ("text", "tokens"):
+        raise IncompatibleError(f"the model was trained on {_KINDS[kind][2]}, not on text: give examples on stdin")
+    return model.explain(text if kind == "text" else text.split())

@@ -11,11 +11,12 @@ from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.data.matrix import DenseRows, Rows, SparseRows
 from loglinear.features.featuriser import Featuriser
-from loglinear.metrics.evaluation import evaluate_classifier
+from loglinear.metrics.evaluation import evaluate_classifier, judge
 from loglinear.models.archive import Archive
 from loglinear.models.classifier import file
 from loglinear.models.classifier.explain import Explanation, explain
 from loglinear.models.classifier.inputs import featurise, matrix_rows
+from loglinear.models.classifier.mistakes import most_confident
 from loglinear.models.predictor import Predictor
 from loglinear.threads import pool
 
@@ -90,13 +91,18 @@ class ClassifierPredictor(Predictor):
         best = (margins > 0).astype(int) if K == 1 else margins.reshape(-1, K).argmax(axis=1)
         return self.classes_[best]
 
-    def evaluate(self, X: Any, y: Any) -> dict[str, Any]:
+    def evaluate(self, X: Any, y: Any, *, errors: int = 0) -> dict[str, Any]:
         """Return the figures of ``classify eval``: accuracy, log-loss, F1, scores by class, confusions, unseen labels.
 
-        Labels are compared as text, and those that never occurred in training count as errors.
+        Labels are compared as text, and those that never occurred in training count as errors. With ``errors``, the
+        so many most confident mistakes are told too, each with the features that decided it.
         """
         self.check_fitted()
-        return evaluate_classifier(self, X, y).to_dict()
+        judged = judge(self, X, y)
+        found = evaluate_classifier(judged).to_dict()
+        if errors:
+            found["errors"] = [mistake.to_dict() for mistake in most_confident(self, X, judged, errors)]
+        return found
 
     # ---- looking inside ---------------------------------------------------------------------------------------------
     def feature_names(self) -> list[str]:
@@ -107,6 +113,12 @@ class ClassifierPredictor(Predictor):
         if hasattr(self, "feature_names_in_"):
             return [str(name) for name in self.feature_names_in_]
         return [f"x{j}" for j in range(self.n_features_in_)]
+
+    def feature_name(self, j: int) -> str:
+        """Return the name of one feature."""
+        if self.featuriser_ is not None:
+            return self.featuriser_.vocabulary[j]
+        return str(self.feature_names_in_[j]) if hasattr(self, "feature_names_in_") else f"x{j}"
 
     def top_features(self, k: int = 10) -> dict[Any, list[tuple[str, float]]]:
         """Return for every class the k features with the largest weights towards it."""

@@ -22,7 +22,7 @@ from loglinear.data.corpus import iter_corpus
 from loglinear.features.word_vocabulary import BEGIN, END
 from loglinear.formats.running_text import Units, join_units
 from loglinear.metrics.perplexity import perplexity
-from loglinear.models.push import Push
+from loglinear.models.push import Push, push_dicts
 
 if TYPE_CHECKING:
     from loglinear.models.language_model.predictor import LanguageModelPredictor
@@ -56,6 +56,11 @@ class SentenceExplanation:
     def perplexity(self) -> float:
         """The perplexity of the sentence, its end included."""
         return perplexity(self.log_probability, len(self.tokens))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        tokens = [{**vars(token), "pushes": push_dicts(token.pushes)} for token in self.tokens]
+        return {"log_probability": self.log_probability, "perplexity": self.perplexity, "tokens": tokens}
 
     def __str__(self) -> str:
         lines = []

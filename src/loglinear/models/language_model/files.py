@@ -6,7 +6,7 @@ The lines of a file of words are split, looked up and scored natively; no word b
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,10 @@ from loglinear.data.corpus import iter_corpus, read_corpus
 from loglinear.data.sentences import Sentences
 from loglinear.errors import FormatError, IncompatibleError
 from loglinear.features.word_vocabulary import WordVocabulary
-from loglinear.formats.blocks import read_utf8_blocks
+from loglinear.formats.blocks import iterate_lines, read_utf8_blocks
+from loglinear.formats.json_text import json_text
 from loglinear.formats.running_text import TextSource, Units, join_units
-from loglinear.formats.text import Source, name_of
+from loglinear.formats.text import Source, name_of, split_lines
 from loglinear.metrics.comparison import Comparison, PairedScores, compare_scores
 from loglinear.metrics.perplexity import perplexity
 from loglinear.models.language_model.predictor import LanguageModelPredictor
@@ -153,6 +154,22 @@ def _chosen_lines(text: bytes, chosen: np.ndarray) -> bytes:
     if ends.size < chosen.size:  # the last line has no end
         ends = np.append(ends, data.size)
     return data[np.repeat(chosen, np.diff(ends, prepend=0))].tobytes()
+
+
+def lines_of(model: LanguageModelPredictor, source: Source, block: int = BLOCK) -> Iterator[str]:
+    """Yield the lines of a file in the encoding of a model; those of a pipe as they come."""
+    for text in iterate_lines(source, block, model.encoding):
+        yield from split_lines(text)
+
+
+def explain_sentences(
+    model: LanguageModelPredictor, sentences: Iterable[str], *, as_json: bool = False
+) -> Iterator[bytes]:
+    """Yield what gave each sentence its probability, as text with an empty line after it or as one JSON object."""
+    for sentence in sentences:
+        explained = model.explain(sentence)
+        text = json_text(explained.to_dict()) if as_json else f"{explained}\n"
+        yield f"{text}\n".encode("utf-8", "surrogatepass")
 
 
 # ---- generated sentences ---------------------------------------------------------------------------------------------

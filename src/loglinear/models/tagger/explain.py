@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear.arrays import FloatArray
-from loglinear.models.push import Push
+from loglinear.features.sequences import TokenRows
+from loglinear.models.push import Push, by_effect, push_dicts
 from loglinear.models.tagger.base import chain_of
 
 
@@ -36,15 +38,27 @@ class SequenceExplanation:
     tokens: list[TokenExplanation]
     log_probability: float
 
-    def __str__(self) -> str:
+    def to_text(self, k: int = 5, words: Sequence[str] | None = None) -> str:
+        """Return every token with its k pushes of largest effect, a line each; ``words`` are names of the tokens."""
         lines = []
         for t, token in enumerate(self.tokens):
-            lines.append(f"{t}: {token.label} with probability {token.probability:.4f}")
-            lines += [f"    {push.contribution:+9.4f}  {push.feature}" for push in token.pushes[:5]]
+            name = f"{t}" if words is None else f"{t} {words[t]}"
+            lines.append(f"{name}: {token.label} with probability {token.probability:.4f}")
+            lines += [f"    {push.contribution:+9.4f}  {push.feature}" for push in token.pushes[:k]]
             lines.append(f"    {token.step:+9.4f}  from the labels before")
             if token.base:
                 lines.append(f"    {token.base:+9.4f}  from the base distribution")
         return "\n".join(lines)
+
+    def to_dict(self, k: int | None = None, words: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return plain values, for JSON, with the k pushes of largest effect of each token; None: all."""
+        tokens = [{**vars(t), "score": t.score, "pushes": push_dicts(t.pushes[:k])} for t in self.tokens]
+        if words is not None:
+            tokens = [{"word": word, **token} for word, token in zip(words, tokens)]
+        return {"log_probability": self.log_probability, "tokens": tokens}
+
+    def __str__(self) -> str:
+        return self.to_text()
 
 
 def explain(tagger: Any, sequence: Any) -> SequenceExplanation:
@@ -56,28 +70,35 @@ def explain(tagger: Any, sequence: Any) -> SequenceExplanation:
         return SequenceExplanation([], 0.0)
     L, nodes = len(classes), lattices.marginals()
     log_probability = float((lattices.scores(labels) - lattices.log_normalisers())[0])
-    names = tagger.attribute_names()
-    node, pair, step, trigram = f.split(tagger.weights_)
+    _, _, step, trigram = f.split(tagger.weights_)
     rows, base = lattices.inputs.rows, _base_scores(tagger, lattices.nodes, labels)
     tokens = []
     for t, y in enumerate(labels.tolist()):
-        code = (int(labels[t - 1]) if t else 0) * L + y
-        pushes = []
-        for place in range(rows.indptr[t], rows.indptr[t + 1]):
-            attribute = int(rows.indices[place])
-            value = 1.0 if rows.values is None else float(rows.values[place])
-            weight = _weight(node, f.node_ptr, f.node_label, attribute, y)
-            if t:
-                weight += _weight(pair, f.pair_ptr, f.pair_code, attribute, code)
-            if weight:
-                pushes.append(Push(names[attribute], value, weight, value * weight))
+        last = int(labels[t - 1]) if t else None
+        weights = attribute_weights(tagger, rows, t, y, last)
+        pushes = [Push(tagger.attribute_name(a), value, weight, value * weight) for a, value, weight in weights]
         steps = 0.0
-        if t:
-            before = int(labels[t - 2]) if t > 1 else L
+        if last is not None:
+            before, code = int(labels[t - 2]) if t > 1 else L, last * L + y
             steps = _at(step, f.transition_code, code) + _at(trigram, f.trigram_code, before * L * L + code)
-        pushes.sort(key=lambda push: -abs(push.contribution))
-        tokens.append(TokenExplanation(classes[y], float(nodes[t, y]), pushes, steps, float(base[t])))
+        tokens.append(TokenExplanation(classes[y], float(nodes[t, y]), by_effect(pushes), steps, float(base[t])))
     return SequenceExplanation(tokens, log_probability)
+
+
+def attribute_weights(
+    tagger: Any, rows: TokenRows, t: int, label: int, last: int | None
+) -> list[tuple[int, float, float]]:
+    """Return (attribute, value, weight) of the attributes of token t with a label, after the label ``last`` if any."""
+    f, found = tagger.features_, []
+    node, pair, _, _ = f.split(tagger.weights_)
+    for place in range(rows.indptr[t], rows.indptr[t + 1]):
+        attribute = int(rows.indices[place])
+        value = 1.0 if rows.values is None else float(rows.values[place])
+        weight = _weight(node, f.node_ptr, f.node_label, attribute, label)
+        if last is not None:
+            weight += _weight(pair, f.pair_ptr, f.pair_code, attribute, last * len(tagger.classes_) + label)
+        found.append((attribute, value, weight))
+    return found
 
 
 def _base_scores(tagger: Any, nodes: FloatArray | None, labels: NDArray[np.int32]) -> FloatArray:

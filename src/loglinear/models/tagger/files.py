@@ -17,8 +17,10 @@ from loglinear.features.schemes import SCHEMES
 from loglinear.features.template_sets import TEMPLATE_SETS
 from loglinear.features.vocabulary import pack_strings
 from loglinear.formats.conll import CodedColumn, format_conll
+from loglinear.formats.json_text import json_text
 from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
 from loglinear.models.tagger.inputs import TokenInputs
+from loglinear.models.tagger.mistakes import words_of
 from loglinear.models.tagger.predictor import TaggerPredictor
 from loglinear.models.tagger.reading import (
     BLOCK,
@@ -182,15 +184,31 @@ def _json_lines(
     return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in found).encode("utf-8", "surrogatepass")
 
 
-def evaluate_file(model: TaggerPredictor, source: Source, layout: Layout, constraint: Any = None) -> dict[str, Any]:
-    """Score a tagger on a file of labelled sequences."""
+def explain_file(
+    model: TaggerPredictor, source: Source, layout: Layout, *, top: int = 5, as_json: bool = False, block: int = BLOCK
+) -> Iterator[bytes]:
+    """Yield the explanation of every sequence as text with an empty line after it, or as one JSON object per line."""
+    for sequences in blocks(source, layout, block):
+        for sequence in sequences.X:
+            explained, words = model.explain(sequence), words_of(model, sequence)
+            if as_json:
+                text = json_text(explained.to_dict(top, words))
+            else:
+                text = explained.to_text(top, words) + "\n"
+            yield f"{text}\n".encode("utf-8", "surrogatepass")
+
+
+def evaluate_file(
+    model: TaggerPredictor, source: Source, layout: Layout, constraint: Any = None, *, errors: int = 0
+) -> dict[str, Any]:
+    """Score a tagger on a file of labelled sequences; ``errors`` is that of ``TaggerPredictor.evaluate``."""
     sequences = parse_sequences(read_bytes(source), name_of(source), layout)
     assert sequences.labels is not None
     known = {str(label) for label in model.classes_}
     if sequences.n_columns != model.reader_.n_columns and known.isdisjoint(sequences.labels.names):
         which = f"none of the values in its column {layout.label_column} is a label of the model"
         raise FormatError(f"{which}; is the label missing?", sequences.source, 1)
-    return model.evaluate(sequences.X, sequences.labels, constraint=constraint)
+    return model.evaluate(sequences.X, sequences.labels, constraint=constraint, errors=errors)
 
 
 def read_constraint(name: str | None) -> Any:

@@ -25,6 +25,7 @@ from loglinear.models.tagger.explain import SequenceExplanation, explain
 from loglinear.models.tagger.inputs import TokenInputs, TokenReader
 from loglinear.models.tagger.labels import allowed_scores, encode_labels
 from loglinear.models.tagger.lattices import Lattices
+from loglinear.models.tagger.mistakes import most_confident
 from loglinear.models.tagger.settings import TaggerSettings
 from loglinear.models.validation import old_name
 
@@ -131,12 +132,16 @@ class TaggerPredictor(TaggerSettings, Predictor):
             raise ValueError(f"estimator {self.estimator!r} models labels given the input, not the input itself")
         return self._lattices(X).log_normalisers()
 
-    def evaluate(self, X: Any, y: Any, *, constraint: Any = None) -> dict[str, Any]:
+    def evaluate(self, X: Any, y: Any, *, constraint: Any = None, errors: int = 0) -> dict[str, Any]:
         """Return the figures of ``tag eval``: accuracy, spans as conlleval counts them, single labels, unseen labels.
 
-        Labels that never occurred in training count as errors.
+        Labels that never occurred in training count as errors. With ``errors``, the so many most confident mistakes
+        are told too, each with the attributes that decided it.
         """
-        return evaluate_tagger(self, self.encode(X), y, constraint).to_dict()
+        found = evaluate_tagger(self, self.encode(X), y, constraint).to_dict()
+        if errors:
+            found["errors"] = [mistake.to_dict() for mistake in most_confident(self, X, y, errors, constraint)]
+        return found
 
     def score(self, X: Any, y: Any) -> float:
         """Return the F1 of spans where labels follow a scheme (BIO, IOBES, ...), else the share of correct labels."""
@@ -148,6 +153,11 @@ class TaggerPredictor(TaggerSettings, Predictor):
         """Return the name of every attribute, by number."""
         self.check_fitted()
         return [] if self.reader_.featuriser is None else self.reader_.featuriser.names()
+
+    def attribute_name(self, number: int) -> str:
+        """Return the name of one attribute."""
+        assert self.reader_.featuriser is not None
+        return self.reader_.featuriser.name(number)
 
     @property
     def state_features_(self) -> dict[tuple[str, Any], float]:
