@@ -192,7 +192,7 @@ def test_tune_chooses_on_the_held_out_data(kind):
     if kind in ("maxent-classifier", "tagger"):
         assert len(tuned.tuning_) > 1
         few = clone(untrained).set_params(tune=[5.0, 0.5]).fit(*data, validation=held_out)
-        assert [row[0] for row in few.tuning_] == [5.0, 0.5]
+        assert [row["strength"] for row in few.tuning_] == [5.0, 0.5]
         assert few.strength_ in (5.0, 0.5)
     elif kind != "reranker":
         language = tuned if kind == "language-model" else tuned.language_model_
