@@ -26,7 +26,7 @@ def test_the_quick_demonstration(tmp_path: Path) -> None:
     comparison, learnt, decision, race = (table[0] for table in tables[:4])
     l2 = [row for row in comparison if row["penalty"] == "l2"]
     assert [row["solver"].split()[0] for row in l2] == ["auto", "lbfgs", "newton", "clustered"]
-    assert all(row["optimal"] == "yes" for row in comparison)
+    assert all(float(row["gap"].removeprefix("about ").removesuffix("%")) <= 0.01 for row in comparison)
     assert all(row["objective"] == pytest.approx(l2[0]["objective"], rel=1e-3) for row in l2)
     assert min(row["test accuracy"] for row in comparison) > 2 / len(learnt)  # twice as good as a guess
     sparse = next(row for row in comparison if row["penalty"] == "l1")

@@ -24,7 +24,7 @@ _FREE_STEPS = 50  # of Newton's method for the intercepts; about five are needed
 
 
 class MultinomialLoss:
-    """Log-loss of ``data``; powers: Curvature, Spread, FreeWeights, Stochastic, Restrict, Tied."""
+    """Log-loss of ``data``; powers: Curvature, Sized, Spread, FreeWeights, Stochastic, Restrict, Tied."""
 
     floor = 0.0  # minus the logarithm of a probability
 
@@ -71,6 +71,14 @@ class MultinomialLoss:
     def hessian(self, w: FloatArray) -> MultinomialHessian:
         """Return X^T D X with D the covariance of the classes in each example."""
         return MultinomialHessian(self, w)
+
+    # Sized
+    def feature_sizes(self, out: FloatArray) -> None:
+        """Write the size of every feature to the weights of all its classes, and 1 to the intercepts."""
+        weights, bias = self.split(out)
+        weights[:] = np.repeat(self.data.rows.column_sizes(pool(self.n_threads)), self.n_columns)
+        if bias is not None:
+            bias[:] = 1.0
 
     # Spread
     def spread(self, step: FloatArray) -> float:
@@ -136,6 +144,10 @@ class MultinomialLoss:
         return [make(self.data.take(np.sort(p)), intercept=self.intercept, n_threads=self.n_threads) for p in parts]
 
     # Restrict
+    def work(self) -> float:
+        """Return values times classes, and an exponential, as dear as ten of them, per margin."""
+        return float(self.n_columns) * (2.0 * self.data.rows.n_nonzeros + 10.0 * self.data.n_examples)
+
     def restrict(self, active: NDArray[np.bool_]) -> tuple[MultinomialLoss, NDArray[np.intp]]:
         """Keep all weights of features with an active weight, and the intercepts."""
         K, d = self.n_columns, self.data.n_features

@@ -51,7 +51,7 @@ class Owlqn:
     """Orthant-wise L-BFGS: l1, elastic net, nonnegative weights; exact zeros."""
 
     memory: int = 8
-    metric: str = "auto"  # "none", "curvature", "estimate"; auto is none
+    metric: str = "auto"  # "none", "values", "curvature", "estimate"; auto is "values"
     single_precision: bool | None = None  # of the pairs; None: from five million weights on
 
     name: ClassVar[str] = "owlqn"
@@ -67,7 +67,7 @@ class Owlqn:
         penalty.pseudo_gradient(w0, gradient, pseudo)
         state = OwlqnState(w0, value, _core.max_abs(objective.pool, pseudo), 1, gradient=gradient, pseudo=pseudo)
         state.memory = InverseHessian(w0.size, self.memory, self.single_precision)
-        unit = find_unit("none" if self.metric == "auto" else self.metric, objective, w0)
+        unit = find_unit(self.metric, objective, w0)
         state.unit = None if unit is None else unit.astype(state.memory.dtype, copy=False)
         state.direction, state.trial = np.empty_like(w0), np.empty_like(w0)
         return state
@@ -92,7 +92,7 @@ class Owlqn:
             penalty.project(state.weights, state.pseudo, state.trial)
             slope = _core.dot_difference(pool, state.pseudo, state.trial, state.weights)
             value = objective.value_and_smooth_gradient(state.trial, state.pseudo)
-            state.evaluations += 1
+            state.passes += 1
             if value <= state.value + 1e-4 * slope + 1e-15 * abs(state.value):
                 break
             t *= 0.5 if scaled else 0.1
