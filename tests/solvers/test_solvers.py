@@ -79,6 +79,14 @@ def test_same_optimum(data, penalty, solver):
     check_solver(solver, *problem(data, penalty))
 
 
+@pytest.mark.parametrize("seed", [4, 10, 21, 102])
+def test_owlqn_goes_on_without_its_pairs_where_they_give_no_decrease(seed):
+    loss = MultinomialLoss(sparse_data(4, weights=True, seed=seed))
+    objective = Objective(loss, penalties.make("l1", 0.8, n_free=4))
+    result = minimise(objective, solvers.Owlqn(metric="curvature"), tolerance=1e-9, max_iterations=20000)
+    assert result.converged, result.status
+
+
 @pytest.mark.parametrize("data", ["text2", "text4"])
 def test_representer_takes_the_same_steps(data):
     loss = MultinomialLoss(DATA[data]())

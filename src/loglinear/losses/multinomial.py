@@ -20,6 +20,7 @@ from loglinear.data.multiclass import MulticlassData
 from loglinear.structure.tying import Tying
 from loglinear.threads import pool
 
+_ROUNDING = 1e-14  # relative error of a sum of losses, roughly
 _FREE_STEPS = 50  # of Newton's method for the intercepts; about five are needed, more only where steps are cut
 
 
@@ -99,19 +100,20 @@ class MultinomialLoss:
         assert bias is not None
         margins, best, best_bias = np.empty_like(self._margins), np.inf, bias.copy()
         self.margins(w, margins)
-        fixed, step, shift = margins.copy(), np.zeros(K), np.zeros(K)
+        fixed, step, shift, slopes, steepest = margins.copy(), np.zeros(K), np.zeros(K), np.empty(K), np.inf
         for _ in range(_FREE_STEPS):
             _core.add_bias(threads, fixed, shift + step, margins)
             value = self._loss(margins)  # leaves the residuals in the margins
-            if not value < best:
+            _core.column_sums(threads, margins, K, slopes)
+            steep = np.abs(slopes).max()
+            # Near the optimum values agree to rounding while slopes still tell a better point from a worse one.
+            if not (value < best or (value <= best + _ROUNDING * abs(best) and steep < steepest)):
                 if np.abs(step).max() <= 1e-14 * (1.0 + np.abs(best_bias).max()):
                     break
                 step *= 0.25
                 continue
-            shift, best, best_bias = shift + step, value, bias + shift + step
-            slopes = np.empty(K)
-            _core.column_sums(threads, margins, K, slopes)
-            if not np.any(slopes):
+            shift, best, steepest, best_bias = shift + step, value, steep, bias + shift + step
+            if steep == 0.0:
                 break
             step = -self._solve_bias(fixed, shift, slopes)
         bias[:] = best_bias

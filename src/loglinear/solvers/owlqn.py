@@ -31,6 +31,8 @@ from loglinear.status import Status
 if TYPE_CHECKING:
     from loglinear.optimise.objective import Objective
 
+_PATIENCE = 5  # steps in a row without a decrease: then the pairs are dropped, and after as many more it ends
+
 
 @dataclass
 class OwlqnState(State):
@@ -122,8 +124,6 @@ class Owlqn:
         """Make the trial, whose gradient is in ``state.pseudo``, the current point."""
         pool, unit = objective.pool, state.unit
         state.stalled = state.stalled + 1 if value >= state.value else 0
-        if state.stalled == 5:
-            state.finished = Status.NO_DECREASE
         s, y = state.memory.buffer(), state.memory.buffer()
         _core.scaled_difference(pool, state.trial, state.weights, unit, True, s)
         _core.scaled_difference(pool, state.pseudo, state.gradient, unit, False, y)
@@ -132,3 +132,9 @@ class Owlqn:
         state.gradient, state.pseudo = state.pseudo, state.gradient
         cast(Orthant, objective.penalty).pseudo_gradient(state.weights, state.gradient, state.pseudo)
         state.value, state.violation = value, _core.max_abs(pool, state.pseudo)
+        if state.stalled == _PATIENCE:  # projections may have cut every step along the pairs: try without them
+            state.memory.clear()
+            state.memory.release(s, y)
+            state.pair = None
+        elif state.stalled == 2 * _PATIENCE:
+            state.finished = Status.NO_DECREASE
