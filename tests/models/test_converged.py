@@ -91,6 +91,14 @@ def test_the_gap_is_in_files_and_tables(tmp_path):
     json.dumps(summary, allow_nan=False)
 
 
+def test_a_gap_that_is_not_known_survives_a_file(tmp_path):
+    with pytest.warns(ConvergenceWarning, match="not known"):
+        model = LanguageModel(3, penalty="tree-l2", max_iterations=1, verbose=0).fit(["a b c", "a b d", "b c d"])
+    model.save(tmp_path / "m.ll")
+    assert load(tmp_path / "m.ll").gap_ == model.gap_
+    assert not model.converged_
+
+
 # ---- corpora ---------------------------------------------------------------------------------------------------------
 @needs_corpora
 @pytest.mark.parametrize("strength", [1.0, 0.1])
