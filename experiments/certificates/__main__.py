@@ -78,7 +78,9 @@ def measure(options: argparse.Namespace, results: Results, command: str) -> None
                 results.save()
                 say(key, {name: results.runs[key][name] for name in ("gap", "is_bound", "true", "converged", "passes")})
             best[objective] = results.runs[key]["reference"]
-        results.keep(kind, {"keys": keys, "runs": {key: results.runs[key] for key in keys}}, command, options.threads)
+        runs = {key: results.runs[key] for key in keys}
+        commits = {run["commit"] for run in runs.values()}
+        results.keep(kind, {"runs": runs}, command, options.threads, commits=commits)
 
 
 def main(arguments: list[str]) -> None:

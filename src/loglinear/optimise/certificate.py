@@ -54,7 +54,7 @@ MANY_WEIGHTS = 5_000_000  # from here on no vectors are spent on Newton's minora
 BEYOND = 10.0  # how many times farther than the largest weight the optimum may have its free weights ...
 CORRECTIONS = 3  # ... and how often their gradient, which counts for that distance, is corrected towards zero
 NEGLIGIBLE = 1e-13  # part of the objective
-TIGHT = 3.0  # a bound this many times the decrease that the quadratic model predicts is as tight as it gets
+TIGHT = 4.0  # a bound this many times the decrease of the quadratic model is tight enough
 
 
 class Assessment(NamedTuple):
@@ -91,6 +91,7 @@ class _Minorants:
         self.floor = objective.loss.floor if isinstance(objective.loss, Spread) else -math.inf
         self.reach = BEYOND * (1.0 + float(np.abs(w).max(initial=0.0)))
         self.decrease, self.products = 0.0, 0
+        self.along = 0.0  # decrease of the quadratic model along the conjugate-gradient steps
 
     def assess(self, enough: float, max_products: int) -> Assessment:
         """Return the best bound within the budget, and the decrease that the model predicts."""
@@ -101,7 +102,7 @@ class _Minorants:
             return Assessment(best)
         for h, constant in self._newton(max_products):
             best = max(best, self._of(constant, h)[0])
-            if self.value - best <= min(enough, TIGHT * self.decrease):
+            if self.value - best <= min(enough, TIGHT * self.along):
                 break
         return Assessment(best, self.decrease, self.products)
 
@@ -158,6 +159,7 @@ class _Minorants:
                 return
             alpha = rz / curvature
             along_path.append(along_path[-1] + 0.5 * alpha * rz)
+            self.along = along_path[-1]
             # The second half of the steps tells what is still missing where conjugate gradients have not converged.
             self.decrease = max(alone, along_path[-1] + 2.0 * (along_path[-1] - along_path[products // 2]))
             step += alpha * direction

@@ -37,6 +37,8 @@ SHARE = 0.15  # of the passes so far that bounds may cost ...
 FIRST_PRODUCTS = 12  # ... beyond those of a first one
 LOOSE = 30.0  # bounds of strongly convex problems are at most about 10 times the truth, those of pure l1 1,000 times
 PAUSE = 0.05  # of the passes so far between two bounds, and twice that until an estimate is confirmed
+LONG_STEP = 8.0  # passes: beside a step of Newton's method a bound costs little
+LAST_GAIN = 20.0  # tolerances that such a step may gain and be the last
 LONGEST = 0.25  # the longest such pause
 NOISE = 1e-14  # relative: smaller decreases are rounding errors
 FAR = 0.5  # a relative gap that says nothing: any objective is within 100% of zero
@@ -101,7 +103,7 @@ class Stopping:
         self.gap = self._gap(state.value, remaining, False)
         if warm or state.violation == 0.0:
             self._assess(state.weights, goal, 0)
-        elif remaining <= goal and self._due(state.passes, remaining) and self._estimate_counts(state, remaining, goal):
+        elif self._due(state.passes, remaining, goal) and self._estimate_counts(state, remaining, goal):
             return self.gap
         bound = self._gap(state.value, state.value - self.lower, True)
         if bound.relative <= self.tolerance:
@@ -125,9 +127,13 @@ class Stopping:
             self.gap = self._gap(state.value, remaining, False)
         return before and self._agreed
 
-    def _due(self, passes: float, remaining: float) -> bool:
-        """Return whether a bound is worth its passes now."""
-        return passes >= self._next and (remaining <= self._wanted or passes >= self._latest)
+    def _due(self, passes: float, remaining: float, goal: float) -> bool:
+        """Return whether a bound is worth its passes now: the estimate, or a step of many passes, promises it."""
+        if remaining <= goal and passes >= self._next and (remaining <= self._wanted or passes >= self._latest):
+            return True
+        if len(self._values) < 2 or self._passes[-1] - self._passes[-2] < LONG_STEP:
+            return False
+        return 0.0 < self._values[-2] - self._values[-1] <= LAST_GAIN * goal
 
     def finish(self, weights: FloatArray, value: float, at_limit: bool) -> Gap:
         """Return the gap of the weights that training ended with for another reason than its tolerance.
