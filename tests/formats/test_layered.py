@@ -15,8 +15,10 @@ def test_sentences_and_documents_of_json_lines():
         '{"topic": "u", "sentences": [{"words": ["d"], "tags": ["Y"], "before": {"h": ["<s>", "d"]}}]}',
     ]
     first, second = read_json(lines, "f")
-    assert first.labels == {"topic": "t"} and [s.words for s in first.sentences] == [["a", "b"], ["c"]]
-    assert first.sentences[1].line == 3 and first.sentences[0].layers == {"tags": ["X", "Y"]}
+    assert first.labels == {"topic": "t"}
+    assert [s.words for s in first.sentences] == [["a", "b"], ["c"]]
+    assert first.sentences[1].line == 3
+    assert first.sentences[0].layers == {"tags": ["X", "Y"]}
     assert second.sentences[0].before == {"h": ["<s>", "d"]}
 
 
@@ -25,8 +27,8 @@ def test_sentences_and_documents_of_json_lines():
     [
         ("{", "f:1: not JSON"),
         ("[]", 'f:1: expected an object with "words", a sentence, or with "sentences"'),
-        ('{"words": ["a"], "tags": ["X", "Y"]}', "f:1: layer 'tags' has 2 symbols, and the sentence needs 1, for its words"),
-        ('{"words": ["a"], "before": {"h": ["X"]}}', "layer 'h' has 1 symbols, and the sentence needs 2, for its words and"),
+        ('{"words": ["a"], "tags": ["X", "Y"]}', "f:1: layer 'tags' has 2 symbols, and the sentence needs 1, for its"),
+        ('{"words": ["a"], "before": {"h": ["X"]}}', "layer 'h' has 1 symbols, and the sentence needs 2, for"),
         ('{"words": ["a", 1]}', "f:1: 'words' must be a list of strings"),
         ('{"words": ["a"], "topic": 1.5}', "f:1: 'topic' must be a string or a whole number"),
         ('{"sentences": [{"words": ["a"], "topic": "t"}]}', "f:1: sentence 1: 'topic' labels a sentence inside"),
@@ -41,12 +43,14 @@ def test_bad_json_lines_name_file_and_line(line, message):
 def test_columns_and_tagged_words():
     lines = ["# newdoc", "# topic = t", "a\tX\t1", "b\tY\t2", "", "c\tX\t1", "# newdoc", "d\tX\t3"]
     found = list(read_columns(lines[:6], "f"))
-    assert found[0].labels == {"topic": "t"} and found[0].sentences[0].layers == {"tags": ["X", "Y"]}
-    assert list(read_columns(lines[2:4], "f", ["tags", "n"]))[0].sentences[0].layers["n"] == ["1", "2"]
+    assert found[0].labels == {"topic": "t"}
+    assert found[0].sentences[0].layers == {"tags": ["X", "Y"]}
+    assert next(iter(read_columns(lines[2:4], "f", ["tags", "n"]))).sentences[0].layers["n"] == ["1", "2"]
     with pytest.raises(FormatError, match="f:2: 1 columns, and the word with tags needs 2"):
         list(read_columns(["a X", "b"], "f"))
     (document,) = read_tagged(["1/2/CD a/X", "", "b/Y"], "f")
-    assert document.sentences[0].words == ["1/2", "a"] and document.sentences[1].line == 3
+    assert document.sentences[0].words == ["1/2", "a"]
+    assert document.sentences[1].line == 3
     with pytest.raises(FormatError, match="f:1: 'word' is no word/tag"):
         list(read_tagged(["word"], "f"))
 
@@ -54,7 +58,8 @@ def test_columns_and_tagged_words():
 def test_exposed_heads_of_a_tree_by_hand():
     (tree,) = parse_trees(TREE)
     words, tags, before = exposed_heads(tree)
-    assert words == ["the", "dog", "eats", "meat", "."] and tags == ["DT", "NN", "VBZ", "NN", "."]
+    assert words == ["the", "dog", "eats", "meat", "."]
+    assert tags == ["DT", "NN", "VBZ", "NN", "."]
     assert before["head1"] == ["<s>", "the", "dog", "eats", "eats", "eats"]
     assert before["headtag1"] == ["<s>", "DT", "NP", "VBZ", "VP", "S"]
     assert before["head2"] == ["<s>", "<s>", "<s>", "dog", "dog", "<s>"]
@@ -73,7 +78,8 @@ def test_exposed_heads_of_a_tree_by_hand():
 def test_bad_trees_name_their_number(text, message):
     with pytest.raises(FormatError) as error:
         list(read_trees([text], "f.mrg"))
-    assert message in str(error.value) and "f.mrg" in str(error.value)
+    assert message in str(error.value)
+    assert "f.mrg" in str(error.value)
 
 
 def test_trees_must_have_the_words_of_the_text():
@@ -86,4 +92,6 @@ def test_trees_must_have_the_words_of_the_text():
 
 
 def test_names_tell_the_format():
-    assert kind_of("a.jsonl.gz") == "json" and kind_of("a.mrg") == "trees" and kind_of("a.txt") is None
+    assert kind_of("a.jsonl.gz") == "json"
+    assert kind_of("a.mrg") == "trees"
+    assert kind_of("a.txt") is None

@@ -25,7 +25,8 @@ def test_rare_features_go_and_take_their_extensions_with_them():
     symbols, words = rng.integers(0, 3, (200, 2)).astype(np.int32), rng.integers(0, 9, 200).astype(np.uint32)
     table = build_table(symbols, words, min_counts=(2, 3))
     counts = table.count_entries(table.leaves(symbols), words)
-    assert counts[table.entries_of_depth(1)].min() >= 2 and counts[table.entries_of_depth(2)].min() >= 3
+    assert counts[table.entries_of_depth(1)].min() >= 2
+    assert counts[table.entries_of_depth(2)].min() >= 3
     with pytest.raises(ValueError, match="must not decrease with the depth"):
         build_table(symbols, words, min_counts=(3, 2))
 

@@ -186,7 +186,9 @@ def is_layered(source: Any, kind: str | None = None) -> bool:
         return kind_of(source) is not None
     if isinstance(source, (list, tuple)) and source:
         first = source[0]
-        return isinstance(first, (Mapping, LayeredDocument)) or is_layered(first) and not isinstance(first, (list, tuple))
+        if isinstance(first, (list, tuple)):  # a sentence of words
+            return False
+        return isinstance(first, (Mapping, LayeredDocument)) or is_layered(first)
     return False
 
 

@@ -165,7 +165,7 @@ def _joined(parts: Iterable[tuple[LayeredDocument, bool]]) -> Iterator[LayeredDo
         yield open_
 
 
-# ---- lines of tagged words, columns -----------------------------------------------------------------------------------
+# ---- lines of tagged words, columns ----------------------------------------------------------------------------------
 def read_tagged(lines: Iterable[str], name: str) -> Iterator[LayeredDocument]:
     """Yield one document of the lines ``word/tag word/tag``."""
     found = []

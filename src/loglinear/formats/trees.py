@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from loglinear.errors import FormatError
+
 BEGIN = "<s>"
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 
@@ -62,7 +63,8 @@ class Tree:
 
 def parse_trees(text: str, source: str = "<text>") -> Iterator[Tree]:
     """Yield the trees of a text; errors name the tree by its number. Brackets around a whole tree are dropped."""
-    number, stack = 0, []
+    number = 0
+    stack: list[Tree] = []
     for match in _TOKEN.finditer(text):
         token = match.group()
         if token == "(":

@@ -82,7 +82,7 @@ def _values(features: SourceFeatures, numbering: Numbering) -> np.ndarray:
 def table_of_trie(trie: NgramTrie) -> FeatureTable:
     """Return the n-grams of order 2 and above as the features of a source: the same contexts, without unigrams."""
     parent = np.zeros(trie.n_contexts, np.uint32)
-    children = np.diff(trie.context_child.astype(np.int64))
+    children = trie.context_child[1:] - trie.context_child[:-1]
     parent[1:] = np.repeat(np.arange(trie.n_contexts, dtype=np.uint32), children)[: trie.n_contexts - 1]
     V = np.uint32(trie.n_words)
     above = trie.entry_parent[trie.n_words :]

@@ -85,9 +85,9 @@ class InformationSource:
         return self.kind
 
     @property
-    def partitions(self) -> bool:
-        """Whether the source may serve as a partition variable."""
-        return self.depth == 1
+    def variables(self) -> tuple[str, ...]:
+        """Return the names of the history variables, in the order of the chain."""
+        return tuple(f"{self.name}-{k}" for k in range(1, self.depth + 1))
 
     def learn(self, documents: Documents, numbering: Numbering) -> State:
         """Return what the source must know to number the symbols of other documents."""
@@ -107,9 +107,9 @@ class InformationSource:
         for field in fields(self):
             value = getattr(self, field.name)
             if value != field.default and field.name not in ("values", "function", "classes"):
-                listed = isinstance(value, (list, tuple))
-                text = "+".join(str(v) for v in value) if listed else str(int(value) if value in (True, False) else value)
-                given.append(f"{field.name}={text}")
+                plain = int(value) if isinstance(value, bool) else value
+                parts = value if isinstance(value, (list, tuple)) else [plain]
+                given.append(f"{field.name}={'+'.join(str(part) for part in parts)}")
         return ":".join(given)
 
 
@@ -157,6 +157,11 @@ class Skip(InformationSource):
         super().__post_init__()
         if not isinstance(self.skipped, int) or self.skipped < 1:
             raise ValueError(f"skip: {self.skipped!r} words to skip; it must be a whole number from 1")
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Return the variables of the words, which Words has too."""
+        return tuple(f"words-{k}" for k in range(self.skipped + 1, self.skipped + self.depth + 1))
 
     def symbols(self, documents: Documents, numbering: Numbering, state: State) -> Symbols:
         """Return the words before the skipped ones."""
@@ -218,6 +223,11 @@ class Topic(InformationSource):
     def name(self) -> str:
         """Return the name of the label."""
         return self.label
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Return the name of the label: a document has one."""
+        return (self.label,)
 
     def symbols(self, documents: Documents, numbering: Numbering, state: State) -> Symbols:
         """Return the topic of every event."""

@@ -7,6 +7,7 @@ and last symbol, entries by context and word, so that both are found by binary s
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -58,12 +59,14 @@ class FeatureTable:
 
     def depth_of_entries(self) -> NDArray[np.uint8]:
         """Return the depth of every entry: [n_entries]."""
-        sizes = np.diff(self.context_entry[self.depth_start[1:]].astype(np.int64))
+        ends = self.context_entry[self.depth_start[1:]]
+        sizes = ends[1:] - ends[:-1]
         return np.repeat(np.arange(1, self.depth + 1, dtype=np.uint8), sizes)
 
     def entry_context(self) -> Index:
         """Return the context of every entry: [n_entries]."""
-        return np.repeat(np.arange(self.n_contexts, dtype=np.uint32), np.diff(self.context_entry.astype(np.int64)))
+        sizes = self.context_entry[1:] - self.context_entry[:-1]
+        return np.repeat(np.arange(self.n_contexts, dtype=np.uint32), sizes)
 
     def ancestors(self, leaf: Index, d: int) -> Index:
         """Return the contexts of depth d above (or at) these, 0 where they are not that deep."""
@@ -168,7 +171,7 @@ def build_table(
     """
     n, depth = symbols.shape
     limits = [min_counts[min(d, len(min_counts) - 1)] for d in range(depth)]
-    if any(b < a for a, b in zip(limits, limits[1:])):
+    if any(b < a for a, b in itertools.pairwise(limits)):
         raise ValueError(f"least counts must not decrease with the depth, unlike {limits}: features must be nested")
     alive, context = np.arange(n), np.zeros(n, np.uint32)
     parents, last, sizes, entry_words, entry_parents = [np.zeros(1, np.uint32)], [np.full(1, NONE, np.uint32)], [
@@ -196,7 +199,8 @@ def build_table(
         sizes.append(size[used])
         entry_words.append(keys.astype(np.uint32))
         offset = n_entries - before.size
-        entry_parents.append((parent[keep] + offset).astype(np.uint32) if d > 1 else np.full(keys.size, NONE, np.uint32))
+        of_depth = (parent[keep] + offset).astype(np.uint32) if d > 1 else np.full(keys.size, NONE, np.uint32)
+        entry_parents.append(of_depth)
         n_entries += keys.size
         depth_start.append(depth_start[-1] + int(used.sum()))
         before = _key(renumber[(keys >> np.uint64(32)).astype(np.intp)].astype(np.uint32), keys.astype(np.uint32))

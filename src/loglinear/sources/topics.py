@@ -10,6 +10,7 @@ and changes its mind between sentences only; the first sentence of a document ha
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,7 +57,7 @@ class TopicAssigner:
         return out
 
 
-def relative_counts(documents: Documents, words: NDArray[np.integer]) -> FloatArray:
+def relative_counts(documents: Documents, words: NDArray[np.integer]) -> NDArray[np.float32]:
     """Return the counts of some words in each document over its length: [n_documents, n_words]."""
     column = np.full(documents.sentences.n_words, -1, np.int64)
     column[words] = np.arange(words.size)
@@ -104,7 +105,7 @@ def _telling_words(documents: Documents, n_words: int) -> tuple[NDArray[np.intp]
     V = documents.sentences.n_words
     in_documents = np.zeros(V, np.int64)
     ptr = documents.sentences.sentence_ptr[documents.document_ptr]
-    for a, b in zip(ptr[:-1], ptr[1:]):
+    for a, b in itertools.pairwise(ptr):
         in_documents[np.unique(documents.sentences.words[a:b])] += 1
     counts = np.bincount(documents.sentences.words, minlength=V)
     usable = (in_documents <= max(documents.n_documents // 3, 1)) & (in_documents >= 2)

@@ -103,7 +103,7 @@ def test_refusals_say_what_to_do(model):
         fit(penalty="tree-l2", order=3)
     with pytest.raises(ValueError, match="give least counts to the sources"):
         fit(min_count=2)
-    with pytest.raises(MemoryError, match="no method fits in 0 MiB: .* would need"):
+    with pytest.raises(MemoryError, match=r"no method fits in 0 MiB: .* would need"):
         fit(memory=10)
     with pytest.raises(FormatError, match="<documents>:2: the document has no 'topic'"):
         fit([*DOCUMENTS[:1], {"sentences": DOCUMENTS[0]["sentences"]}])

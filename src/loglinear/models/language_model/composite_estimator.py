@@ -104,7 +104,8 @@ def read_training(model: LanguageModel, X: Any) -> tuple[Documents, Numbering]:
     check_text(X, "fit takes several")
     if given is not None:
         by_count["vocabulary_file" if isinstance(given, (str, os.PathLike)) else "vocabulary"] = given
-    sentences, words = read_corpus(X, unknown=model.unknown, **by_count, **model.reading_options)
+    by_count["unknown"] = model.unknown
+    sentences, words = read_corpus(X, **by_count, **model.reading_options)
     documents = plain(sentences)
     return documents, Numbering.of(documents, words)
 

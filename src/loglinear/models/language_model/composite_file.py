@@ -64,11 +64,12 @@ def of_parts(
     )
     assigner = None
     if "topics" in settings:
-        weights, bias = arrays["assigner.weights"], arrays["assigner.bias"]
-        assigner = TopicAssigner(weights, bias, tuple(settings["topics"]))
-        if weights.shape != (vocabulary.n_words, bias.size) or bias.size != len(assigner.names):
+        of_words, bias = arrays["assigner.weights"], arrays["assigner.bias"]
+        assigner = TopicAssigner(of_words, bias, tuple(settings["topics"]))
+        if of_words.shape != (vocabulary.n_words, bias.size) or bias.size != len(assigner.names):
             raise ModelFileError("the function that assigns topics does not fit the vocabulary")
-    queries = CompositeQueries(numbering, features, np.asarray(arrays["weights"]), assigner=assigner, n_threads=n_threads)
+    weights = np.asarray(arrays["weights"])
+    queries = CompositeQueries(numbering, features, weights, assigner=assigner, n_threads=n_threads)
     offsets = np.cumsum([vocabulary.n_words, *(one.table.n_entries for one in features)])
     native_problem(  # checks every array
         vocabulary.n_words,

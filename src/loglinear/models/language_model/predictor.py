@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -72,7 +72,7 @@ class LanguageModelPredictor(Predictor):
 
         A model with ``sources`` reads documents; ``infer_topics`` assigns their topics from the words so far.
         """
-        if isinstance(self.queries_, CompositeQueries):
+        if isinstance(vars(self).get("queries_"), CompositeQueries):
             options = {"reserved": self.reserved, "encoding": self.encoding, "n_threads": self.n_threads}
             return self.queries_.read(X, kind=self.document_format, infer_topics=infer_topics, **options)
         if isinstance(X, Sentences):
@@ -117,9 +117,9 @@ class LanguageModelPredictor(Predictor):
         Of a model with sources, the sentence may be a dict with its layers.
         """
         self.check_fitted()
-        if isinstance(self.queries_, CompositeQueries):
+        if isinstance(vars(self).get("queries_"), CompositeQueries):
             return explain_documents(self.queries_, sentence)
-        return explain(self, sentence)
+        return explain(self, cast(Any, sentence))
 
     # ---- the next word ----------------------------------------------------------------------------------------------
     def next_distribution(self, context: str | Sequence[str] | Mapping[str, Any] = "") -> FloatArray:
