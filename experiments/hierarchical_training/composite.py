@@ -90,7 +90,7 @@ def problem_row(
     say(title)
     began = time.perf_counter()
     features = extract(sources, documents, numbering)
-    problem = problem_of(features, documents, numbering)
+    problem = problem_of(features, documents, numbering, training=True)
     built = time.perf_counter() - began
     began = time.perf_counter()
     plan = make_plan(problem, partition=partition_of(features))

@@ -10,7 +10,8 @@ def test_predicted_terms_are_near_those_counted():
     problem, _ = random_problem(2, n_sources=3, n_words=80, n_events=4000)
     plan = measured(problem, make_plan(problem, partition=2))
     for e in plan.estimates:
-        assert e.measured_terms is not None and e.measured_seconds is not None
+        assert e.measured_terms is not None
+        assert e.measured_seconds is not None
         assert e.terms == pytest.approx(e.measured_terms, rel=0.25), e.method
 
 
@@ -20,7 +21,8 @@ def test_the_choice_fits_in_memory():
     sizes = {e.method: e.nbytes for e in free.estimates}
     limit = int(sizes["sharing"]) - 1
     plan = make_plan(problem, partition=2, memory=limit)
-    assert plan.chosen.method != "sharing" and plan.chosen.nbytes <= limit
+    assert plan.chosen.method != "sharing"
+    assert plan.chosen.nbytes <= limit
     assert "is predicted to take" in plan.reason
     with pytest.raises(MemoryError, match="raise the limit, or use fewer features"):
         make_plan(problem, memory=1)

@@ -1,3 +1,4 @@
+import itertools
 from xml.etree import ElementTree
 
 from loglinear.data.documents import iterate_documents, number_documents
@@ -24,7 +25,8 @@ def test_relations_of_patterns():
 
 def test_trigrams_are_nested_in_skipped_bigrams_too():
     patterns, _ = found("words:3,skip:1")
-    assert ("words-2 words-1", "words-2") in arcs(patterns) and ("words-2 words-1", "words-1") in arcs(patterns)
+    assert ("words-2 words-1", "words-2") in arcs(patterns)
+    assert ("words-2 words-1", "words-1") in arcs(patterns)
     assert ("words-2 words-1", "unigram") not in arcs(patterns)  # it follows from the others
 
 
@@ -32,7 +34,7 @@ def test_maximal_patterns_form_the_highest_super_feature():
     patterns, _ = found("words:3,topic,tags:2")
     levels = hierarchise(patterns)
     assert [names for _, names in levels] == [["words-2 words-1", "topic", "tags-1"], ["words-1"], ["unigram"]]
-    for (higher, _), (lower, _) in zip(levels, levels[1:]):
+    for (higher, _), (lower, _) in itertools.pairwise(levels):
         assert lower < higher  # super-features are nested
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from loglinear.data.documents import Documents, Numbering
 from loglinear.data.ngram import NgramTrie, build_trie, cut
@@ -21,6 +22,7 @@ class SourceFeatures:
     source: InformationSource
     state: State
     table: FeatureTable
+    observed: NDArray[np.float64] | None = None  # [n_entries] totals in the documents to train on
 
     def leaves(self, documents: Documents, numbering: Numbering) -> Index:
         """Return the deepest context of every event."""
@@ -45,16 +47,17 @@ def extract(
     out = []
     for source in sources:
         state = source.learn(documents, numbering)
-        limits = _limits(source)
+        limits, observed = _limits(source), None
         if isinstance(source, Words) and source.select is None:
             trie = build_trie(documents.sentences, source.order, n_threads=n_threads)
-            table = table_of_trie(trie if max(limits) <= 1 else cut(trie, [1, *limits]))
+            trie = trie if max(limits) <= 1 else cut(trie, [1, *limits])
+            table, observed = table_of_trie(trie), trie.entry_count[trie.n_words :].astype(np.float64)
         else:
             symbols = source.symbols(documents, numbering, state)
             table = build_table(symbols, documents.words, min_counts=limits, select=source.select)
-        found = SourceFeatures(source, state, table)
+        found = SourceFeatures(source, state, table, observed)
         if source.values is not None:
-            found = replace(found, table=replace(table, entry_value=_values(found, numbering)))
+            found = replace(found, table=replace(table, entry_value=_values(found, numbering)), observed=None)
         out.append(found)
     return out
 
@@ -97,8 +100,11 @@ def table_of_trie(trie: NgramTrie) -> FeatureTable:
 
 
 def problem_of(
-    features: Sequence[SourceFeatures], documents: Documents, numbering: Numbering
+    features: Sequence[SourceFeatures], documents: Documents, numbering: Numbering, *, training: bool = False
 ) -> CompositeProblem:
-    """Return the problem of a text over these features."""
+    """Return the problem of a text over these features; ``training``: of the text that they were made from."""
     leaves = [one.leaves(documents, numbering) for one in features]
-    return make_problem(numbering.vocabulary.n_words, [one.table for one in features], leaves, documents.words)
+    observed = [one.observed if training else None for one in features]
+    return make_problem(
+        numbering.vocabulary.n_words, [one.table for one in features], leaves, documents.words, observed
+    )

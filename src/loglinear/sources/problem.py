@@ -105,8 +105,14 @@ def make_problem(
     tables: Sequence[FeatureTable],
     leaves: Sequence[Index],
     words: Index,
+    counted: Sequence[FloatArray | None] | None = None,
 ) -> CompositeProblem:
-    """Join the events of a text to distinct histories. ``leaves[i]`` is [n_events], the contexts of table i."""
+    """Join the events of a text to distinct histories.
+
+    leaves : the contexts of every event in each table: [n_events]
+    words : the word of every event
+    counted : what was observed of each table, where that is known already
+    """
     inverse = np.zeros(words.size, np.int64)
     for leaf in leaves:
         _, inverse = np.unique((inverse.astype(np.uint64) << np.uint64(32)) | leaf, return_inverse=True)
@@ -114,7 +120,8 @@ def make_problem(
     example = np.empty(n, np.int64)
     example[inverse] = np.arange(words.size)
     observed = [np.bincount(words, minlength=n_words).astype(np.float64)]
-    observed += [table.count_entries(leaf, words) for table, leaf in zip(tables, leaves)]
+    for table, leaf, known in zip(tables, leaves, counted or [None] * len(tables)):
+        observed.append(table.count_entries(leaf, words) if known is None else known)
     problem = CompositeProblem(
         n_words, tuple(tables), tuple(leaf[example] for leaf in leaves),
         np.bincount(inverse, minlength=n).astype(np.float64), np.concatenate(observed),

@@ -109,3 +109,22 @@ def test_refusals_say_what_to_do(model):
         fit([*DOCUMENTS[:1], {"sentences": DOCUMENTS[0]["sentences"]}])
     with pytest.raises(IncompatibleError, match="'to_backoff' is a query of n-gram models"):
         model.queries_.to_backoff()
+
+
+def test_a_topic_model_is_approximated_by_ngrams(tmp_path):
+    found = LanguageModel(sources="words:3,topic", verbose=0).fit(DOCUMENTS)
+    for topic in ("cars", "pets"):
+        ngrams = found.approximation(topic)
+        for words in ([], ["the"], ["the", "car"]):
+            exact = found.next_distribution({"words": words, "topic": topic})
+            np.testing.assert_allclose(ngrams.next_distribution(words), exact, rtol=1e-5)
+    found.to_arpa(tmp_path / "m.arpa", topic="marginal")
+    mixed = LanguageModel.load(tmp_path / "m.arpa")
+    assert mixed.next_distribution("the").sum() == pytest.approx(1, abs=1e-4)
+    with pytest.raises(ValueError, match="has no topic 'news'; it has cars, pets"):
+        found.approximation("news")
+
+
+def test_tags_cannot_be_written_as_ngrams(model):
+    with pytest.raises(ValueError, match="n-grams can approximate a model of words and a topic"):
+        model.approximation()

@@ -134,7 +134,7 @@ def train_composite(
     check_sources(sources, documents)
     threads = settings.n_threads
     features = extract(sources, documents, numbering, n_threads=threads)
-    problem = problem_of(features, documents, numbering)
+    problem = problem_of(features, documents, numbering, training=True)
     start = start_weights(features, documents, numbering, problem, threads)
     problem = with_unknown_history(problem)
     names = [one.source.name for one in features]

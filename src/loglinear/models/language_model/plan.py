@@ -48,7 +48,7 @@ def plan_corpus(
     model = LanguageModel(sources=sources, n_threads=n_threads, **reading)
     documents, numbering = read_training(model, corpus)
     features = extract(parse_sources(sources), documents, numbering, n_threads=n_threads)
-    problem = problem_of(features, documents, numbering)
+    problem = problem_of(features, documents, numbering, training=True)
     names = [one.source.name for one in features]
     bytes_ = None if memory is None else parse_memory(memory)
     plan = make_plan(problem, partition=partition_of(features), memory=bytes_, names=names)

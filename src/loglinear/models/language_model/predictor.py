@@ -72,9 +72,10 @@ class LanguageModelPredictor(Predictor):
 
         A model with ``sources`` reads documents; ``infer_topics`` assigns their topics from the words so far.
         """
-        if isinstance(vars(self).get("queries_"), CompositeQueries):
+        composite = vars(self).get("queries_")
+        if isinstance(composite, CompositeQueries):
             options = {"reserved": self.reserved, "encoding": self.encoding, "n_threads": self.n_threads}
-            return self.queries_.read(X, kind=self.document_format, infer_topics=infer_topics, **options)
+            return composite.read(X, kind=self.document_format, infer_topics=infer_topics, **options)
         if isinstance(X, Sentences):
             return X
         check_text(X, ONE_SENTENCE)
@@ -117,8 +118,9 @@ class LanguageModelPredictor(Predictor):
         Of a model with sources, the sentence may be a dict with its layers.
         """
         self.check_fitted()
-        if isinstance(vars(self).get("queries_"), CompositeQueries):
-            return explain_documents(self.queries_, sentence)
+        composite = self.queries_
+        if isinstance(composite, CompositeQueries):
+            return explain_documents(composite, sentence)
         return explain(self, cast(Any, sentence))
 
     # ---- the next word ----------------------------------------------------------------------------------------------
@@ -162,10 +164,32 @@ class LanguageModelPredictor(Predictor):
         """Make the model of an opened file; ``source`` is the name of the file in messages."""
         return file.load(cls, archive, source)
 
-    def to_arpa(self, path: str | os.PathLike[str], *, full_precision: bool = False) -> None:
-        """Write the model as an ARPA file, which represents maximum-entropy models exactly too."""
+    def to_arpa(
+        self, path: str | os.PathLike[str], *, full_precision: bool = False, topic: str | None = None
+    ) -> None:
+        """Write the model as an ARPA file, which represents maximum-entropy models exactly too.
+
+        A model of words and a topic is approximated: by the n-grams of one ``topic``, by default that with most
+        features, or of their mixture, "marginal". ``approximation`` returns that model, to measure what it loses.
+        """
         self.check_fitted()
-        write_arpa(self.queries_.to_backoff(), path, full_precision, n_threads=self.n_threads)
+        model = self.queries_.to_backoff() if topic is None and not self._is_composite() else self._approximated(topic)
+        write_arpa(model, path, full_precision, n_threads=self.n_threads)
+
+    def approximation(self, topic: str | None = None) -> Self:
+        """Return the n-gram model that ``to_arpa`` writes for a model of words and a topic."""
+        self.check_fitted()
+        return type(self).from_backoff(self._approximated(topic), **self.reading_options)
+
+    def _is_composite(self) -> bool:
+        return isinstance(self.queries_, CompositeQueries)
+
+    def _approximated(self, topic: str | None) -> BackoffModel:
+        from loglinear.models.language_model.composite_arpa import approximate
+
+        if not isinstance(self.queries_, CompositeQueries):
+            raise ValueError("only a model with a topic source is approximated by one of its topics")
+        return approximate(self.queries_, topic)
 
     @classmethod
     def from_arpa(cls, path: str | os.PathLike[str], *, n_threads: int | None = None) -> Self:
