@@ -53,7 +53,7 @@ Others<Num> before(ThreadPool& pool, const Problem& problem, std::span<const Col
     auto& size = out.free_size[k];
     u.resize(free[k].n_nodes()), size.assign(free[k].n_nodes(), 0.0);
     for (std::size_t n = 0; n < free[k].n_nodes(); ++n) {
-      u[n] = sum_terms(free[k], n, pd[free[k].sources[0]].data(), out, size[n]);
+      u[n] = sum_terms(free[k], n, pd[free[k].sources[0]].data(), out, true, size[n]);
       const std::uint32_t parent = free[k].parent[n];
       if (parent != kNone) u[n] += u[parent], size[n] += size[parent];
     }
@@ -117,7 +117,7 @@ std::size_t Clusters::bytes() const {
 
 template <class Num>
 double Clusters::evaluate(ThreadPool& pool, std::span<const double> w, std::span<const double> v, std::span<double> out,
-                          std::span<double> log_z) const {
+                          std::span<double> log_z, bool is_signed) const {
   const std::size_t V = problem_.n_words, M = problem_.sources.size(), n_free = columns_.size() - n_owned_;
   const std::span<const Column> free(columns_.data() + n_owned_, n_free);
   const Unigrams<Num> unigrams(w, v, V);
@@ -125,7 +125,8 @@ double Clusters::evaluate(ThreadPool& pool, std::span<const double> w, std::span
   Others<Num> others = before(pool, problem_, free, w, v, unigrams, pd);
   std::vector<std::unique_ptr<Sweep<Num>>> parts(chunks_.size() - 1);
   pool.run(parts.size(), [&](std::size_t chunk) {
-    parts[chunk] = std::make_unique<Sweep<Num>>(problem_, columns_, n_owned_, w, v, unigrams, others, out, log_z);
+    parts[chunk] = std::make_unique<Sweep<Num>>(problem_, columns_, n_owned_, w, v, unigrams, others, out, log_z,
+                                                  is_signed);
     for (std::uint32_t k = chunks_[chunk]; k < chunks_[chunk + 1]; ++k) parts[chunk]->unit(units_[k]);
   });
   if (!log_z.empty()) return 0.0;
@@ -206,26 +207,29 @@ double Clusters::evaluate(ThreadPool& pool, std::span<const double> w, std::span
 double Clusters::value_and_gradient(ThreadPool& pool, std::span<const double> w, std::span<double> gradient) const {
   if (w.size() != problem_.n_weights() || gradient.size() != w.size())
     throw InvalidInput("a composite model needs one number per weight");
-  if (!(extent(problem_, w) <= kExtreme)) {
+  const Extent range = extent(pool, problem_, w);
+  if (!(range.size <= kExtreme)) {
     std::uint64_t terms;
     return naive(pool, problem_, w, gradient, terms);
   }
-  return evaluate<double>(pool, w, {}, gradient, {});
+  return evaluate<double>(pool, w, {}, gradient, {}, range.is_signed);
 }
 
 void Clusters::hessian_vector(ThreadPool& pool, std::span<const double> w, std::span<const double> v,
                               std::span<double> out) const {
   if (w.size() != problem_.n_weights() || v.size() != w.size() || out.size() != w.size())
     throw InvalidInput("a composite model needs one number per weight");
-  if (!(extent(problem_, w) <= kExtreme)) return naive_hessian_vector(pool, problem_, w, v, out);
-  evaluate<Dual>(pool, w, v, out, {});
+  const Extent range = extent(pool, problem_, w);
+  if (!(range.size <= kExtreme)) return naive_hessian_vector(pool, problem_, w, v, out);
+  evaluate<Dual>(pool, w, v, out, {}, range.is_signed);
 }
 
 void Clusters::log_z(ThreadPool& pool, std::span<const double> w, std::span<double> out) const {
   if (w.size() != problem_.n_weights() || out.size() != problem_.n_histories())
     throw InvalidInput("a composite model needs one number per weight and one per history");
-  if (!(extent(problem_, w) <= kExtreme)) return naive_log_z(pool, problem_, w, out);
-  evaluate<double>(pool, w, {}, {}, out);
+  const Extent range = extent(pool, problem_, w);
+  if (!(range.size <= kExtreme)) return naive_log_z(pool, problem_, w, out);
+  evaluate<double>(pool, w, {}, {}, out, range.is_signed);
 }
 
 }  // namespace loglinear::composite

@@ -69,7 +69,7 @@ class Clusters {
  private:
   template <class Num>
   double evaluate(ThreadPool& pool, std::span<const double> w, std::span<const double> v, std::span<double> out,
-                  std::span<double> log_z) const;
+                  std::span<double> log_z, bool is_signed) const;
 
   const Problem& problem_;
   std::vector<Column> columns_;        // those owned by the first source come first

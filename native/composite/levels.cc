@@ -263,7 +263,7 @@ double Levels::evaluate(ThreadPool& pool, std::span<const double> w, std::span<c
 double Levels::value_and_gradient(ThreadPool& pool, std::span<const double> w, std::span<double> gradient) const {
   if (w.size() != problem_.n_weights() || gradient.size() != w.size())
     throw InvalidInput("a composite model needs one number per weight");
-  if (!(extent(problem_, w) <= kExtreme)) {
+  if (!(extent(pool, problem_, w).size <= kExtreme)) {
     std::uint64_t terms;
     return naive(pool, problem_, w, gradient, terms);
   }
@@ -274,14 +274,14 @@ void Levels::hessian_vector(ThreadPool& pool, std::span<const double> w, std::sp
                             std::span<double> out) const {
   if (w.size() != problem_.n_weights() || v.size() != w.size() || out.size() != w.size())
     throw InvalidInput("a composite model needs one number per weight");
-  if (!(extent(problem_, w) <= kExtreme)) return naive_hessian_vector(pool, problem_, w, v, out);
+  if (!(extent(pool, problem_, w).size <= kExtreme)) return naive_hessian_vector(pool, problem_, w, v, out);
   evaluate<Dual>(pool, w, v, out, {});
 }
 
 void Levels::log_z(ThreadPool& pool, std::span<const double> w, std::span<double> out) const {
   if (w.size() != problem_.n_weights() || out.size() != problem_.n_histories())
     throw InvalidInput("a composite model needs one number per weight and one per history");
-  if (!(extent(problem_, w) <= kExtreme)) return naive_log_z(pool, problem_, w, out);
+  if (!(extent(pool, problem_, w).size <= kExtreme)) return naive_log_z(pool, problem_, w, out);
   evaluate<double>(pool, w, {}, {}, out);
 }
 

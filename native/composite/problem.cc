@@ -1,9 +1,11 @@
 #include "composite/problem.hh"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <string>
 
+#include "simd/loops.hh"
 #include "util/errors.hh"
 
 namespace loglinear::composite {
@@ -178,19 +180,33 @@ void naive_log_z(ThreadPool& pool, const Problem& problem, std::span<const doubl
   });
 }
 
-double extent(const Problem& problem, std::span<const double> w) {
-  double total = 0.0;
+Extent extent(ThreadPool& pool, const Problem& problem, std::span<const double> w) {
+  Extent out{0.0, false};
   for (const Source& s : problem.sources)
     for (std::size_t d = 1; d <= s.depth(); ++d) {
-      double most = 0.0;
-      const std::uint32_t end = s.context_entry[s.depth_start[d + 1]];
-      for (std::uint32_t e = s.context_entry[s.depth_start[d]]; e < end; ++e) {
-        const double a = std::abs(s.value(e) * w[s.offset + e]);
-        if (!(a <= most)) most = a;
+      const std::size_t first = s.context_entry[s.depth_start[d]], n = s.context_entry[s.depth_start[d + 1]] - first;
+      std::vector<double> most(chunk_count(n, kVectorChunk), 0.0);
+      std::vector<std::uint64_t> signs(most.size(), 0);
+      parallel_for(pool, n, kVectorChunk, [&](std::size_t begin, std::size_t end) {
+        std::vector<double> scores;
+        const double* x = w.data() + s.offset + first + begin;
+        if (!s.entry_value.empty()) {
+          for (std::size_t j = begin; j < end; ++j) scores.push_back(s.entry_value[first + j] * x[j - begin]);
+          x = scores.data();
+        }
+        std::uint64_t bits = 0;
+        for (std::size_t j = 0; j < end - begin; ++j) bits |= std::bit_cast<std::uint64_t>(x[j]);
+        most[begin / kVectorChunk] = simd::loops().max_abs(x, end - begin);
+        signs[begin / kVectorChunk] = bits;
+      });
+      double largest = 0.0;
+      for (std::size_t k = 0; k < most.size(); ++k) {
+        if (!(most[k] <= largest)) largest = most[k];
+        out.is_signed |= signs[k] >> 63 != 0;
       }
-      total += most;
+      out.size += largest;
     }
-  return total;
+  return out;
 }
 
 }  // namespace loglinear::composite

@@ -88,6 +88,11 @@ void naive_log_z(ThreadPool& pool, const Problem& problem, std::span<const doubl
 void history_scores(const Problem& problem, std::span<const double> w, std::size_t history, std::span<double> scores);
 
 // The largest possible |score| of a word, unigrams apart: beyond a limit, products of exponentials leave their range.
-double extent(const Problem& problem, std::span<const double> w);
+// `is_signed`: some feature lowers the score of its word, so sums may cancel.
+struct Extent {
+  double size;
+  bool is_signed;
+};
+Extent extent(ThreadPool& pool, const Problem& problem, std::span<const double> w);
 
 }  // namespace loglinear::composite

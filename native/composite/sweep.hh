@@ -62,15 +62,23 @@ void differentiate(const Column& column, std::size_t node, const Num& a, const N
   }
 }
 
-// Returns the sum of the terms of a node, and adds their absolute values to `size`.
+// Returns the sum of the terms of a node, and adds their absolute values to `size`; without `sizes` they are positive,
+// and it may stay as it is.
 template <class Num>
-Num sum_terms(const Column& column, std::size_t node, const Num* pd, const Others<Num>& others, double& size) {
+Num sum_terms(const Column& column, std::size_t node, const Num* pd, const Others<Num>& others, bool sizes,
+              double& size) {
   const std::size_t width = column.sources.size();
   const std::uint32_t* row = column.entries.data() + column.term[node] * width;
   const std::uint32_t* end = column.entries.data() + column.term[node + 1] * width;
   Num sum = 0.0;
   if (width == 2) {
     const Num* d = others.d[column.sources[1]].data();
+    if (!sizes) {  // two sums: neither waits for the other
+      Num other = 0.0;
+      for (; row + 2 < end; row += 4) sum += pd[row[0]] * d[row[1]], other += pd[row[2]] * d[row[3]];
+      if (row < end) sum += pd[row[0]] * d[row[1]];
+      return sum + other;
+    }
     for (; row < end; row += 2) {
       const Num term = pd[row[0]] * d[row[1]];
       sum += term, size += std::abs(value_of(term));
@@ -105,9 +113,9 @@ class Sweep {
  public:
   Sweep(const Problem& problem, std::span<const Column> columns, std::size_t n_owned, std::span<const double> w,
         std::span<const double> v, const Unigrams<Num>& unigrams, const Others<Num>& others, std::span<double> out,
-        std::span<double> log_z)
+        std::span<double> log_z, bool is_signed)
       : problem_(problem), columns_(columns), n_owned_(n_owned), w_(w), v_(v), unigrams_(unigrams), others_(others),
-        out_(out), log_z_(log_z), nodes_(n_owned) {
+        out_(out), log_z_(log_z), signed_(is_signed), nodes_(n_owned) {
     part.p.assign(problem.n_words, 0.0);
     for (const Source& s : problem.sources) {
       const bool first = &s == problem.sources.data();
@@ -124,8 +132,11 @@ class Sweep {
     place(unit);
     for (std::size_t d = 1; d <= depth_; ++d) down(s, d);
     for (std::size_t k = 0; k < n_owned_; ++k) down(columns_[k], nodes_[k]);
+    ratio_.clear(), tokens_.clear();
     for (std::uint32_t x = unit.first_history; x < unit.history; ++x) history(x);
     if (!log_z_.empty()) return;
+    simd::loops().log(ratio_.data(), ratio_.data(), ratio_.size());
+    part.loss += simd::loops().dot(ratio_.data(), tokens_.data(), ratio_.size());
     for (std::size_t k = 0; k < n_owned_; ++k) up(columns_[k], nodes_[k]);
     for (std::size_t d = depth_; d > 0; --d) up(s, d);
   }
@@ -201,8 +212,10 @@ class Sweep {
       const std::uint32_t parent = s.context_parent[c] + contexts_.shift(d - 1);
       Num sum = d > 1 ? u_[parent] : Num(0.0);
       double size = d > 1 ? u_size_[parent] : 0.0;
-      for (std::uint32_t e = s.context_entry[c]; e < s.context_entry[c + 1]; ++e)
-        sum += pd_[e + shift], size += std::abs(value_of(pd_[e + shift]));
+      for (std::uint32_t e = s.context_entry[c]; e < s.context_entry[c + 1]; ++e) sum += pd_[e + shift];
+      if (signed_)
+        for (std::uint32_t e = s.context_entry[c]; e < s.context_entry[c + 1]; ++e)
+          size += std::abs(value_of(pd_[e + shift]));
       u_[j] = sum, u_size_[j] = size;
     }
   }
@@ -216,7 +229,7 @@ class Sweep {
     for (std::size_t d = 1; d <= depth_; ++d) {
       const Num* pd = shifted(pd_, d);
       for (std::uint32_t n = nodes.at.begin[d], j = nodes.at.base[d]; n < nodes.at.end[d]; ++n, ++j) {
-        nodes.u[j] = sum_terms(column, n, pd, others_, nodes.size[j]);
+        nodes.u[j] = sum_terms(column, n, pd, others_, signed_, nodes.size[j]);
         if (d == 1) continue;
         const std::uint32_t parent = column.parent[n] + nodes.at.shift(d - 1);
         nodes.u[j] += nodes.u[parent], nodes.size[j] += nodes.size[parent];
@@ -236,29 +249,25 @@ class Sweep {
   }
 
   void up(const Source& s, std::size_t d) {
-    const std::uint32_t shift = entries_.shift(d);
-    for (std::uint32_t c = contexts_.begin[d], j = contexts_.base[d]; c < contexts_.end[d]; ++c, ++j) {
-      if (d > 1) a_[s.context_parent[c] + contexts_.shift(d - 1)] += a_[j];
-      for (std::uint32_t e = s.context_entry[c]; e < s.context_entry[c + 1]; ++e) pd_bar_[e + shift] += a_[j];
-    }
-    Num* pd_bar = shifted(pd_bar_, d);
-    const Num* dd = shifted(d_, d);
-    for (std::uint32_t e = entries_.begin[d]; e < entries_.end[d]; ++e) {
-      const std::uint32_t word = s.entry_word[e];
-      part.p[word] += dd[e] * pd_bar[e];
-      pd_bar[e] *= unigrams_.p[word];  // now a derivative by D
-    }
-    // The arrays of this depth and of the one above are shifted differently: parents are found through `above`.
     const std::uint32_t above = d > 1 ? entries_.shift(d - 1) : 0;
-    for (std::uint32_t e = entries_.begin[d], j = entries_.base[d]; e < entries_.end[d]; ++e, ++j) {
-      const Num f = s_[j] * (s_bar_[j] + pd_bar_[j]) + total_[j];
-      if (d > 1) {
-        const std::uint32_t parent = s.entry_parent[e] + above;
-        s_bar_[parent] -= pd_bar_[j];
-        total_[parent] += f;
+    std::uint32_t j = entries_.base[d];
+    for (std::uint32_t c = contexts_.begin[d], k = contexts_.base[d]; c < contexts_.end[d]; ++c, ++k) {
+      const Num a = a_[k];
+      if (d > 1) a_[s.context_parent[c] + contexts_.shift(d - 1)] += a;
+      for (std::uint32_t e = s.context_entry[c]; e < s.context_entry[c + 1]; ++e, ++j) {
+        const std::uint32_t word = s.entry_word[e];
+        const Num pd_bar = pd_bar_[j] + a;
+        part.p[word] += d_[j] * pd_bar;
+        const Num d_bar = pd_bar * unigrams_.p[word];
+        const Num f = s_[j] * (s_bar_[j] + d_bar) + total_[j];
+        if (d > 1) {
+          const std::uint32_t parent = s.entry_parent[e] + above;
+          s_bar_[parent] -= d_bar;
+          total_[parent] += f;
+        }
+        out_[s.offset + e] = written(Num(s.value(e)) * f);
+        if constexpr (std::is_same_v<Num, double>) out_[s.offset + e] -= problem_.observed[s.offset + e];
       }
-      out_[s.offset + e] = written(Num(s.value(e)) * f);
-      if constexpr (std::is_same_v<Num, double>) out_[s.offset + e] -= problem_.observed[s.offset + e];
     }
   }
 
@@ -289,7 +298,7 @@ class Sweep {
       add(nodes_[k].u[j], nodes_[k].size[j]);
     }
     const double count = problem_.count[x];
-    const bool cancelled = !(value_of(r) > kCancelled * magnitude) || !std::isfinite(magnitude);
+    const bool cancelled = !(value_of(r) > kCancelled * magnitude) || !std::isfinite(value_of(r));
     if (!log_z_.empty()) {
       log_z_[x] = cancelled ? direct(x, 0.0) : unigrams_.log_z + std::log(value_of(r));
       return;
@@ -299,7 +308,8 @@ class Sweep {
       part.loss += count * direct(x, count);
       return;
     }
-    part.loss += count * (unigrams_.log_z + std::log(value_of(r)));
+    part.loss += count * unigrams_.log_z;
+    ratio_.push_back(value_of(r)), tokens_.push_back(count);
     const Num a = Num(count) / r;
     part.a_root += a;
     if (c != 0) a_[at] += a;
@@ -325,10 +335,11 @@ class Sweep {
   const Unigrams<Num>& unigrams_;
   const Others<Num>& others_;
   std::span<double> out_, log_z_;
+  bool signed_;
   Ranges contexts_, entries_;
   std::vector<Nodes> nodes_;
   std::vector<Num> s_, d_, pd_, pd_bar_, s_bar_, total_, u_, a_;
-  std::vector<double> u_size_, scratch_, scratch_words_;
+  std::vector<double> u_size_, ratio_, tokens_, scratch_, scratch_words_;
 };
 
 }  // namespace loglinear::composite

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "composite/dual.hh"
@@ -36,8 +37,11 @@ template <class Num>
 void parameters(const Source& s, std::span<const double> w, std::span<const double> v, std::size_t begin,
                 std::size_t end, Num* out, std::vector<double>& scratch) {
   const std::size_t n = end - begin;
-  scratch.resize(n);
   const double* theta = w.data() + s.offset + begin;
+  if constexpr (std::is_same_v<Num, double>) {
+    if (s.entry_value.empty()) return simd::loops().exp(theta, out, n);
+  }
+  scratch.resize(n);
   if (s.entry_value.empty()) {
     simd::loops().exp(theta, scratch.data(), n);
   } else {
