@@ -23,6 +23,18 @@ def test_train_and_evaluate_documents(corpus, tmp_path):
     assert given["n_tokens"] == 48
 
 
+def test_score_and_compare_documents(corpus, tmp_path):
+    for name, spec in (("a", "words:3,topic"), ("b", "words:2")):
+        assert invoke("lm", "train", corpus, "-o", tmp_path / name, "--sources", spec).exit_code == 0
+    lines = invoke("lm", "score", tmp_path / "a", corpus).stdout.splitlines()
+    assert len(lines) == 12
+    assert all(len(line.split("\t")) == 3 for line in lines)
+    done = invoke("lm", "compare", tmp_path / "a", tmp_path / "b", corpus, "--json")
+    assert done.exit_code == 0, done.output
+    refused = invoke("lm", "score", tmp_path / "a", corpus, "--threshold", 10)
+    assert "this model reads documents" in refused.output
+
+
 def test_plan_prints_methods_and_relations(corpus, tmp_path):
     drawing = tmp_path / "g.svg"
     done = invoke("lm", "plan", corpus, "--sources", "words:3,topic", "--graph", "text", "--measure")

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from loglinear.sources.normalisers import METHODS, OF_PARTITIONS, check_partition, make_normaliser
+from loglinear.sources.normalisers import METHODS, OF_PARTITIONS, check_partition, disjointness_error, make_normaliser
 from tests.composite_problems import direct_sums, random_problem
 
 
@@ -78,6 +78,8 @@ def test_features_taken_for_disjoint_make_an_approximation():
     exact = make_normaliser(problem, "sharing")
     near = make_normaliser(problem, "sharing", apart=[(0, 1)])
     assert near.terms < exact.terms
+    error = disjointness_error(problem, [(0, 1)], w)
+    assert error.largest == np.abs(near.log_z(w) - exact.log_z(w)).max() >= error.mean > 0
     assert np.abs(near.log_z(w) - exact.log_z(w)).max() > 0
     with pytest.raises(ValueError, match="only the method 'sharing'"):
         make_normaliser(problem, "caching", apart=[(0, 1)])

@@ -15,6 +15,7 @@ Each counts its terms: the summands of all normalisers of one evaluation.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -154,6 +155,27 @@ def make_normaliser(
     position = {i: place for place, i in enumerate(problem.kernel_order)}
     given = [[(position[i], d) for i, d in level] for level in levels]
     return Kernel(_core.CompositeLevels(threads, problem.native, given), problem, n_threads)
+
+
+@dataclass(frozen=True)
+class DisjointnessError:
+    """What it costs to take nearly disjoint features for disjoint, at given weights."""
+
+    largest: float  # |difference of log Z| over all histories
+    mean: float  # the same by token: how far the log-probability of a token is off
+    terms: int  # with the approximation
+    exact_terms: int
+
+
+def disjointness_error(
+    problem: CompositeProblem, apart: Sequence[tuple[int, ...]], w: FloatArray, *, n_threads: int | None = None
+) -> DisjointnessError:
+    """Compare the normalisers with sets of tables taken for disjoint with the exact ones."""
+    exact = make_normaliser(problem, "sharing", n_threads=n_threads)
+    near = make_normaliser(problem, "sharing", apart=apart, n_threads=n_threads)
+    off = np.abs(near.log_z(w) - exact.log_z(w))
+    mean = float(off @ problem.count / problem.count.sum())
+    return DisjointnessError(float(off.max(initial=0.0)), mean, near.terms, exact.terms)
 
 
 def levels_of(problem: CompositeProblem, method: str, partition: int | None = None) -> list[list[tuple[int, int]]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from loglinear.data.documents import Numbering
 from loglinear.errors import LoglinearError, ModelFileError
+from loglinear.features.vocabulary import Vocabulary, pack_strings
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.models.language_model.composite import CompositeQueries
 from loglinear.sources import parse_source
@@ -18,54 +19,52 @@ from loglinear.sources.table import FeatureTable
 from loglinear.sources.topics import TopicAssigner
 
 _LAYERS = ("layers", "before", "labels")
+_STATE = "state."
 
 
 def to_parts(queries: CompositeQueries) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the settings and the arrays of a composite model."""
-    settings: dict[str, Any] = {"sources": [one.source.spec() for one in queries.features], "states": []}
+    settings: dict[str, Any] = {"sources": [one.source.spec() for one in queries.features]}
+    arrays: dict[str, np.ndarray] = {"weights": queries.weights}
     for kind in _LAYERS:
-        settings[kind] = {name: list(names) for name, names in getattr(queries.numbering, kind).items()}
-    arrays: dict[str, np.ndarray] = {"composite.weights": queries.weights}
+        named = getattr(queries.numbering, kind)
+        settings[kind] = list(named)
+        for number, names in enumerate(named.values()):
+            arrays |= _packed(f"{kind}.{number}", names)
     for number, one in enumerate(queries.features):
         for name, array in one.table.arrays().items():
-            arrays[f"composite.{number}.{name}"] = array
-        state = {}
+            arrays[f"{number}.{name}"] = array
         for name, value in one.state.items():
-            if isinstance(value, np.ndarray):
-                arrays[f"composite.{number}.state.{name}"] = value
-            else:
-                state[name] = value
-        settings["states"].append(state)
+            key = f"{number}.{_STATE}{name}"
+            arrays |= {key: value} if isinstance(value, np.ndarray) else _packed(key, value)
     if queries.assigner is not None:
-        settings["topics"] = list(queries.assigner.names)
-        arrays["composite.assigner.weights"] = queries.assigner.weights
-        arrays["composite.assigner.bias"] = queries.assigner.bias
-    return settings, arrays
+        arrays |= _packed("assigner.names", queries.assigner.names)
+        arrays |= {"assigner.weights": queries.assigner.weights, "assigner.bias": queries.assigner.bias}
+    return settings, {f"composite.{name}": array for name, array in arrays.items()}
+
+
+def _packed(key: str, names: Sequence[str]) -> dict[str, np.ndarray]:
+    blob, offsets = pack_strings(list(names))
+    return {f"{key}.blob": blob, f"{key}.offsets": offsets}
+
+
+def _names(arrays: Mapping[str, np.ndarray], key: str) -> tuple[str, ...]:
+    return tuple(Vocabulary.from_arrays(arrays[f"{key}.blob"], arrays[f"{key}.offsets"]))
 
 
 def of_parts(
     settings: Mapping[str, Any], arrays: Mapping[str, np.ndarray], vocabulary: WordVocabulary, *, n_threads: int | None
 ) -> CompositeQueries:
     """Make the model again, after a check of everything that the kernels rely on."""
-    features = []
-    for number, (spec, state) in enumerate(zip(settings["sources"], settings["states"], strict=True)):
-        try:
-            source = parse_source(spec)
-        except (LoglinearError, ValueError) as error:
-            raise ModelFileError(
-                f"the model's source {spec!r} is not known here; register it first (loglinear.sources.SOURCES): {error}"
-            ) from None
-        own = {name.partition(".")[2]: a for name, a in arrays.items() if name.partition(".")[0] == str(number)}
-        learnt = {name.removeprefix("state."): a for name, a in own.items() if name.startswith("state.")}
-        table = FeatureTable(**{name: a for name, a in own.items() if not name.startswith("state.")})
-        features.append(SourceFeatures(source, {**state, **learnt}, table))
+    features = [_features(number, spec, arrays) for number, spec in enumerate(settings["sources"])]
     numbering = Numbering(
-        vocabulary, *({name: tuple(names) for name, names in settings[kind].items()} for kind in _LAYERS)
+        vocabulary,
+        *({name: _names(arrays, f"{kind}.{n}") for n, name in enumerate(settings[kind])} for kind in _LAYERS),
     )
     assigner = None
-    if "topics" in settings:
+    if "assigner.weights" in arrays:
         of_words, bias = arrays["assigner.weights"], arrays["assigner.bias"]
-        assigner = TopicAssigner(of_words, bias, tuple(settings["topics"]))
+        assigner = TopicAssigner(of_words, bias, _names(arrays, "assigner.names"))
         if of_words.shape != (vocabulary.n_words, bias.size) or bias.size != len(assigner.names):
             raise ModelFileError("the function that assigns topics does not fit the vocabulary")
     weights = np.asarray(arrays["weights"])
@@ -77,3 +76,23 @@ def of_parts(
         np.zeros(queries.weights.size),
     )  # fmt: skip
     return queries
+
+
+def _features(number: int, spec: str, arrays: Mapping[str, np.ndarray]) -> SourceFeatures:
+    try:
+        source = parse_source(spec)
+    except (LoglinearError, ValueError) as error:
+        raise ModelFileError(
+            f"the model's source {spec!r} is not known here; register it first (loglinear.sources.SOURCES): {error}"
+        ) from None
+    own = {name.partition(".")[2]: a for name, a in arrays.items() if name.partition(".")[0] == str(number)}
+    state: dict[str, Any] = {}
+    for name in own:
+        if name.startswith(_STATE):
+            key = name.removeprefix(_STATE)
+            if key.endswith(".blob"):
+                state[key.removesuffix(".blob")] = list(_names(own, name.removesuffix(".blob")))
+            elif not key.endswith(".offsets"):
+                state[key] = own[name]
+    table = FeatureTable(**{name: a for name, a in own.items() if not name.startswith(_STATE)})
+    return SourceFeatures(source, state, table)
