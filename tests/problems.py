@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,13 +15,30 @@ SUBJECTS = {"food": 20, "gardens": 64, "history": 6, "letters": 47, "music": 130
 COMMON = ["the", "a", "is", "to", "of", "if", "this", "and", "be", "for", "in", "with", "or", "it", "as", "an", "not"]
 
 
+def zipf(rng, exponent, n):
+    """Return n draws of Zipf's law by rejection (Devroye 1986, X.6.1).
+
+    NumPy's own method draws other numbers from one version to the next; uniform numbers have stayed the same.
+    """
+    power = exponent - 1.0
+    b, least = 2.0**power, float(2**63 - 1) ** -power
+    drawn = []
+    while len(drawn) < n:
+        u, v = rng.random(), rng.random()
+        x = math.floor((u * least + (1.0 - u)) ** (-1.0 / power))
+        t = (1.0 + 1.0 / x) ** power
+        if v * x * (t - 1.0) / (b - 1.0) <= t / b:
+            drawn.append(x)
+    return drawn
+
+
 @functools.cache
-def labelled_texts():
+def labelled_texts(seed=0):
     """Return (texts, labels): made-up texts of several subjects, which share words and have words of their own.
 
-    They are the same under every version of Python, unlike the docstrings of its standard library.
+    They are the same under every version of Python and NumPy, unlike the docstrings of the standard library.
     """
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     parts = ["ba", "de", "fi", "gos", "ker", "lum", "ne", "pra", "ti", "ros"]
     names = ["".join(parts[int(d)] for d in f"{i:04d}"[::-1]) + "s" * (i % 9 == 0) for i in range(4000)]
     shared, own = names[:800], {subject: names[800 + 400 * k :][:400] for k, subject in enumerate(SUBJECTS)}
@@ -28,7 +46,7 @@ def labelled_texts():
     for subject, n_texts in SUBJECTS.items():
         for _ in range(n_texts):
             words = []
-            for kind, rank in zip(rng.random(int(rng.geometric(1 / 28)) + 3), rng.zipf(1.15, 1000)):
+            for kind, rank in zip(rng.random(int(rng.geometric(1 / 28)) + 3), zipf(rng, 1.15, 1000)):
                 source = COMMON if kind < 0.45 else shared if kind < 0.65 else own[subject]
                 words.append(source[(rank - 1) % len(source)])
             texts.append(" ".join(words) + ".")
@@ -37,9 +55,9 @@ def labelled_texts():
 
 
 @functools.cache
-def text_matrix(n_classes=4):
+def text_matrix(n_classes=4, seed=0):
     """CSR of word counts and labels."""
-    texts, labels = labelled_texts()
+    texts, labels = labelled_texts(seed)
     names = sorted(set(labels))[:n_classes]
     pairs = [(t, names.index(lab)) for t, lab in zip(texts, labels) if lab in names]
     vocabulary = {w: i for i, w in enumerate(sorted({w for t, _ in pairs for w in t.split()}))}
@@ -49,8 +67,8 @@ def text_matrix(n_classes=4):
     return X, np.array([k for _, k in pairs], dtype=np.int32)
 
 
-def sparse_data(n_classes=4, weights=False):
-    X, y = text_matrix(n_classes)
+def sparse_data(n_classes=4, weights=False, seed=0):
+    X, y = text_matrix(n_classes, seed)
     weight = np.random.default_rng(1).uniform(0.2, 3.0, size=y.size) if weights else None
     return MulticlassData(SparseRows.from_scipy(X), y, n_classes, weight)
 

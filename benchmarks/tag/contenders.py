@@ -74,7 +74,7 @@ def _report(tagger, gold, X_test, seconds_before: float) -> dict:
         "preparation": tagger.fit_seconds_ - history.time[-1],
         "times": history.time,
         "objectives": history.objective,
-        "evaluations": history.evaluations,
+        "evaluations": history.passes,
         "objective": tagger.objective_,
         "weights": int(tagger.weights_.size),
         "status": tagger.status_,
@@ -94,7 +94,7 @@ def same_attributes(folder: Path) -> dict:
     X = AttributeSequences.from_crfsuite(train)
     y = list(FlatLabels(train.labels, train.sequence_ptr, train.label_names))
     reading = time.perf_counter() - start
-    tagger = Tagger(strength=2.0, tolerance=1e-6, decrease_tolerance=0.0, max_iterations=400, n_threads=2, verbose=0)
+    tagger = Tagger(strength=2.0, tolerance=1e-10, max_iterations=400, n_threads=2, verbose=0)
     tagger.fit(X, y)
     peak = megabytes()
     test = read_crfsuite(folder / "test.crfsuite")
@@ -261,8 +261,8 @@ def _many_labels(folder: Path, tagger) -> dict:
     right = sum(a == b for p, g in zip(predicted, gold) for a, b in zip(p, g))
     return {
         "seconds": tagger.fit_seconds_,
-        "evaluations": tagger.history_.evaluations[-1],
-        "s per evaluation": tagger.history_.time[-1] / tagger.history_.evaluations[-1],
+        "evaluations": tagger.history_.passes[-1],
+        "s per evaluation": tagger.history_.time[-1] / tagger.history_.passes[-1],
         "first objective": tagger.history_.objective[0],
         "objective": tagger.objective_,
         "labels": len(tagger.classes_),

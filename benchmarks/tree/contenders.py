@@ -178,7 +178,7 @@ def train(text: str, order: int, penalty: str, steps: int, gap: float) -> dict:
     objective = weights.objective(DEFAULTS[penalty])
     sweep, shrinking = gradient_and_prox(objective, weights.start)
     settings = Settings(
-        solver="fista", tolerance=0.0, decrease_tolerance=0.0, max_iterations=steps, n_threads=N_THREADS, verbose=0
+        solver="fista", tolerance=0.0, max_iterations=steps, n_threads=N_THREADS, verbose=0
     )
     history = minimise(objective, settings, weights.start).result.history
     values = np.minimum.accumulate(history.objective)
@@ -186,7 +186,7 @@ def train(text: str, order: int, penalty: str, steps: int, gap: float) -> dict:
     found["both"] = sweep + shrinking
     for limit, suffix in ((gap, ""), (gap / 10, f" to {gap / 10:g}")):
         at = int(np.argmax(values <= values[-1] * (1 + limit)))
-        found[f"evaluations{suffix}"], found[f"seconds{suffix}"] = int(history.evaluations[at]), float(history.time[at])
+        found[f"evaluations{suffix}"], found[f"seconds{suffix}"] = int(history.passes[at]), float(history.time[at])
     found["gap at the start"] = float(values[0] / values[-1] - 1)
     found["won by the last step"] = float(values[-2] / values[-1] - 1)
     found["steps"], found["peak MB"] = len(values) - 1, megabytes()

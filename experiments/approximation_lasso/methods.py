@@ -97,7 +97,7 @@ def batch(problem: Problem, settings: Json) -> Json:
         # Counts span orders of magnitude: measured by the curvature, l1 takes an eighth of the steps.
         solver: Any = (solvers.Owlqn if penalty == "l1" else solvers.Lbfgs)(metric="curvature")
         objective = Objective(of_lists, cost, n_threads)
-        result = minimise(objective, solver, weights, tolerance=1e-5, max_iterations=ITERATIONS)
+        result = minimise(objective, solver, weights, violation_tolerance=1e-5, max_iterations=ITERATIONS)
         weights = result.weights.copy()
         trials.append((float(problem.dev.chosen_errors(weights).sum()), strength, weights))
     best = min(trials, key=lambda trial: trial[0])

@@ -52,7 +52,8 @@ class Problem:
         return RepresenterObjective(self.merged, penalties.make("l2", strength, n_free=1))
 
     def best(self, strength: float) -> float:
-        return minimise(self.example_objective(strength), Lbfgs(memory=20), tolerance=1e-10, max_iterations=4000).value
+        objective = self.example_objective(strength)
+        return minimise(objective, Lbfgs(memory=20), violation_tolerance=1e-10, max_iterations=4000).value
 
     def test_f1(self, w: np.ndarray) -> float:
         margins = np.empty(self.test.n_examples)
@@ -77,7 +78,7 @@ def run(objective, solver, best: float, gap: float = GAP, watch=None) -> Result:
 def reached(history: History, best: float, gap: float = GAP) -> tuple[float, int] | None:
     """Return the (seconds, evaluations) at which the fine objective was within the gap; None if it never was."""
     for seconds, value, violation, evaluations in zip(
-        history.time, history.objective, history.violation, history.evaluations
+        history.time, history.objective, history.violation, history.passes
     ):
         if value <= best * (1 + gap) and np.isfinite(violation):
             return seconds, evaluations
@@ -187,7 +188,7 @@ def optimisers(train, test, train_topics, test_topics, strength: float, path: Pa
     rows = train.take_columns(pool(), frequent)
     loss = MultinomialLoss(reuters.problem(rows, train_topics, "wheat"))
     objective = Objective(loss, penalties.make("l2", strength, n_free=1))
-    best = minimise(objective, solvers.Newton(forcing=1e-3), tolerance=1e-10).value
+    best = minimise(objective, solvers.Newton(forcing=1e-3), violation_tolerance=1e-10).value
     curves: dict[str, tuple[list[float], list[float]]] = {}
     for name, solver in {"L-BFGS": Lbfgs(), "Newton": solvers.Newton()}.items():
         history = run(objective, solver, best, 1e-8).history

@@ -112,7 +112,7 @@ def race(trie: NgramTrie, seconds: float) -> Json:
         result = minimise(
             Objective(NgramMaxentLoss(trie), penalty),
             solver,
-            tolerance=1e-6,
+            violation_tolerance=1e-6,
             max_iterations=1_000_000,
             callback=lambda i, state, history, start=start: time.perf_counter() - start > seconds,
         )
@@ -120,7 +120,7 @@ def race(trie: NgramTrie, seconds: float) -> Json:
         out["runs"][name] = {
             "time": history.time,
             "objective": history.objective,
-            "evaluations": history.evaluations,
+            "evaluations": history.passes,
             "status": result.status,
         }
         say(f"  {name}: {result.value:.1f} after {result.n_iterations} iterations, {history.time[-1]:.1f} s")

@@ -117,7 +117,7 @@ def summary(solution: Solution) -> Json:
     return {
         "seconds": result.history.time[-1],
         "iterations": result.n_iterations,
-        "evaluations": result.history.evaluations[-1],
+        "evaluations": result.history.passes[-1],
         "objective": result.value,
         "status": "unbounded below" if result.value < UNBOUNDED else result.status,
         "largest": float(np.max(np.abs(solution.weights), initial=0.0)),
@@ -127,7 +127,7 @@ def summary(solution: Solution) -> Json:
 def reached(history: History, target: float) -> Json | None:
     """Return seconds and evaluations of the first step on all weights at or below the target; None if there is none."""
     for seconds, value, violation, evaluations in zip(
-        history.time, history.objective, history.violation, history.evaluations
+        history.time, history.objective, history.violation, history.passes
     ):
         if value <= target and math.isfinite(violation):
             return {"seconds": seconds, "evaluations": evaluations}

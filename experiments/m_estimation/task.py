@@ -158,8 +158,7 @@ class Chain:
     def _problem(self, max_iterations: int) -> TaggerProblem:
         settings = Settings(
             solver="lbfgs",
-            tolerance=0.0,
-            decrease_tolerance=1e-12,  # relative improvement over five steps that counts as none
+            tolerance=1e-10,
             max_iterations=max_iterations,
             n_threads=self.n_threads,
             verbose=0,

@@ -154,7 +154,7 @@ class Text:
             w.size - n_words,
             int(np.count_nonzero(w[n_words:])),
             weights.n_parameters(w) - n_words,
-            solution.result.history.evaluations[-1],
+            solution.result.history.passes[-1],
             w,
         )
 

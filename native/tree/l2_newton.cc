@@ -119,11 +119,9 @@ double solve_crown(ThreadPool& pool, const Tree& tree, Work& work, const NewtonM
   return std::max(largest, below([&](const TreeUnit& u, std::size_t first) { return map.write(u, work, first); }));
 }
 
-}  // namespace
-
+// Closed units one by one, then the crown.
 template <class Source>
-double l2_newton(ThreadPool& pool, const Tree& tree, Reused<Work>& spare, const Source& source, double unit) {
-  const NewtonMap<Source> map{tree, source, 1.0 / unit};
+double solve(ThreadPool& pool, const Tree& tree, Reused<Work>& spare, const NewtonMap<Source>& map) {
   const auto units = tree.units();
   std::vector<double> largest(units.size() + 1);
   const auto make = [] { return std::make_unique<Work>(); };
@@ -147,6 +145,13 @@ double l2_newton(ThreadPool& pool, const Tree& tree, Reused<Work>& spare, const 
     spare.give(std::move(work));
   }
   return *std::max_element(largest.begin(), largest.end());
+}
+
+}  // namespace
+
+template <class Source>
+double l2_newton(ThreadPool& pool, const Tree& tree, Reused<Work>& spare, const Source& source, double unit) {
+  return solve(pool, tree, spare, NewtonMap<Source>{tree, source, 1.0 / unit});
 }
 
 template double l2_newton(ThreadPool&, const Tree&, Reused<Work>&, const ProxSource&, double);

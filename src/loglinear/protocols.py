@@ -56,6 +56,14 @@ class Scaled(Protocol):
 
 
 @runtime_checkable
+class Sized(Protocol):
+    """Power of a loss: the sizes of its features, by which solvers measure weights where sizes differ a lot."""
+
+    def feature_sizes(self, out: FloatArray) -> None:
+        """Write the root mean square of the non-zero values of every weight's feature; 1 where there is none."""
+
+
+@runtime_checkable
 class Spread(Protocol):
     """Power of a loss: a sum of log-partition functions, or of exponentials, of scores that are linear in the weights.
 
@@ -98,6 +106,10 @@ class Tied(Protocol):
 @runtime_checkable
 class Restrict(Protocol):
     """Power of a loss: the same loss with most weights held at zero, at a cost that depends only on the others."""
+
+    def work(self) -> float:
+        """Return the cost of one evaluation, in any unit; that of a restricted loss is a share of that of the whole."""
+
     def restrict(self, active: NDArray[np.bool_]) -> tuple[Loss, NDArray[np.intp]]:
         """Return (the smaller loss, the numbers of its weights); it may keep more weights than asked."""
 

@@ -29,7 +29,7 @@ def test_fewer_errors_on_unseen_lists(make):
     classes = np.ones(train.n_weights, dtype=int)
     classes[0] = 0
     penalty = penalties.make("l1", [0.0, 2.0], classes=classes)
-    result = minimise(Objective(make(train), penalty), solvers.Owlqn(), tolerance=1e-5)
+    result = minimise(Objective(make(train), penalty), solvers.Owlqn(), violation_tolerance=1e-5)
     scores = reranking_scores(test, result.weights)
     assert scores.baseline.rate == pytest.approx(0.0766, abs=0.01)
     assert scores.oracle.rate < scores.reranked.rate < 0.9 * scores.baseline.rate

@@ -16,6 +16,7 @@ from loglinear.cli.app import app
 from loglinear.demo.docstrings import stdlib_docstrings
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # as outside pytest: matplotlib's own with a newer pyparsing
 def test_the_quick_demonstration(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     done = CliRunner().invoke(app, ["demo", "--quick", "--json", "-o", str(page)])
@@ -26,7 +27,7 @@ def test_the_quick_demonstration(tmp_path: Path) -> None:
     comparison, learnt, decision, race = (table[0] for table in tables[:4])
     l2 = [row for row in comparison if row["penalty"] == "l2"]
     assert [row["solver"].split()[0] for row in l2] == ["auto", "lbfgs", "newton", "clustered"]
-    assert all(row["optimal"] == "yes" for row in comparison)
+    assert all(float(row["gap"].removeprefix("about ").removesuffix("%")) <= 0.01 for row in comparison)
     assert all(row["objective"] == pytest.approx(l2[0]["objective"], rel=1e-3) for row in l2)
     assert min(row["test accuracy"] for row in comparison) > 2 / len(learnt)  # twice as good as a guess
     sparse = next(row for row in comparison if row["penalty"] == "l1")

@@ -92,7 +92,7 @@ def test_chains_of_the_experiment_are_taggers(folder, estimator):
     weights = np.zeros(chain.features.n_weights) if estimator == "hmm" else chain.solve(2.0).weights
     tagger = Tagger(
         estimator, "sha-pereira", order=2, oov=True, strength=0.5, solver="lbfgs", max_iterations=30, tolerance=0.0,
-        decrease_tolerance=1e-12, n_threads=1, verbose=0,
+        n_threads=1, verbose=0,
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

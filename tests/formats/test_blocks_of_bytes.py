@@ -2,6 +2,7 @@ import gzip
 import itertools
 import lzma
 import os
+import signal
 import threading
 
 import pytest
@@ -111,3 +112,27 @@ def test_a_pipe_whose_writer_is_ahead_gives_large_blocks():
     os.close(out)
     assert b"".join(found) == data
     assert max(map(len, found)) > 1 << 17  # more than a pipe holds
+
+
+def test_a_signal_that_cuts_no_read_short_is_seen():
+    """It came between Python's last look for signals and the read, or to another thread, which has the same effect."""
+    out, into = os.pipe()
+    os.write(into, b"one\n")
+    blocks = read_line_blocks(f"/dev/fd/{out}", 1 << 20)
+    assert next(blocks) == b"one\n"
+    late = []
+    too_late = threading.Timer(20.0, lambda: late.append(os.write(into, b"two\n")))
+    elsewhere = threading.Timer(0.2, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGINT))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        too_late.start()
+        elsewhere.start()
+        with pytest.raises(KeyboardInterrupt):
+            next(blocks)
+        too_late.cancel()
+        too_late.join()
+        assert not late  # or only the next line let the signal through
+    finally:
+        signal.signal(signal.SIGINT, before)
+        os.close(into)
+        os.close(out)

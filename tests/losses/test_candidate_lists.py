@@ -177,7 +177,7 @@ def problem(name, penalty):
     objective = Objective(loss, penalties.make(**options, strength=[0.01, strength], classes=classes))
     if (name, penalty) not in _optimum:
         strict = solvers.Newton(forcing=1e-3) if penalty == "l2" else solvers.Fista()
-        result = minimise(objective, strict, tolerance=1e-10, max_iterations=50_000)
+        result = minimise(objective, strict, violation_tolerance=1e-10, max_iterations=50_000)
         assert result.violation <= 1e-7 * objective.gradient_scale()
         _optimum[name, penalty] = result.weights
     return objective, _optimum[name, penalty]
@@ -201,7 +201,7 @@ def test_expected_errors_fall_to_a_stationary_point(solver):
     objective = Objective(loss, penalties.make("l2", 0.05))
     g = np.empty(loss.n_weights)
     start = loss.value_and_gradient(np.zeros(loss.n_weights), g)
-    result = minimise(objective, solver, tolerance=1e-6, max_iterations=500)
+    result = minimise(objective, solver, violation_tolerance=1e-6, max_iterations=500)
     assert loss.value_and_gradient(result.weights, g) < 0.8 * start
     assert result.violation <= 1e-4 * objective.gradient_scale()
 
@@ -211,7 +211,7 @@ def test_the_optimum_beats_all_points_of_a_grid():
     assert data.n_weights == 2
     for name in CONVEX:
         objective = Objective(LOSSES[name](data), penalties.make("l1", 0.2))
-        best = minimise(objective, solvers.Owlqn(), tolerance=1e-9)
+        best = minimise(objective, solvers.Owlqn(), violation_tolerance=1e-9)
         g = np.empty(2)
         value = objective.value_and_loss_gradient(best.weights, g)
         grid = np.linspace(-3, 3, 61)

@@ -185,9 +185,9 @@ def test_solvers_meet_at_one_optimum(solver):
     data, features, _, _ = problem({"order": 1, "pairs": True}, 9, lengths=(4, 5, 6, 3, 2))
     name = "l1" if solver in ("owlqn", "working_set") else "l2"
     objective = Objective(ChainLoss(data, features, n_threads=1), penalties.make(name, 0.5))
-    result = minimise(objective, solvers.make(solver), tolerance=1e-6, max_iterations=3000)
+    result = minimise(objective, solvers.make(solver), violation_tolerance=1e-6, max_iterations=3000)
     other = "fista" if name == "l1" else "lbfgs"
-    reference = minimise(objective, solvers.make(other), tolerance=1e-8, max_iterations=20000)
+    reference = minimise(objective, solvers.make(other), violation_tolerance=1e-8, max_iterations=20000)
     assert result.value == pytest.approx(reference.value, rel=1e-7)
     assert result.violation < 1e-4
 

@@ -127,7 +127,7 @@ def test_the_perturbation_is_undone():
     q /= q.sum()
     rows = np.repeat(F, p, axis=0)
     loss = make(rows, q @ F)
-    result = minimise(Objective(loss, L2(1e-12)), Newton(), tolerance=1e-10)
+    result = minimise(Objective(loss, L2(1e-12)), Newton(), violation_tolerance=1e-10)
     model = q * np.exp(F @ result.weights)
     np.testing.assert_allclose(model / model.sum(), p / p.sum(), rtol=1e-5)
     np.testing.assert_allclose(result.weights[1:], truth[1:], atol=1e-5)
@@ -137,7 +137,7 @@ def test_the_perturbation_is_undone():
 def test_solvers_agree(strength):
     F, expectations = problem()
     objective = Objective(make(F, expectations), L2(strength))
-    results = [minimise(objective, s, tolerance=1e-9) for s in (Lbfgs(), Newton(), Fista())]
+    results = [minimise(objective, s, violation_tolerance=1e-9) for s in (Lbfgs(), Newton(), Fista())]
     reference = minimize(
         lambda w: twin(F, expectations, w)[0] + strength / 2 * w @ w, np.zeros(12), method="BFGS", tol=1e-9,
         jac=lambda w: twin(F, expectations, w)[1] + strength * w,
@@ -145,7 +145,7 @@ def test_solvers_agree(strength):
     for result in results:
         np.testing.assert_allclose(result.weights, reference.x, atol=1e-5)
     objective = Objective(make(F, expectations), L1(0.05))
-    sparse = [minimise(objective, s, tolerance=1e-8) for s in (Owlqn(), WorkingSet(), Fista())]
+    sparse = [minimise(objective, s, violation_tolerance=1e-8) for s in (Owlqn(), WorkingSet(), Fista())]
     for result in sparse:
         assert result.converged
         np.testing.assert_allclose(result.weights, sparse[0].weights, atol=1e-5)
@@ -172,14 +172,15 @@ class TestHugeExponents:
         F, expectations = problem()
         loss = make(F * 1000.0, expectations * 1000.0)
         penalty = L1(0.1) if solver.name == "owlqn" else L2(0.1)
-        result = minimise(Objective(loss, penalty), solver, tolerance=1e-5, max_iterations=5000)
+        result = minimise(Objective(loss, penalty), solver, violation_tolerance=1e-5, max_iterations=5000)
         assert np.isfinite(result.value)
         assert result.value < 1.0
         assert result.converged, result.status
 
     def test_a_start_far_off_is_left(self):
         F, expectations = problem()
-        result = minimise(Objective(make(F, expectations), L2(0.1)), Lbfgs(), np.full(12, -40.0), tolerance=1e-8)
+        objective = Objective(make(F, expectations), L2(0.1))
+        result = minimise(objective, Lbfgs(), np.full(12, -40.0), violation_tolerance=1e-8)
         assert result.history.objective[0] > 1e100
         assert result.converged
 

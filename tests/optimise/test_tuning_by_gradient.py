@@ -14,7 +14,7 @@ from loglinear.optimise.objective import Objective
 from loglinear.optimise.solver_choice import choose_solver
 from loglinear.optimise.tuning_by_gradient import Budget, tune_strengths
 
-TIGHT = Budget(tolerance=1e-11, gain=0.0, first_iterations=20_000, residual=1e-11, products=2000)
+TIGHT = Budget(gain=1e-16, passes=20_000, first_passes=20_000, residual=1e-11, products=2000)
 
 
 def text_losses(n_classes=4):
@@ -48,7 +48,7 @@ PENALTIES = {
 def validation_at(losses, penalty, start):
     objective = Objective(losses[0], penalty)
     solver = solvers.make("newton", forcing=1e-4) if choose_solver(objective)[0].name == "newton" else solvers.Owlqn(20)
-    result = minimise(objective, solver, start, tolerance=1e-11, max_iterations=20_000)
+    result = minimise(objective, solver, start, violation_tolerance=1e-11, max_iterations=20_000)
     return losses[1].value_and_gradient(result.weights, np.empty(losses[0].n_weights))
 
 
@@ -76,7 +76,7 @@ def test_value_is_corrected_for_loose_training():
     losses = text_losses()
     penalty = PENALTIES["ridge by class"](losses[0], 4)
     exact = validation_at(losses, penalty, None)
-    loose = Budget(tolerance=3e-3, gain=0.0, residual=1e-4, products=500)
+    loose = Budget(gain=1e-3, residual=1e-4, products=500)
     trial = tune_strengths(losses[0], penalty, losses[1], max_rounds=0, budget=loose, solver="lbfgs").history[0]
     assert abs(trial.validation - exact) > 1e-6 * exact
     assert abs(trial.expected - exact) < 0.2 * abs(trial.validation - exact)

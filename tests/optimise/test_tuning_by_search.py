@@ -37,7 +37,7 @@ def exact(l1, l2):
     return np.sign(SEEN) * np.maximum(SCALE * np.abs(SEEN) - l1, 0) / (SCALE + l2)
 
 
-PRECISE = Budget(gain=1e-12, tolerance=1e-9, iterations=2000, first_iterations=2000, trials=60)
+PRECISE = Budget(gain=1e-13, passes=4000, first_passes=4000, trials=60)
 
 
 def tuned(settings, **options):

@@ -135,7 +135,7 @@ SOLVERS = [
 def test_solvers_reach_the_same_optimum(solver, make_data):
     loss = MultinomialLoss(make_data())
     objective = Objective(loss, by_class(loss.n_weights - 1, n_free=1))
-    reference = minimise(objective, solvers.Fista(), tolerance=1e-10, max_iterations=50_000)
+    reference = minimise(objective, solvers.Fista(), violation_tolerance=1e-10, max_iterations=50_000)
     check_solver(solver, objective, reference.weights)
     found = objective.penalty
     assert np.all(reference.weights[:-1][found.nonnegative[found.classes]] >= 0)

@@ -84,7 +84,7 @@ def residual(objective, w):
 @pytest.mark.parametrize("scaled", [False, True])
 def test_trees_of_ngrams(kind, l2, scaled):
     objective = ngram_problem(kind, l2, scaled, depth_growth=1.2)
-    result = minimise(objective, solvers.Fista(), tolerance=1e-10, max_iterations=50_000)
+    result = minimise(objective, solvers.Fista(), violation_tolerance=1e-10, max_iterations=50_000)
     assert result.status == "converged"
     assert residual(objective, result.weights) <= 1e-8 * objective.gradient_scale()
     assert np.all(result.weights[objective.loss.trie.n_words :] >= 0)
@@ -108,7 +108,7 @@ def random_tree(n, seed=0):
 def test_trees_of_features(kind, options):
     loss = MultinomialLoss(dense_data())
     objective = Objective(loss, kind(random_tree(loss.n_weights), 0.5, **options))
-    result = minimise(objective, solvers.Fista(), tolerance=1e-9, max_iterations=50_000)
+    result = minimise(objective, solvers.Fista(), violation_tolerance=1e-9, max_iterations=50_000)
     assert result.status == "converged"
     check_solver(solvers.Fista(metric="none"), objective, result.weights)
 
@@ -117,7 +117,7 @@ def test_trees_of_features(kind, options):
 def test_trees_of_words(kind):
     loss = MultinomialLoss(sparse_data(2))
     objective = Objective(loss, kind(random_tree(loss.n_weights), 2.0))
-    result = minimise(objective, solvers.Fista(), tolerance=1e-6, max_iterations=5000)
+    result = minimise(objective, solvers.Fista(), violation_tolerance=1e-6, max_iterations=5000)
     assert result.converged
     assert 0 < np.count_nonzero(result.weights) < loss.n_weights
 
@@ -127,14 +127,14 @@ def test_a_tree_of_roots_is_l1(kind):
     loss = MultinomialLoss(sparse_data(2))
     ours = Objective(loss, kind(Tree(np.full(loss.n_weights, -1)), 0.8))
     l1 = Objective(loss, penalties.make("l1", 0.8))
-    expected = minimise(l1, solvers.Owlqn(), tolerance=1e-9, max_iterations=20_000)
+    expected = minimise(l1, solvers.Owlqn(), violation_tolerance=1e-9, max_iterations=20_000)
     check_solver(solvers.Fista(), ours, expected.weights)
 
 
 @pytest.mark.parametrize("kind", [TreeL2, TreeLinf])
 def test_one_evaluation_per_step_and_never_uphill(kind):
     result = minimise(ngram_problem(kind), solvers.Fista(), tolerance=0.0, max_iterations=100)
-    assert result.history.evaluations[-1] <= 1.3 * result.n_iterations
+    assert result.history.passes[-1] <= 1.3 * result.n_iterations
     values = np.array(result.history.objective)
     assert np.all(np.diff(values) <= 1e-12 * values[0])
 
@@ -179,7 +179,7 @@ class FirstOrder:
 
 def test_own_metric_without_curvature():
     objective = ngram_problem(TreeL2, 0.1)
-    expected = minimise(objective, solvers.Fista(), tolerance=1e-9, max_iterations=20_000)
+    expected = minimise(objective, solvers.Fista(), violation_tolerance=1e-9, max_iterations=20_000)
     other = Objective(FirstOrder(objective.loss), objective.penalty)
     check_solver(solvers.Fista(), other, expected.weights)
 

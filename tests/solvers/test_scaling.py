@@ -32,9 +32,9 @@ def trie(seed=0, order=3, n_sentences=40, n_words=9):
 def test_same_optimum_as_lbfgs(name, order):
     loss = NgramMaxentLoss(trie(order=order))
     objective = Objective(loss, penalties.make("l2", 0.5))
-    reference = minimise(objective, solvers.Lbfgs(), tolerance=1e-9)
+    reference = minimise(objective, solvers.Lbfgs(), violation_tolerance=1e-9)
     check_solver(SCALING[name], objective, reference.weights)
-    result = minimise(objective, SCALING[name], tolerance=1e-8, max_iterations=5000)
+    result = minimise(objective, SCALING[name], violation_tolerance=1e-8, max_iterations=5000)
     assert result.converged
     np.testing.assert_allclose(result.weights, reference.weights, atol=1e-4)
 
@@ -53,7 +53,8 @@ def test_no_step_makes_it_worse(name, strength):
 
 def test_improved_scaling_takes_longer_steps():
     objective = Objective(NgramMaxentLoss(trie(2, order=4)), penalties.make("l2", 0.5))
-    gis, iis = (minimise(objective, solver, tolerance=1e-5, max_iterations=5000) for solver in SCALING.values())
+    options = {"violation_tolerance": 1e-5, "max_iterations": 5000}
+    gis, iis = (minimise(objective, solver, **options) for solver in SCALING.values())
     assert iis.n_iterations < gis.n_iterations
 
 
@@ -71,7 +72,8 @@ def test_without_a_penalty_the_likelihood_approaches_the_empirical_one():
     """Unigrams alone: one step is exact, p(w) = count(w) / tokens, unseen words aside."""
     corpus = trie(4, order=1, n_words=6)
     loss = NgramMaxentLoss(corpus)
-    result = minimise(Objective(loss, penalties.make("none")), solvers.Gis(), tolerance=1e-9, max_iterations=100)
+    objective = Objective(loss, penalties.make("none"))
+    result = minimise(objective, solvers.Gis(), violation_tolerance=1e-9, max_iterations=100)
     p = corpus.entry_count / corpus.entry_count.sum()
     best = -float(np.sum(corpus.entry_count * np.log(p, where=p > 0, out=np.zeros_like(p))))
     assert result.value == pytest.approx(best, rel=1e-6)

@@ -332,7 +332,7 @@ def test_shrinking_steps_approach_the_lasso(strength):
     """At the L1 norm of the lasso's optimum BLasso's loss is that of the optimum, the closer the smaller the step."""
     data = lasso_problem()
     loss = ExponentialMarginLoss(data)
-    optimum = minimise(Objective(loss, L1(strength)), Owlqn(), tolerance=1e-9, max_iterations=2000)
+    optimum = minimise(Objective(loss, L1(strength)), Owlqn(), violation_tolerance=1e-9, max_iterations=2000)
     assert optimum.converged
     norm = np.abs(optimum.weights).sum()
     at_optimum = loss.value_and_gradient(optimum.weights, np.empty(data.n_weights))

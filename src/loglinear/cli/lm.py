@@ -129,12 +129,11 @@ def train(
     ] = None,
     tolerance: Annotated[
         float | None,
-        typer.Option(
-            help="Stop when the violation of optimality, or the relative decrease of the objective, is smaller.",
-            show_default="1e-5, 1e-4",
-        ),
+        typer.Option(help="Relative gap to the optimum that training must reach.", show_default="1e-4"),
     ] = None,
-    max_iterations: Annotated[int | None, typer.Option(help="Maximum solver steps.", show_default="200")] = None,
+    max_iterations: Annotated[
+        int | None, typer.Option(help="Maximum number of passes over the data.", show_default="1000")
+    ] = None,
     threads: Threads = None,
     verbose: Verbose = False,
     json: Json = False,
@@ -154,8 +153,8 @@ def train(
         "prune_entropy": prune_entropy, "k": add_k, "vocabulary": vocab, "min_word_count": min_word_count,
         "max_words": max_words, "unknown": unknown, "units": units, "reserved": reserved, "encoding": encoding,
         "sources": sources, "document_format": document_format, "method": method,
-        "base": base, "memory": memory, "solver": solver, "tolerance": tolerance, "decrease_tolerance": tolerance,
-        "max_iterations": max_iterations, "n_threads": threads, "verbose": 1 if verbose else None,
+        "base": base, "memory": memory, "solver": solver, "tolerance": tolerance, "max_iterations": max_iterations,
+        "n_threads": threads, "verbose": 1 if verbose else None,
     }  # fmt: skip
 
     from loglinear.models.language_model.files import make_language_model
@@ -174,7 +173,7 @@ def train(
         for table in training_tables(summary):
             console.print_table(table)
     if model.status_ == Status.INTERRUPTED:
-        console.note(f"interrupted: the model trained so far ({model.n_iter_} steps) is saved in {output}")
+        console.note(f"interrupted: the model trained so far ({model.n_iter_} passes) is saved in {output}")
         raise typer.Exit(console.INTERRUPTED)
 
 

@@ -105,7 +105,7 @@ def train(
             help="Solver of the batch methods; list describes all.",
         ),
     ] = "auto",
-    tolerance: Annotated[float, typer.Option(help="Relative violation of optimality to reach (batch methods).")] = 1e-4,
+    tolerance: Annotated[float, typer.Option(help="Relative gap to the optimum to reach (batch methods).")] = 1e-4,
     max_iterations: Annotated[
         int | None, typer.Option(help="Maximum number of steps, passes or iterations.", show_default="20,000, 20, 1000")
     ] = None,

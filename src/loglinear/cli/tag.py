@@ -102,10 +102,10 @@ def train(
         ),
     ] = None,
     tolerance: Annotated[
-        float | None, typer.Option(help="Relative violation at which training stops.", show_default="1e-4")
+        float | None, typer.Option(help="Relative gap to the optimum that training must reach.", show_default="1e-4")
     ] = None,
     max_iterations: Annotated[
-        int | None, typer.Option(help="Maximum number of solver steps.", show_default="500")
+        int | None, typer.Option(help="Maximum number of passes over the data.", show_default="1000")
     ] = None,
     dev: Dev = None,
     tune: Tune = None,

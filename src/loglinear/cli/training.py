@@ -23,7 +23,7 @@ def finish(
     discard(checkpoint, model.status_)
     show(summary())
     if model.status_ == Status.INTERRUPTED:
-        console.note(f"interrupted: the model trained so far ({model.n_iter_} steps) is saved in {output}")
+        console.note(f"interrupted: the model trained so far ({model.n_iter_} passes) is saved in {output}")
         raise typer.Exit(console.INTERRUPTED)
 
 
@@ -37,8 +37,9 @@ def solver_summary(model: Any, weights: Any) -> dict[str, Any]:
         "status": model.status_,
         "converged": bool(model.converged_),
         "objective": model.objective_,
-        "violation": model.violation_,
-        "steps": model.n_iter_,
+        "gap": model.gap_,
+        "gap_is_bound": bool(model.gap_is_bound_),
+        "passes": model.n_iter_,
         "seconds": model.fit_seconds_,
         "weights": int(weights.size),
         "nonzero_weights": int((weights != 0).sum()),
@@ -57,12 +58,14 @@ def dev_facts(s: dict[str, Any], name: str = "score on dev") -> list[tuple[str, 
 
 def solver_facts(s: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the same for people."""
+    from loglinear.optimise.stopping import describe
+
     return [
         ("penalty", f"{s['penalty']}, strength {s['strength']:.6g}{' (tuned)' if 'tuning' in s else ''}"),
         ("solver", f"{s['solver']} ({s['solver_reason']})"),
         ("objective", f"{s['objective']:.8g}"),
-        ("violation", f"{s['violation']:.3g} ({s['status']})"),
-        ("steps", f"{s['steps']:,}"),
+        ("training", f"{s['status']}: {describe(s['gap'], s['gap_is_bound'])}"),
+        ("passes", f"{s['passes']:,}"),
         ("seconds", f"{s['seconds']:.2f}"),
         ("non-zero weights", f"{s['nonzero_weights']:,} of {s['weights']:,}"),
     ]

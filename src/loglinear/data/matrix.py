@@ -74,6 +74,13 @@ class SparseRows:
         """out [n_columns, K] = (X ** power)^T residuals [n_rows, K]."""
         self.columns(pool).native.gradient(pool, residuals, n_classes, power, out)
 
+    def column_sizes(self, pool: ThreadPool) -> FloatArray:
+        """Return the root mean square of the non-zero values of every column; 1 for a column of zeros."""
+        columns = self.columns(pool)
+        squares = np.empty(self.n_columns)
+        columns.native.gradient(pool, np.ones(self.n_rows), 1, 2, squares)
+        return _root_mean(squares, np.diff(columns.indptr))
+
     def take(self, rows: NDArray[np.intp]) -> SparseRows:
         """Return the rows with these numbers."""
         lengths = np.diff(self.indptr)[rows]
@@ -131,6 +138,17 @@ class DenseRows:
         """out [n_columns, K] = (X ** power)^T residuals [n_rows, K]."""
         _core.dense_gradient(pool, self.X, self.n_columns, residuals, n_classes, power, out)
 
+    @property
+    def n_nonzeros(self) -> int:
+        """Number of values, zeros included."""
+        return self.X.size
+
+    def column_sizes(self, pool: ThreadPool) -> FloatArray:
+        """Return the root mean square of the non-zero values of every column; 1 for a column of zeros."""
+        squares = np.empty(self.n_columns)
+        self.gradient(pool, np.ones(self.n_rows), 1, squares, 2)
+        return _root_mean(squares, np.count_nonzero(self.X, axis=0))
+
     def take(self, rows: NDArray[np.intp]) -> DenseRows:
         """Return the rows with these numbers."""
         return DenseRows(self.X[rows])
@@ -144,6 +162,11 @@ class DenseRows:
         out = np.zeros((self.n_rows, scale.size))
         np.add.at(out.T, groups, self.X.T)
         return DenseRows(out * scale)
+
+
+def _root_mean(squares: FloatArray, counts: NDArray[Any]) -> FloatArray:
+    """Return sqrt(squares / counts), and 1 where the squares vanish."""
+    return np.where(squares > 0, np.sqrt(squares / np.maximum(counts, 1)), 1.0)
 
 
 Rows = SparseRows | DenseRows

@@ -26,6 +26,7 @@ from loglinear.formats.text import DAMAGE, GZIP, MARK, XZ, Source, damage, is_ut
 
 _PIPEFUL = 1 << 16  # bytes; a pipe that gives so many at once has a writer that is ahead of us,
 _PATIENCE = 0.01  # and more is waited for so many seconds, to work on large blocks
+_PAUSE = 0.5  # seconds at most from a signal to its effect while nothing arrives
 
 
 def read_blocks(source: Source, size: int, encoding: str = "utf-8") -> Iterator[bytes]:
@@ -149,14 +150,17 @@ def _chunks(source: Source, size: int) -> Iterator[bytes]:
     try:
         with _opened(source) as file:
             magic = file.peek(len(XZ))[: len(XZ)]
+            plain = False
             if magic.startswith(GZIP):
                 read = gzip.GzipFile(fileobj=file).read
             elif magic == XZ:
                 read = lzma.LZMAFile(file).read  # noqa: SIM115
             else:
-                read = partial(_arrived, file)
+                read, plain = partial(_arrived, file), True
             while data := read(size):
                 yield data
+                if plain and len(data) < size:  # then nothing is left in the buffer of the file
+                    _wait(file)
     except DAMAGE as error:
         raise FormatError(damage(magic), name) from error
     except OSError as error:
@@ -175,6 +179,19 @@ def _arrived(file: Any, size: int) -> bytes:
             break
         n_bytes += len(pieces[-1])
     return b"".join(pieces)
+
+
+def _wait(file: Any) -> None:
+    """Wait until a read returns at once, with pauses in which Python looks for signals.
+
+    A signal that comes after its last look before a read is not seen until the read returns: Ctrl-C would be lost on a
+    command that waits for a line.
+    """
+    try:
+        while not select.select([file], [], [], _PAUSE)[0]:
+            pass
+    except (OSError, ValueError):  # not a file of the system
+        return
 
 
 def _is_ready(file: Any, seconds: float) -> bool:

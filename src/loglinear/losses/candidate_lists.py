@@ -77,7 +77,19 @@ class ListLoss:
         self._to_weights(1.0 / (1.0 + sizes), out, power=2)
         np.maximum(out, 1e-3, out=out)
 
+    # Sized
+    def feature_sizes(self, out: FloatArray) -> None:
+        """Write the sizes of base scores and features."""
+        base, n_base = self.data.base, self.data.n_base
+        mean = np.sum(base**2, axis=0) / np.maximum(np.count_nonzero(base, axis=0), 1)
+        out[:n_base] = np.where(mean > 0, np.sqrt(mean), 1.0)
+        out[n_base:] = self.data.rows.column_sizes(pool(self.n_threads))
+
     # Restrict
+    def work(self) -> float:
+        """Return the number of values, twice, and an exponential, as dear as ten of them, per pair."""
+        return 2.0 * self.data.rows.n_nonzeros + (10.0 + 2.0 * self.data.n_base) * self.data.n_pairs
+
     def restrict(self, active: NDArray[np.bool_]) -> tuple[ListLoss, NDArray[np.intp]]:
         """Keep the active features and all base scores."""
         n_base = self.data.n_base

@@ -38,7 +38,7 @@ def _ranges(weights: FloatArray, ptr: NDArray[Any]) -> FloatArray:
 
 
 class ChainLoss:
-    """One of KINDS; powers: Scaled, Spread, Stochastic, Tied, Restrict."""
+    """One of KINDS; powers: Scaled, Sized, Spread, Stochastic, Tied, Restrict."""
 
     floor = 0.0  # minus the logarithm of a probability
 
@@ -85,6 +85,20 @@ class ChainLoss:
         pair[:] = np.repeat(total, np.diff(features.pair_ptr))
         transition[:] = trigram[:] = data.n_tokens / max(data.n_labels, 2)
 
+    # Sized
+    def feature_sizes(self, out: FloatArray) -> None:
+        """Write the size of every attribute to its weights, and 1 to those of transitions."""
+        out[:] = 1.0
+        rows, n = self.data.rows, self.data.n_attributes
+        if rows.values is None:
+            return
+        squares = np.bincount(rows.indices, weights=rows.values**2, minlength=n)
+        counts = np.bincount(rows.indices, weights=rows.values != 0, minlength=n)
+        sizes = np.where(squares > 0, np.sqrt(squares / np.maximum(counts, 1)), 1.0)
+        node, pair, _, _ = self.features.split(out)
+        node[:] = np.repeat(sizes, np.diff(self.features.node_ptr))
+        pair[:] = np.repeat(sizes, np.diff(self.features.pair_ptr))
+
     # Spread
     def spread(self, step: FloatArray) -> float:
         """Bound the differences by the ranges of all tokens of a sequence, each label chosen by itself."""
@@ -113,6 +127,12 @@ class ChainLoss:
         return TiedChainLoss(self, tying)
 
     # Restrict
+    def work(self) -> float:
+        """Return the weights that scores are made of, twice, and the cost of the recursions over label pairs."""
+        labels = self.data.n_labels
+        weights = np.diff(self.features.node_ptr) + np.diff(self.features.pair_ptr)
+        return 2.0 * float(weights[self.data.rows.indices].sum()) + 4.0 * self.data.n_tokens * labels**2
+
     def restrict(self, active: NDArray[np.bool_]) -> tuple[ChainLoss, NDArray[np.intp]]:
         """Return the loss of the active features alone; attributes without any are dropped from the tokens."""
         kept = self.features.keep(active)

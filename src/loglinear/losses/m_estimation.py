@@ -104,6 +104,10 @@ class MEstimationLoss:
         return [self._like(self.counts.take(np.sort(p)), self.expectations * (p.size / n)) for p in parts]
 
     # Restrict
+    def work(self) -> float:
+        """Return the number of values, twice, and an exponential, as dear as ten of them, per sequence."""
+        return 2.0 * self.counts.n_nonzeros + 10.0 * self.counts.n_rows
+
     def restrict(self, active: NDArray[np.bool_]) -> tuple[MEstimationLoss, NDArray[np.intp]]:
         """Return the loss of the active weights alone, and their numbers."""
         kept = np.flatnonzero(active)

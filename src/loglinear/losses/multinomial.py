@@ -20,11 +20,12 @@ from loglinear.data.multiclass import MulticlassData
 from loglinear.structure.tying import Tying
 from loglinear.threads import pool
 
+_ROUNDING = 1e-14  # relative error of a sum of losses, roughly
 _FREE_STEPS = 50  # of Newton's method for the intercepts; about five are needed, more only where steps are cut
 
 
 class MultinomialLoss:
-    """Log-loss of ``data``; powers: Curvature, Spread, FreeWeights, Stochastic, Restrict, Tied."""
+    """Log-loss of ``data``; powers: Curvature, Sized, Spread, FreeWeights, Stochastic, Restrict, Tied."""
 
     floor = 0.0  # minus the logarithm of a probability
 
@@ -72,6 +73,14 @@ class MultinomialLoss:
         """Return X^T D X with D the covariance of the classes in each example."""
         return MultinomialHessian(self, w)
 
+    # Sized
+    def feature_sizes(self, out: FloatArray) -> None:
+        """Write the size of every feature to the weights of all its classes, and 1 to the intercepts."""
+        weights, bias = self.split(out)
+        weights[:] = np.repeat(self.data.rows.column_sizes(pool(self.n_threads)), self.n_columns)
+        if bias is not None:
+            bias[:] = 1.0
+
     # Spread
     def spread(self, step: FloatArray) -> float:
         """Return the largest difference between the scores of two classes; a single vector scores against zero."""
@@ -91,19 +100,20 @@ class MultinomialLoss:
         assert bias is not None
         margins, best, best_bias = np.empty_like(self._margins), np.inf, bias.copy()
         self.margins(w, margins)
-        fixed, step, shift = margins.copy(), np.zeros(K), np.zeros(K)
+        fixed, step, shift, slopes, steepest = margins.copy(), np.zeros(K), np.zeros(K), np.empty(K), np.inf
         for _ in range(_FREE_STEPS):
             _core.add_bias(threads, fixed, shift + step, margins)
             value = self._loss(margins)  # leaves the residuals in the margins
-            if not value < best:
+            _core.column_sums(threads, margins, K, slopes)
+            steep = np.abs(slopes).max()
+            # Near the optimum values agree to rounding while slopes still tell a better point from a worse one.
+            if not (value < best or (value <= best + _ROUNDING * abs(best) and steep < steepest)):
                 if np.abs(step).max() <= 1e-14 * (1.0 + np.abs(best_bias).max()):
                     break
                 step *= 0.25
                 continue
-            shift, best, best_bias = shift + step, value, bias + shift + step
-            slopes = np.empty(K)
-            _core.column_sums(threads, margins, K, slopes)
-            if not np.any(slopes):
+            shift, best, steepest, best_bias = shift + step, value, steep, bias + shift + step
+            if steep == 0.0:
                 break
             step = -self._solve_bias(fixed, shift, slopes)
         bias[:] = best_bias
@@ -136,6 +146,10 @@ class MultinomialLoss:
         return [make(self.data.take(np.sort(p)), intercept=self.intercept, n_threads=self.n_threads) for p in parts]
 
     # Restrict
+    def work(self) -> float:
+        """Return values times classes, and an exponential, as dear as ten of them, per margin."""
+        return float(self.n_columns) * (2.0 * self.data.rows.n_nonzeros + 10.0 * self.data.n_examples)
+
     def restrict(self, active: NDArray[np.bool_]) -> tuple[MultinomialLoss, NDArray[np.intp]]:
         """Keep all weights of features with an active weight, and the intercepts."""
         K, d = self.n_columns, self.data.n_features

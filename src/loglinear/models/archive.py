@@ -149,8 +149,16 @@ def require(path: Any, archive: Archive, name: str, dtype: str, ndim: int) -> np
     return array
 
 
-LEARNT = ("solver", "solver_reason", "n_iter", "objective", "violation", "converged", "status", "strength",
+LEARNT = ("solver", "solver_reason", "n_iter", "objective", "gap", "gap_is_bound", "converged", "status", "strength",
           "validation_score")  # fmt: skip
+
+
+OBSOLETE = ("decrease_tolerance",)  # parameters in files of earlier versions that models no longer have
+
+
+def parameters_of(archive: Archive) -> dict[str, Any]:
+    """Return the parameters in a model file by name, without those that models no longer have."""
+    return {name: value for name, value in dict(archive.settings["parameters"]).items() if name not in OBSOLETE}
 
 
 def as_json(value: Any) -> Any:

@@ -47,8 +47,7 @@ from loglinear.protocols import Curvature, Dual, FreeWeights, Metric, Orthant, S
 if TYPE_CHECKING:
     from loglinear.optimise.objective import Objective
 
-FEW_PRODUCTS = 4  # where no ridge holds the step, so that the bound gains little
-MAX_PRODUCTS = 16  # conjugate-gradient steps of one certificate; ill-conditioned problems need more
+MAX_PRODUCTS = 64  # conjugate-gradient steps of one certificate; ill-conditioned problems need more
 LARGEST_SPREAD = 0.5  # of the step of Newton's minorant; k(0.5) = 1.23
 SLACK = 1e-3  # relative size of second-order terms that differences of gradients leave
 MANY_WEIGHTS = 5_000_000  # from here on no vectors are spent on Newton's minorant
@@ -59,7 +58,8 @@ class Assessment(NamedTuple):
     """What minorants and the quadratic model at some weights say of the optimum."""
 
     lower: float = -math.inf  # a lower bound of the optimum
-    decrease: float = math.inf  # by how much the objective falls according to the model: an estimate of the gap
+    decrease: float = 0.0  # by how much the objective falls according to the model, where there is one
+    products: int = 0  # with the Hessian that this took
 
 
 def assess(objective: Objective, w: FloatArray, enough: float = 0.0, max_products: int = MAX_PRODUCTS) -> Assessment:
@@ -86,23 +86,23 @@ class _Minorants:
         self.loss_value = objective.loss.value_and_gradient(w, self.gradient)
         self.value = self.loss_value + objective.penalty.value(w)
         self.floor = objective.loss.floor if isinstance(objective.loss, Spread) else -math.inf
-        self.decrease = math.inf
+        self.decrease, self.products = 0.0, 0
 
     def assess(self, enough: float, max_products: int) -> Assessment:
         """Return the best bound within the budget, and the decrease that the model predicts."""
-        best, feasible = self._tangent()
+        best = self._tangent()
         best = max(best, self.floor)  # a penalty is never negative
         able = isinstance(self.objective.loss, Spread) and isinstance(self.objective.penalty, Orthant)
         if self.value - best <= enough or not able or self.w.size >= MANY_WEIGHTS:
-            return Assessment(best, 0.0 if able and self.value - best <= enough else math.inf if able else 0.0)
-        for h, constant in self._newton(max_products if feasible else min(max_products, FEW_PRODUCTS)):
+            return Assessment(best)
+        for h, constant in self._newton(max_products):
             best = max(best, self._of(constant, h)[0])
             if self.value - best <= enough:
                 break
-        return Assessment(best, self.decrease)
+        return Assessment(best, self.decrease, self.products)
 
-    def _tangent(self) -> tuple[float, bool]:
-        """Return (the bound of the tangent, whether its conjugate is finite); a ridge may count as part of the loss."""
+    def _tangent(self) -> float:
+        """Return the bound of the tangent; a ridge may count as part of the loss."""
         constant = self.loss_value - self.objective.dot(self.gradient, self.w)
         best, feasible = self._of(constant, self.gradient)
         penalty = self.objective.penalty
@@ -110,7 +110,7 @@ class _Minorants:
             h = self.gradient.copy()
             smooth = self.loss_value + penalty.add_smooth_gradient(self.w, h)
             best = max(best, self._of(smooth - self.objective.dot(h, self.w), h, penalty.rest)[0])
-        return best, feasible
+        return best
 
     def _of(self, constant: float, h: FloatArray, penalty: Dual | None = None) -> tuple[float, bool]:
         """Return (the bound of one minorant, whether its conjugate is finite)."""
@@ -142,15 +142,20 @@ class _Minorants:
         z = inverse * residual
         direction = z.copy()
         rz = objective.dot(residual, z)
-        slack = along_path = 0.0
+        slack, along_path = 0.0, [0.0]
         for products in range(1, max_products + 1):
             if not rz > 0.0:
                 return
             along, spread = product(direction)
+            self.products = products
             curved = (along + ridge * direction) * active
-            alpha = rz / objective.dot(direction, curved)
-            along_path += 0.5 * alpha * rz
-            self.decrease = max(alone, along_path)
+            curvature = objective.dot(direction, curved)
+            if not curvature > 0.0:  # flat: no penalty, and probabilities of 0 and 1
+                return
+            alpha = rz / curvature
+            along_path.append(along_path[-1] + 0.5 * alpha * rz)
+            # The second half of the steps tells what is still missing where conjugate gradients have not converged.
+            self.decrease = max(alone, along_path[-1] + 2.0 * (along_path[-1] - along_path[products // 2]))
             step += alpha * direction
             change += alpha * along
             slack += SLACK * alpha * spread

@@ -1,8 +1,8 @@
 """One loop for all solvers: it checks powers, takes steps, records them, stops, saves checkpoints and obeys Ctrl-C.
 
-Training stops when the violation of optimality falls below ``tolerance`` times the largest gradient of the loss at
-zero, when the objective fell by less than ``decrease_tolerance`` (relative) over the last five steps, when the solver
-can do no better in floating point, at ``max_iterations``, or on Ctrl-C, which returns the best weights so far.
+Training stops when the objective is within ``tolerance`` (relative) of its optimum (optimise/stopping.py), when it fell
+by less than ``decrease_tolerance`` (relative) over the last five steps, when the solver can do no better in floating
+point, after ``max_iterations`` passes over the data, or on Ctrl-C, which returns the best weights so far.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from loglinear.arrays import FloatArray
 from loglinear.errors import IncompatibleError
 from loglinear.optimise.checkpoint import Checkpoint
 from loglinear.optimise.objective import Objective
+from loglinear.optimise.stopping import Gap, Stopping
 from loglinear.solvers.solver import Solver, State
 from loglinear.status import Status
 
@@ -33,15 +34,17 @@ class History:
     time: list[float] = field(default_factory=list)  # seconds since the start, without callbacks and checkpoints
     objective: list[float] = field(default_factory=list)
     violation: list[float] = field(default_factory=list)
-    evaluations: list[int] = field(default_factory=list)
+    gap: list[float] = field(default_factory=list)  # relative, as it was known at that step: an estimate at first
+    passes: list[float] = field(default_factory=list)  # over the data
     note: list[str] = field(default_factory=list)
 
-    def record(self, seconds: float, state: State) -> None:
+    def record(self, seconds: float, state: State, gap: float = math.inf) -> None:
         """Append an entry for the state."""
         self.time.append(seconds)
         self.objective.append(state.value)
         self.violation.append(state.violation)
-        self.evaluations.append(state.evaluations)
+        self.gap.append(gap)
+        self.passes.append(state.passes)
         self.note.append(state.note)
 
 
@@ -52,9 +55,11 @@ class Result:
     weights: FloatArray
     value: float
     violation: float
-    converged: bool
+    gap: float  # how far the value is above the optimum, relative to it: inf where that is not known ...
+    gap_is_bound: bool  # ... an upper bound, or an estimate
+    converged: bool  # whether the gap is within the tolerance
     status: Status
-    n_iterations: int
+    n_iterations: int  # passes over the data, those of a resumed run included
     history: History
     solver: str
 
@@ -101,7 +106,8 @@ def minimise(
     solver: Solver,
     w0: FloatArray | None = None,
     *,
-    tolerance: float = 1e-4,
+    tolerance: float | None = 1e-4,
+    violation_tolerance: float = 0.0,
     decrease_tolerance: float = 0.0,
     max_iterations: int = 1000,
     callback: Callback | None = None,
@@ -110,18 +116,81 @@ def minimise(
     """Minimise the objective.
 
     w0 : weights to start from, projected onto those that the penalty allows; None: zeros
-    tolerance : violation at which training has converged, relative to the largest gradient of the loss at zero
+    tolerance : relative gap at which training has converged; None: the gap is of no interest, and not computed
+    violation_tolerance : in place of the gap, the violation of optimality relative to the largest gradient of the loss
+        at zero: for solvers that are compared at the limits of floating point; 0: the gap decides
     decrease_tolerance : relative decrease over five steps below which training stops; 0: never
-    max_iterations : maximum number of solver steps
+    max_iterations : maximum number of passes over the data
     callback : called as ``callback(iteration, state, history)`` after every step; it may return True to stop
     checkpoint : file to resume from and to save the weights to; None: none
     """
     check_powers(objective, solver)
-    if not tolerance >= 0 or not decrease_tolerance >= 0:
+    if not (tolerance is None or tolerance >= 0) or not decrease_tolerance >= 0 or not violation_tolerance >= 0:
         raise ValueError("tolerances must not be negative")
     if max_iterations < 0:
         raise ValueError(f"max_iterations must not be negative, not {max_iterations}")
+    if violation_tolerance:
+        tolerance = None
     start = time.perf_counter()
+    w0, first = _start(objective, w0, checkpoint)
+    warm = bool(np.any(w0))
+    history = History()
+    state = solver.init(objective, w0)
+    stopping = None if tolerance is None else Stopping(objective, tolerance, state.value)
+    target = violation_tolerance * objective.gradient_scale() if violation_tolerance else -1.0
+    stop = _Rules(tolerance, target, decrease_tolerance, max_iterations - first)
+    gap = Gap() if stopping is None else stopping.look(state, warm)
+    paused = 0.0
+    history.record(time.perf_counter() - start, state, gap.relative)
+    best, best_value, best_violation = state.weights, state.value, state.violation
+    iteration = 0
+    with CtrlC() as ctrl_c:
+        while not (status := stop.reason(state, gap, history)):
+            solver.step(objective, state)
+            iteration += 1
+            if not math.isfinite(state.value):
+                history.record(time.perf_counter() - start - paused, state)
+                status = Status.DIVERGED
+                break
+            if not solver.monotone and state.value <= best_value:
+                best, best_value, best_violation = state.weights.copy(), state.value, state.violation
+            if stopping is not None and not ctrl_c.pressed:
+                gap = stopping.look(state)
+            history.record(time.perf_counter() - start - paused, state, gap.relative)
+            if ctrl_c.pressed:
+                status = Status.INTERRUPTED
+                break
+            mark = time.perf_counter()
+            if checkpoint is not None and checkpoint.due():
+                weights, value = state.best() if solver.monotone else (best, best_value)
+                checkpoint.save(weights, value, first + math.ceil(state.passes))
+            if callback is not None and callback(iteration, state, history):
+                status = Status.STOPPED
+                break
+            paused += time.perf_counter() - mark
+    if solver.monotone or status is Status.CONVERGED:
+        best, best_value = state.best()
+        best_violation = state.violation
+    passes = first + math.ceil(state.passes)
+    if checkpoint is not None:
+        checkpoint.save(best, best_value, passes)
+    if not math.isfinite(best_violation) and math.isfinite(best_value):  # stopped where the solver did not know it
+        gradient = np.empty_like(best)
+        objective.loss.value_and_gradient(best, gradient)
+        best_violation = objective.violation(best, gradient)
+    if stopping is not None and status is not Status.CONVERGED and math.isfinite(best_value):
+        gap = stopping.finish(best, best_value, status is Status.NO_DECREASE)
+    history.gap[-1] = gap.relative
+    converged = stop.reached(gap, best_violation)
+    return Result(
+        best, best_value, best_violation, gap.relative, gap.is_bound, converged, status, passes, history, solver.name
+    )
+
+
+def _start(
+    objective: Objective, w0: FloatArray | None, checkpoint: Checkpoint | None
+) -> tuple[FloatArray, int]:
+    """Return (feasible weights to start from, the passes that an interrupted run has taken)."""
     first = 0
     if checkpoint is not None and (saved := checkpoint.load(objective.n_weights)) is not None:
         w0, first = saved
@@ -130,63 +199,32 @@ def minimise(
         raise ValueError(f"{w0.size} starting weights for an objective of {objective.n_weights}")
     if not np.all(np.isfinite(w0)):
         raise ValueError("starting weights must be finite")
-
-    target = tolerance * objective.gradient_scale()
-    history = History()
     objective.make_feasible(w0)
-    state = solver.init(objective, w0)
-    paused = 0.0
-    history.record(time.perf_counter() - start, state)
-    best, best_value, best_violation = state.weights, state.value, state.violation
-    iteration = first
-    with CtrlC() as ctrl_c:
-        while not (status := _reason(state, history, target, decrease_tolerance, iteration, max_iterations)):
-            solver.step(objective, state)
-            iteration += 1
-            history.record(time.perf_counter() - start - paused, state)
-            if not math.isfinite(state.value):
-                status = Status.DIVERGED
-                break
-            if not solver.monotone and state.value <= best_value:
-                best, best_value, best_violation = state.weights.copy(), state.value, state.violation
-            if ctrl_c.pressed:
-                status = Status.INTERRUPTED
-                break
-            mark = time.perf_counter()
-            if checkpoint is not None and checkpoint.due():
-                weights, value = state.best() if solver.monotone else (best, best_value)
-                checkpoint.save(weights, value, iteration)
-            if callback is not None and callback(iteration, state, history):
-                status = Status.STOPPED
-                break
-            paused += time.perf_counter() - mark
-    if solver.monotone or status is Status.CONVERGED:
-        best, best_value = state.best()
-        best_violation = state.violation
-    if checkpoint is not None:
-        checkpoint.save(best, best_value, iteration)
-    if not math.isfinite(best_violation) and math.isfinite(best_value):  # stopped where the solver did not know it
-        gradient = np.empty_like(best)
-        objective.loss.value_and_gradient(best, gradient)
-        best_violation = objective.violation(best, gradient)
-    converged = best_violation <= target
-    return Result(best, best_value, best_violation, converged, status, iteration, history, solver.name)
+    return w0, first
 
 
-def _reason(
-    state: State, history: History, target: float, decrease_tolerance: float, iteration: int, max_iterations: int
-) -> Status | None:
-    """Return why to stop now, or None to go on."""
-    if state.violation <= target:
-        return Status.CONVERGED
-    if state.finished is not None:
-        return state.finished
-    values = history.objective
-    # A refused step does not count: a trust region that begins too large refuses many.
-    if decrease_tolerance and len(values) > 5 and math.isfinite(state.violation) and state.value < values[-2]:
-        gain = values[-6] - state.value
-        if gain <= decrease_tolerance * max(abs(state.value), 1e-300):
-            return Status.SMALL_DECREASE
-    if iteration >= max_iterations:
-        return Status.MAX_ITERATIONS
-    return None
+class _Rules(NamedTuple):
+    """The reasons to stop."""
+
+    tolerance: float | None
+    violation: float  # at which training stops; negative: never
+    decrease: float  # relative, over five steps
+    max_passes: int
+
+    def reason(self, state: State, gap: Gap, history: History) -> Status | None:
+        """Return why to stop now, or None to go on."""
+        if self.reached(gap, state.violation):
+            return Status.CONVERGED
+        if state.finished is not None:
+            return state.finished
+        values = history.objective
+        # A refused step does not count: a trust region that begins too large refuses many.
+        if self.decrease and len(values) > 5 and math.isfinite(state.violation) and state.value < values[-2]:
+            gain = values[-6] - state.value
+            if gain <= self.decrease * max(abs(state.value), 1e-300):
+                return Status.SMALL_DECREASE
+        return Status.MAX_ITERATIONS if state.passes >= self.max_passes else None
+
+    def reached(self, gap: Gap, violation: float) -> bool:
+        """Return whether training has converged."""
+        return (self.tolerance is not None and gap.relative <= self.tolerance) or violation <= self.violation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 import time
@@ -61,19 +62,22 @@ class TrainingProgress:
         """Show this step."""
         if self.verbose == "auto":
             if time.monotonic() - self._start > DELAY and sys.stderr.isatty():
-                self._show(iteration, state)
+                self._show(iteration, state, history)
         elif self.verbose:
             print(
                 f"{self.label}: step {iteration:4d}  {history.time[-1]:8.2f}s  objective {state.value:.8g}  "
-                f"violation {state.violation:.3g}  {state.note}",
+                f"gap {history.gap[-1]:.2g}  {state.note}",
                 file=sys.stderr,
                 flush=True,
             )
 
-    def _show(self, iteration: int, state: State) -> None:
+    def _show(self, iteration: int, state: State, history: History) -> None:
         if self._bar is None:
             self._bar, self._task = _start_bar(self.label, None, *_spinner())
-        text = f"{self.label}: step {iteration}, objective {state.value:.6g}, violation {state.violation:.2g}"
+        text = f"{self.label}: step {iteration}, objective {state.value:.6g}"
+        gap = min(history.gap)  # the least so far, since estimates go up and down
+        if math.isfinite(gap):
+            text += f", {100.0 * gap:.2g}% above the optimum"
         self._bar.update(self._task, description=text + (f" ({state.note})" if state.note else ""))
 
 

@@ -84,6 +84,11 @@ RULES = (
     ),
     Rule("lbfgs", "smooth penalty", _smooth),
     Rule(
+        "owlqn",
+        "default for taggers: inference costs as much with few weights as with all",
+        lambda o: _of(o, ChainLoss) and _orthant(o),
+    ),
+    Rule(
         "working_set",
         "l1 zeroes most of many weights",
         lambda o: _orthant(o) and _sparse(o) and _of(o, Restrict) and o.n_weights > MANY_WEIGHTS,

@@ -24,7 +24,6 @@ class Settings:
     solver: str = "auto"
     solver_options: dict[str, Any] = field(default_factory=dict)
     tolerance: float = 1e-4
-    decrease_tolerance: float = 0.0
     max_iterations: int = 1000
     n_threads: int | None = None
     random_state: int | None = None
@@ -56,7 +55,7 @@ def train(
     )
     with TrainingProgress(settings.verbose, settings.max_iterations) as progress:
         result = minimise(
-            objective, solver, w0, tolerance=settings.tolerance, decrease_tolerance=settings.decrease_tolerance,
-            max_iterations=settings.max_iterations, callback=both(progress, callback), checkpoint=checkpoint,
+            objective, solver, w0, tolerance=settings.tolerance, max_iterations=settings.max_iterations,
+            callback=both(progress, callback), checkpoint=checkpoint,
         )
     return Solution(result.weights, result, solver.name, reason, result.weights)

@@ -54,7 +54,7 @@ class Trial:
     objective: float  # training loss + penalty
     slopes: FloatArray | None  # derivative of the validation loss by every log-strength; None for a refused trial
     accepted: bool
-    iterations: int  # of the solver
+    iterations: int  # passes over the data of the training
     products: int  # with the Hessian
     n_active: int  # weights that are not zero
     seconds: float  # since the start
@@ -66,7 +66,7 @@ class LeastTrial:
 
     number: int  # in the history
     validation: float
-    penalty: Any
+    objective: Objective
     result: Result
 
 
@@ -100,10 +100,9 @@ class Tuned:
 class Budget:
     """What one round may cost."""
 
-    tolerance: float = 1e-4  # of training: violation relative to the gradient at zero ...
-    gain: float = 1e-6  # ... or relative gain of its last five steps; both are tightened where they blur the gains
-    iterations: int = 100  # of training in a round
-    first_iterations: int = 500  # of the first training, which starts far away
+    gain: float = 1e-6  # of the last five steps of training, relative; it is tightened where it blurs the gains
+    passes: int = 120  # over the data, of training in a round
+    first_passes: int = 600  # of the first training, which starts far away
     residual: float = 3e-3  # relative, of the linear system
     products: int = 40  # with the Hessian in a round
 
@@ -197,7 +196,7 @@ class _Tuner:
         start = np.log(penalty.strengths[self.free])
         self.start = start
         self.low, self.high = np.minimum(start, math.log(bounds[0])), np.maximum(start, math.log(bounds[1]))
-        self.precision = 1.0  # factor of the tolerances of training
+        self.precision = 1.0  # factor of the budget's gain
         self.adjoint = np.zeros(loss.n_weights)  # a of the head of this file
         self.history: list[Trial] = []
         self.status: Status | None = None
@@ -210,7 +209,7 @@ class _Tuner:
     # ---- the outer loop: begin, one round after another, reason to stop ----------------------------------------------
     def run(self, w0: FloatArray | None) -> Tuned:
         """Make trials until there is a reason to stop."""
-        self.best = self._train(self.start, w0, self.budget.first_iterations)
+        self.best = self._train(self.start, w0, self.budget.first_passes)
         try:
             self._begin()
             while (reason := self._reason_to_stop()) is None:
@@ -227,7 +226,7 @@ class _Tuner:
         """Differentiate the first trial and make the first model."""
         if self.status is None:
             self._differentiate(self.best)
-            self.best = self._settle(self.best, 1e-3 * abs(self.best.validation), self.budget.first_iterations)
+            self.best = self._settle(self.best, 1e-3 * abs(self.best.validation), self.budget.first_passes)
         if self.status is None and not self.best.slopes.size:
             self._differentiate(self.best)
         self._record(self.best, True)
@@ -240,8 +239,8 @@ class _Tuner:
         """Make one more trial, and take it for the best if it is."""
         best = self.best
         step, hope = self._proposal()
-        trial = self._train(best.rho + step, best.result.weights, self.budget.iterations)
-        trial = self._settle(trial, max(0.5 * hope, self._enough()), self.budget.iterations)
+        trial = self._train(best.rho + step, best.result.weights, self.budget.passes)
+        trial = self._settle(trial, max(0.5 * hope, self._enough()), self.budget.passes)
         gain = best.expected - trial.expected
         accepted = gain > 0
         if accepted and self.status is None:
@@ -290,7 +289,7 @@ class _Tuner:
             n_active=int(np.count_nonzero(point.result.weights)), seconds=time.perf_counter() - self.began,
         )
         if not self.history or point.validation < self.least.validation:
-            self.least = LeastTrial(len(self.history), point.validation, point.objective.penalty, point.result)
+            self.least = LeastTrial(len(self.history), point.validation, point.objective, point.result)
         self.history.append(trial)
         if self.callback is not None and self.callback(trial):
             self.status = self.status or Status.STOPPED
@@ -302,8 +301,7 @@ class _Tuner:
         objective = Objective(self.loss, self.penalty.with_strengths(strengths), self.n_threads)
         result = minimise(
             objective, choose_solver(objective, self.solver, self.solver_options)[0], w0,
-            tolerance=self.budget.tolerance * self.precision, decrease_tolerance=self.budget.gain * self.precision,
-            max_iterations=max_iterations,
+            tolerance=None, decrease_tolerance=self.budget.gain * self.precision, max_iterations=max_iterations,
         )
         if not math.isfinite(result.value):
             raise ValueError(f"training diverged at strengths {strengths.tolist()}: begin with larger ones")

@@ -51,11 +51,10 @@ class Budget:
     """How precisely trials are trained, and how many there may be."""
 
     trials: int = 30
-    gain: float = 1e-4  # training stops where five steps gained less than this, relatively ...
-    tolerance: float = 1e-4  # ... or where the violation is so small, relative to the gradient at zero
-    iterations: int = 40
-    first_iterations: int = 100  # of the first trial, which starts far away
-    tighten: float = 0.1  # of both in the second search
+    gain: float = 1e-4  # training stops where five steps gained less than this, relatively
+    passes: int = 45  # over the data, of the training of a trial
+    first_passes: int = 110  # of the first trial, which starts far away
+    tighten: float = 0.1  # of the gain in the second search
     second_radius: float = 0.3  # of the second search, in first steps
 
 
@@ -72,7 +71,6 @@ class _Phase:
     """One search: its trials, and the quadratic model of them."""
 
     gain: float
-    tolerance: float
     radius: float
     places: list[FloatArray] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
@@ -146,14 +144,14 @@ class _Search:
     def run(self, w0: FloatArray | None) -> Tuned:
         """Search with loose training, then with precise training around the best trial."""
         budget = self.budget
-        loose = _Phase(budget.gain, budget.tolerance, 1.0)
-        tight = _Phase(budget.gain * budget.tighten, budget.tolerance * budget.tighten, budget.second_radius)
-        self._trial(np.zeros(self.steps.size), loose, w0, budget.first_iterations)
+        loose = _Phase(budget.gain, 1.0)
+        tight = _Phase(budget.gain * budget.tighten, budget.second_radius)
+        self._trial(np.zeros(self.steps.size), loose, w0, budget.first_passes)
         try:
             self._descend(loose)
             if not self.status and budget.tighten < 1.0:
                 tight.curvature = loose.curvature
-                self._trial(self.best.place, tight, self.best.result.weights, budget.iterations, again=True)
+                self._trial(self.best.place, tight, self.best.result.weights, budget.passes, again=True)
                 self._descend(tight)
         except KeyboardInterrupt:
             self.status = Status.INTERRUPTED
@@ -231,8 +229,8 @@ class _Search:
         objective = self.objective_at(values)
         result = minimise(
             objective, choose_solver(objective, self.solver, self.solver_options)[0],
-            w0 if w0 is not None or not self.solved else self._nearest(place), tolerance=phase.tolerance,
-            decrease_tolerance=phase.gain, max_iterations=max_iterations or self.budget.iterations,
+            w0 if w0 is not None or not self.solved else self._nearest(place), tolerance=None,
+            decrease_tolerance=phase.gain, max_iterations=max_iterations or self.budget.passes,
         )
         if not math.isfinite(result.value):
             raise ValueError(f"training diverged at {values.tolist()}: begin with a larger strength")
@@ -261,7 +259,7 @@ class _Search:
             n_active=int(np.count_nonzero(point.result.weights)), seconds=time.perf_counter() - self.began,
         )
         if not self.history or point.validation < self.least.validation:
-            self.least = LeastTrial(len(self.history), point.validation, point.objective.penalty, point.result)
+            self.least = LeastTrial(len(self.history), point.validation, point.objective, point.result)
         self.history.append(trial)
         if self.callback is not None and self.callback(trial):
             self.status = self.status or Status.STOPPED

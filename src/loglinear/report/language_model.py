@@ -9,6 +9,7 @@ from loglinear.formats.text import plain_line
 from loglinear.metrics.comparison import Comparison, Part
 from loglinear.metrics.perplexity import perplexity
 from loglinear.models.language_model.predictor import LanguageModelPredictor
+from loglinear.optimise.stopping import describe
 from loglinear.report.html import Section
 from loglinear.report.tables import Table
 
@@ -77,12 +78,12 @@ def training_summary(model: LanguageModelPredictor, path: str) -> dict[str, Any]
         **({"penalty": model.penalty} if model.estimator == "maxent" else {}),
         "status": model.status_,
         "converged": bool(model.converged_),
-        "steps": model.n_iter_,
+        "passes": model.n_iter_,
         "seconds": model.fit_seconds_,
     }
     if hasattr(model, "validation_score_"):
         summary |= {"dev_score": model.validation_score_, "dev_perplexity": perplexity(model.validation_score_, 1)}
-    learnt = ("objective", "violation", "solver", "tuning", "tuning_status", "stage_seconds")
+    learnt = ("objective", "gap", "gap_is_bound", "solver", "tuning", "tuning_status", "stage_seconds")
     return summary | _learnt(model, (*_CHOSEN, *learnt))
 
 
@@ -94,8 +95,9 @@ def training_facts(summary: dict[str, Any]) -> Facts:
         ("estimator", f"{summary['estimator']}, order {summary['order']}"),
     ]
     if "objective" in summary:
-        facts.append(("objective", f"{summary['objective']:.8g} ({summary['status']})"))
-        facts.append(("steps", f"{summary['steps']:,}"))
+        facts.append(("objective", f"{summary['objective']:.8g}"))
+        facts.append(("training", f"{summary['status']}: {describe(summary['gap'], summary['gap_is_bound'])}"))
+        facts.append(("passes", f"{summary['passes']:,}"))
         if "tuning_status" in summary:
             facts.append(("tuning", summary["tuning_status"]))
         if "depth_growth" in summary:

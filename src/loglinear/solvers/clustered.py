@@ -92,7 +92,7 @@ class Clustered:
         if self.importance not in ("auto", "none", "curvature"):
             raise IncompatibleError(f"importance must be 'auto', 'none' or 'curvature', not {self.importance!r}")
         fine = self._inner(objective, self.memory).init(objective, w0)
-        return ClusteredState(fine.weights, fine.value, fine.violation, fine.evaluations, note="fine", fine=fine)
+        return ClusteredState(fine.weights, fine.value, fine.violation, fine.passes, note="fine", fine=fine)
 
     def step(self, objective: Objective, state: ClusteredState) -> None:
         """Take one step of the current phase."""
@@ -102,7 +102,7 @@ class Clustered:
             self._coarse_step(objective, state)
 
     def _fine_step(self, objective: Objective, state: ClusteredState) -> None:
-        before = state.fine.evaluations
+        before = state.fine.passes
         self._inner(objective, self.memory).step(objective, state.fine)
         self._show(state, state.fine, "fine", before)
         state.violation, state.finished = state.fine.violation, state.fine.finished
@@ -119,14 +119,14 @@ class Clustered:
             return
         state.tying, state.tied = tying, objective.tied(tying)
         state.coarse = self._inner(state.tied, self.coarse_memory).init(state.tied, tying.down(state.weights))
-        state.evaluations += 1
+        state.passes += 1
         state.round += 1
         state.steps, state.recent = 0, [state.coarse.value]
 
     def _coarse_step(self, objective: Objective, state: ClusteredState) -> None:
         assert state.tied is not None
         assert state.tying is not None
-        before = state.coarse.evaluations
+        before = state.coarse.passes
         self._inner(state.tied, self.coarse_memory).step(state.tied, state.coarse)
         self._show(state, state.coarse, f"coarse {state.tying.n_groups}", before)
         state.violation = math.inf  # of the tied objective only, so no ground to stop
@@ -150,7 +150,7 @@ class Clustered:
     @staticmethod
     def _show(state: ClusteredState, inner: Any, note: str, before: int) -> None:
         state.value, state.note = inner.value, note
-        state.evaluations += inner.evaluations - before
+        state.passes += inner.passes - before
 
     def cluster(self, objective: Objective, w: FloatArray, round_: int) -> Tying | None:
         """Return groups of weights of similar value; weights without penalty (intercepts) keep groups of their own.

@@ -200,7 +200,7 @@ def _rest(objective: Objective) -> Penalty:
 
 def _evaluate(objective: Objective, state: FistaState, w: FloatArray, gradient: FloatArray) -> float:
     """Return the value of loss and ridge; write their gradient."""
-    state.evaluations += 1
+    state.passes += 1
     value = objective.loss.value_and_gradient(w, gradient)
     if isinstance(objective.penalty, Split):
         value += objective.penalty.add_smooth_gradient(w, gradient)

@@ -13,7 +13,7 @@ import numpy as np
 
 from loglinear import _core
 from loglinear.arrays import FloatArray
-from loglinear.protocols import Loss, Scaled, Smooth
+from loglinear.protocols import Loss, Smooth
 from loglinear.solvers.line_search import Point, strong_wolfe
 from loglinear.solvers.memory import InverseHessian, Pair
 from loglinear.solvers.metric import find_unit
@@ -43,7 +43,7 @@ class Lbfgs:
     """Limited-memory BFGS; the default for smooth objectives without second derivatives."""
 
     memory: int = 8
-    metric: str = "auto"  # "none", "curvature", "estimate"; auto: "estimate" for a loss that is Scaled, else "none"
+    metric: str = "auto"  # "none", "values", "curvature", "estimate"; auto: "estimate" for a Scaled loss, else "values"
     single_precision: bool | None = None  # of the pairs; None: from five million weights on
 
     name: ClassVar[str] = "lbfgs"
@@ -56,11 +56,8 @@ class Lbfgs:
         gradient = np.empty_like(w0)
         value = objective.value_and_gradient(w0, gradient)
         violation = objective.gradient_violation(gradient)
-        state = LbfgsState(w0, value, violation, evaluations=1, gradient=gradient)
-        metric = self.metric
-        if metric == "auto":
-            metric = "estimate" if isinstance(objective.loss, Scaled) else "none"
-        state.unit = find_unit(metric, objective, w0)
+        state = LbfgsState(w0, value, violation, passes=1.0, gradient=gradient)
+        state.unit = find_unit(self.metric, objective, w0)
         if state.unit is not None:
             state.gradient *= state.unit
             state.along = np.empty_like(w0)
@@ -87,7 +84,7 @@ class Lbfgs:
         def phi(t: float) -> Point:
             _core.combine(pool, 1.0, state.weights, t, along, state.trial)
             value = objective.value_and_gradient(state.trial, state.trial_gradient)
-            state.evaluations += 1
+            state.passes += 1
             return Point(t, value, objective.dot(state.trial_gradient, along))
 
         accepted = strong_wolfe(phi, Point(0.0, state.value, slope), first)

@@ -2,6 +2,9 @@
 
 With unit = 1 / sqrt(curvature + b), b the penalty's ridge, every weight alone has second derivative one. That helps
 where counts span orders of magnitude (n-gram models) and hurts where features overlap.
+
+With unit = 1 / size, the size of a feature being that of its values (power Sized), a problem does not depend on the
+units in which its features are measured. Sizes are left alone where they differ little.
 """
 
 from __future__ import annotations
@@ -12,10 +15,13 @@ import numpy as np
 
 from loglinear.arrays import FloatArray
 from loglinear.errors import IncompatibleError
-from loglinear.protocols import Curvature, Metric, Scaled, Smooth
+from loglinear.protocols import Curvature, Metric, Scaled, Sized, Smooth
 
 if TYPE_CHECKING:
     from loglinear.optimise.objective import Objective
+
+
+UNEVEN = 10.0  # sizes of features that differ by a smaller factor do no harm, and units cost a little
 
 
 def _with_ridge(objective: Objective, w: FloatArray, diagonal: FloatArray) -> FloatArray:
@@ -61,15 +67,36 @@ def estimated_unit(objective: Objective, w: FloatArray) -> FloatArray:
     objective.loss.curvature_estimate(diagonal)
     diagonal *= 0.2
     _with_ridge(objective, w, diagonal)
-    return np.maximum(diagonal, _floor(diagonal, 1e-3)) ** -0.2
+    unit = value_unit(objective)  # the fifth root is for differences in frequency, not in size
+    if unit is not None:
+        diagonal *= unit**2
+    root = np.maximum(diagonal, _floor(diagonal, 1e-3)) ** -0.2
+    return root if unit is None else root * unit
+
+
+def value_unit(objective: Objective) -> FloatArray | None:
+    """Return 1 / size of every weight's feature; None where sizes are not known or differ by less than UNEVEN."""
+    loss = objective.loss
+    if not isinstance(loss, Sized) or objective.n_weights != loss.n_weights:  # other coordinates than the weights
+        return None
+    sizes = np.empty(loss.n_weights)
+    loss.feature_sizes(sizes)
+    if sizes.size == 0 or sizes.max() < UNEVEN * sizes.min():
+        return None
+    return np.divide(1.0, sizes, out=sizes)
 
 
 def find_unit(metric: str, objective: Objective, w: FloatArray) -> FloatArray | None:
     """Return the unit that a solver's option ``metric`` names; None for units of one."""
+    if metric == "auto":
+        scaled = isinstance(objective.loss, Scaled) and isinstance(objective.penalty, Smooth)
+        metric = "estimate" if scaled else "values"
     if metric == "none":
         return None
+    if metric == "values":
+        return value_unit(objective)
     if metric == "curvature":
         return curvature_unit(objective, w)
     if metric == "estimate":
         return estimated_unit(objective, w)
-    raise IncompatibleError(f"metric must be 'auto', 'none', 'curvature' or 'estimate', not {metric!r}")
+    raise IncompatibleError(f"metric must be 'auto', 'none', 'values', 'curvature' or 'estimate', not {metric!r}")

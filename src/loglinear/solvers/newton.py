@@ -58,7 +58,7 @@ class Newton:
         trial, gradient = np.empty_like(step), np.empty_like(step)
         _core.combine(pool, 1.0, state.weights, 1.0, step, trial)
         value = objective.value_and_gradient(trial, gradient)
-        state.evaluations += 1
+        state.passes += 1
         actual = state.value - value
         noise = 1e-14 * abs(state.value)
         ratio = (actual + noise) / (predicted + noise) if math.isfinite(value) else -1.0
@@ -101,7 +101,7 @@ class Newton:
             alpha = rz / curvature if curvature > 0.0 else math.inf
             next2 = length2 + 2.0 * alpha * step_d + alpha * alpha * d2
             state.note = f"{products} products"
-            state.evaluations += 1
+            state.passes += 1.0
             if not next2 < state.radius**2:
                 root = math.sqrt(max(step_d**2 + d2 * (state.radius**2 - length2), 0.0))
                 tau = (root - step_d) / d2 if math.isfinite(state.radius) else 1.0 / max(math.sqrt(d2), 1e-300)

@@ -31,6 +31,8 @@ from loglinear.status import Status
 if TYPE_CHECKING:
     from loglinear.optimise.objective import Objective
 
+_PATIENCE = 5  # steps in a row without a decrease: then the pairs are dropped, and after as many more it ends
+
 
 @dataclass
 class OwlqnState(State):
@@ -51,7 +53,7 @@ class Owlqn:
     """Orthant-wise L-BFGS: l1, elastic net, nonnegative weights; exact zeros."""
 
     memory: int = 8
-    metric: str = "auto"  # "none", "curvature", "estimate"; auto is none
+    metric: str = "auto"  # "none", "values", "curvature", "estimate"; auto is "values"
     single_precision: bool | None = None  # of the pairs; None: from five million weights on
 
     name: ClassVar[str] = "owlqn"
@@ -67,7 +69,7 @@ class Owlqn:
         penalty.pseudo_gradient(w0, gradient, pseudo)
         state = OwlqnState(w0, value, _core.max_abs(objective.pool, pseudo), 1, gradient=gradient, pseudo=pseudo)
         state.memory = InverseHessian(w0.size, self.memory, self.single_precision)
-        unit = find_unit("none" if self.metric == "auto" else self.metric, objective, w0)
+        unit = find_unit(self.metric, objective, w0)
         state.unit = None if unit is None else unit.astype(state.memory.dtype, copy=False)
         state.direction, state.trial = np.empty_like(w0), np.empty_like(w0)
         return state
@@ -92,7 +94,7 @@ class Owlqn:
             penalty.project(state.weights, state.pseudo, state.trial)
             slope = _core.dot_difference(pool, state.pseudo, state.trial, state.weights)
             value = objective.value_and_smooth_gradient(state.trial, state.pseudo)
-            state.evaluations += 1
+            state.passes += 1
             if value <= state.value + 1e-4 * slope + 1e-15 * abs(state.value):
                 break
             t *= 0.5 if scaled else 0.1
@@ -122,8 +124,6 @@ class Owlqn:
         """Make the trial, whose gradient is in ``state.pseudo``, the current point."""
         pool, unit = objective.pool, state.unit
         state.stalled = state.stalled + 1 if value >= state.value else 0
-        if state.stalled == 5:
-            state.finished = Status.NO_DECREASE
         s, y = state.memory.buffer(), state.memory.buffer()
         _core.scaled_difference(pool, state.trial, state.weights, unit, True, s)
         _core.scaled_difference(pool, state.pseudo, state.gradient, unit, False, y)
@@ -132,3 +132,9 @@ class Owlqn:
         state.gradient, state.pseudo = state.pseudo, state.gradient
         cast(Orthant, objective.penalty).pseudo_gradient(state.weights, state.gradient, state.pseudo)
         state.value, state.violation = value, _core.max_abs(pool, state.pseudo)
+        if state.stalled == _PATIENCE:  # projections may have cut every step along the pairs: try without them
+            state.memory.clear()
+            state.memory.release(s, y)
+            state.pair = None
+        elif state.stalled == 2 * _PATIENCE:
+            state.finished = Status.NO_DECREASE

@@ -19,7 +19,7 @@ class State:
     weights: FloatArray
     value: float  # the objective at ``weights``
     violation: float  # inf where the solver does not know it (coarse phases)
-    evaluations: int = 0
+    passes: float = 0.0
     note: str = ""  # phase or remark, shown in the history
     finished: Status | None = None  # why the solver can do no better
 

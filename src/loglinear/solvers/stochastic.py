@@ -19,6 +19,7 @@ import numpy as np
 from loglinear.arrays import FloatArray
 from loglinear.errors import IncompatibleError
 from loglinear.protocols import Curvature, Loss, Metric, Scaled, Stochastic
+from loglinear.solvers.metric import value_unit
 from loglinear.solvers.solver import State
 from loglinear.status import Status
 
@@ -62,7 +63,11 @@ class StochasticProximal:
             objective.loss.curvature_estimate(metric)
         else:
             raise IncompatibleError("solver 'stochastic' needs a loss with the power Curvature or Scaled")
+        unit = value_unit(objective)
+        squares = 1.0 if unit is None else unit**2  # the least curvature is judged where features are of one size
+        metric *= squares
         np.maximum(metric, 1e-3 * max(float(metric.max(initial=0.0)), 1e-300), out=metric)
+        metric /= squares
         violation = objective.violation(w0, gradient)
         return StochasticState(
             w0, value, violation, 1, gradient=gradient, parts=parts, metric=metric, rate=self.rate, rng=rng
@@ -85,7 +90,7 @@ class StochasticProximal:
             objective.penalty.prox(here, step, w)
         gradient = np.empty_like(w)
         value = objective.value_and_loss_gradient(w, gradient)
-        state.evaluations += 3
+        state.passes += 3
         if not value <= state.value + 1e-13 * abs(state.value):
             state.rate *= 0.5
             state.note = "undone, step halved"

@@ -33,6 +33,7 @@ class WorkingSetState(State):
     kept: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     inner: Any = None
     restricted: Objective | None = None
+    share: float = 1.0  # of a pass over the data that one evaluation of it costs
     goal: float = 0.0  # violation at which the restricted problem counts as solved
     size: int = 0  # of the next set
 
@@ -62,7 +63,7 @@ class WorkingSet:
         state.value = objective.value_and_smooth_gradient(state.weights, gradient)
         cast(Orthant, objective.penalty).pseudo_gradient(state.weights, gradient, state.pseudo)
         state.violation = _core.max_abs(objective.pool, state.pseudo)
-        state.evaluations += 1
+        state.passes += 1
         state.note = "all weights"
 
     def step(self, objective: Objective, state: WorkingSetState) -> None:
@@ -70,10 +71,10 @@ class WorkingSet:
         if state.inner is None:
             self._choose(objective, state)
         assert state.restricted is not None
-        before = state.inner.evaluations
+        before = state.inner.passes
         Owlqn(self.memory).step(state.restricted, state.inner)
         state.weights[state.kept] = state.inner.weights
-        state.evaluations += state.inner.evaluations - before
+        state.passes += state.share * (state.inner.passes - before)
         state.value, state.violation = state.inner.value, np.inf  # the violation over all weights is not known here
         state.note = f"{state.kept.size} weights"
         if state.inner.violation <= state.goal or state.inner.finished:
@@ -98,5 +99,6 @@ class WorkingSet:
             active[worst[excess[worst] > 0]] = True
         state.restricted, state.kept = objective.restrict(active)
         state.inner = Owlqn(self.memory).init(state.restricted, state.weights[state.kept].copy())
-        state.evaluations += 1
+        state.share = cast(Restrict, state.restricted.loss).work() / cast(Restrict, objective.loss).work()
+        state.passes += state.share
         state.goal = self.precision * state.violation

@@ -31,7 +31,7 @@ def fit_base_weights(data: CandidateLists, *, by_errors: bool = False, n_threads
     alone = replace(data, rows=none, base=data.base / scale)
     loss = ExponentialMarginLoss(alone, by_errors=by_errors, n_threads=n_threads)
     objective = Objective(loss, NoPenalty())
-    result = minimise(objective, choose_solver(objective)[0], tolerance=1e-10, max_iterations=100)
+    result = minimise(objective, choose_solver(objective)[0], violation_tolerance=1e-10, max_iterations=100)
     return result.weights / scale
 
 

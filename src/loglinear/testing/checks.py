@@ -160,7 +160,7 @@ def check_penalty(penalty: Penalty, n: int = 6, *, seed: int = 0, cases: int = 2
 
 def check_solver(solver: Solver, objective: Objective, reference: FloatArray, *, tolerance: float = 1e-6) -> None:
     """Check that a solver reaches the value of ``reference`` and a violation below ``tolerance``, and reports both."""
-    result = minimise(objective, solver, tolerance=1e-9, max_iterations=20000)
+    result = minimise(objective, solver, violation_tolerance=1e-9, max_iterations=20000)
     gradient = np.empty(objective.n_weights)
     best = objective.value_and_loss_gradient(reference, gradient)
     value = objective.value_and_loss_gradient(result.weights, gradient)

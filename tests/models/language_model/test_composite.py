@@ -24,7 +24,7 @@ def test_topics_and_tags_change_what_comes_next(model):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_trains_the_same_model(model, method):
-    options = {"sources": "words:3,topic,tags:2", "verbose": 0, "tolerance": 1e-7, "decrease_tolerance": 0}
+    options = {"sources": "words:3,topic,tags:2", "verbose": 0, "tolerance": 1e-7}
     found = LanguageModel(method=method, **options).fit(DOCUMENTS)
     assert found.plan_["method"] == method
     assert found.perplexity(DOCUMENTS) == pytest.approx(model.perplexity(DOCUMENTS), rel=1e-3)

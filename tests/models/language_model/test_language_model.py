@@ -77,10 +77,10 @@ def test_maximum_entropy_learns_more_than_counting():
 
 
 def test_the_optimum_is_certified():
-    model = fitted(tolerance=1e-7, decrease_tolerance=0.0, max_iterations=2000)
+    model = fitted(tolerance=1e-13, max_iterations=2000)
     assert model.converged_
     assert model.solver_ == "owlqn"
-    other = fitted(tolerance=1e-7, decrease_tolerance=0.0, max_iterations=5000, solver="fista")
+    other = fitted(tolerance=1e-13, max_iterations=5000, solver="fista")
     assert other.objective_ == pytest.approx(model.objective_, rel=1e-6)
     assert other.perplexity(TEST) == pytest.approx(model.perplexity(TEST), rel=1e-3)
 
@@ -94,7 +94,7 @@ def test_unknown_words_keep_the_share_that_counting_gives_them():
 
 
 def test_signed_ridge_and_other_penalties():
-    ridge = fitted(penalty="l2", nonnegative=False, strength=0.5, tolerance=1e-6, decrease_tolerance=0.0)
+    ridge = fitted(penalty="l2", nonnegative=False, strength=0.5, tolerance=1e-13)
     assert ridge.solver_ == "lbfgs"
     assert ridge.converged_
     sparse = fitted(penalty="l1", strength=2.0)
@@ -121,7 +121,7 @@ def test_a_strength_that_zeroes_everything_warns():
 
 
 def test_training_cut_short_warns():
-    with pytest.warns(ConvergenceWarning, match="raise max_iterations"):
+    with pytest.warns(ConvergenceWarning, match="Raise max_iterations"):
         model = fitted(max_iterations=2)
     assert (model.status_, model.converged_) == (Status.MAX_ITERATIONS, False)
 
@@ -307,7 +307,7 @@ text = [" ".join(map(str, rng.zipf(1.3, 25).clip(max=3000))) for _ in range(2400
 
 def test_interrupted_training_keeps_the_best_so_far(tmp_path):
     code = f"""{ENDLESS}
-model = LanguageModel(5, verbose=1, tolerance=0.0, decrease_tolerance=0.0, max_iterations=10**9, penalty="l2",
+model = LanguageModel(5, verbose=1, tolerance=0.0, max_iterations=10**9, penalty="l2",
                       strength=1e-9).fit(text)
 assert model.status_ == "interrupted", model.status_
 model.save({str(tmp_path / "m.ll")!r})

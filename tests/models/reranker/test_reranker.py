@@ -89,7 +89,7 @@ def test_every_method_learns_which_word_is_right(method):
 
 
 def test_maxent_is_the_optimum_of_its_objective():
-    model = Reranker("maxent", penalty="l2", strength=0.3, tolerance=1e-8, min_count=1).fit(TRAIN)
+    model = Reranker("maxent", penalty="l2", strength=0.3, tolerance=1e-13, min_count=1).fit(TRAIN)
     X = encode_lists(TRAIN, CandidateFeatures(min_count=1))
     q = np.exp(-X.margins(model.weights_))
     totals = 1 + np.bincount(X.list_of_pair(), q, minlength=X.n_lists)

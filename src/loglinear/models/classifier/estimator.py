@@ -26,7 +26,13 @@ from loglinear.models.classifier.online import OnlineLearner
 from loglinear.models.classifier.predictor import ClassifierPredictor
 from loglinear.models.classifier.training import LinearProblem
 from loglinear.models.classifier.tuning import cross_validate, tune_on
-from loglinear.models.estimator import Estimator, restore_on_failure, solver_settings
+from loglinear.models.estimator import (
+    Estimator,
+    record_training,
+    restore_on_failure,
+    solver_settings,
+    warn_before_optimum,
+)
 from loglinear.models.validation import as_pair, renamed
 from loglinear.optimise.checkpoint import open_checkpoint
 from loglinear.optimise.training import Settings, Solution
@@ -47,9 +53,9 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
     nonnegative : bool, keep all weights (not intercepts) at or above zero; default False
     solver : "auto" (default) or one of ``loglinear.solvers.SOLVERS``; ``solver_reason_`` says why it was chosen
     solver_options : dict of settings of that solver, such as ``{"cluster_factor": 20}``; default None
-    tolerance : float, training stops when the violation of optimality is below this fraction of the gradient at zero;
-        default 1e-4
-    max_iterations : int, maximum number of solver steps; default 1000
+    tolerance : float, training has converged when the objective is above its optimum by at most this share of itself;
+        default 1e-4. ``gap_`` is the share that was reached: an upper bound if ``gap_is_bound_``, else an estimate
+    max_iterations : int, maximum number of passes over the data; default 10,000
     fit_intercept : bool, whether classes have intercepts; default True
     tune : None (default), "validation", "cv" or the strengths to try: choose the strength along a path from strong to
         weak, on the ``validation`` examples of ``fit`` or ("cv") by five-fold cross-validation; ``strength_`` is the
@@ -77,7 +83,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         solver: str = "auto",
         solver_options: dict[str, Any] | None = None,
         tolerance: float = 1e-4,
-        max_iterations: int = 1000,
+        max_iterations: int = 10_000,
         fit_intercept: bool = True,
         tune: str | Sequence[float] | None = None,
         ngrams: tuple[int, ...] = (1,),
@@ -193,10 +199,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         if solution is None:
             solution = self._train(data, settings, before)
         self._set_weights(solution.weights)
-        result = solution.result
-        self.solver_, self.solver_reason_ = solution.solver, solution.reason
-        self.n_iter_, self.history_, self.objective_ = max(result.n_iterations, 1), result.history, result.value
-        self.violation_, self.converged_, self.status_ = result.violation, result.converged, result.status
+        record_training(self, solution)
         if held_out is not None:
             self.validation_score_ = float(np.mean(self.predict(held_out[0]) == held_out[1]))
         self.fit_seconds_ = time.perf_counter() - start
@@ -238,18 +241,12 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
 
     def _warn(self, data: MulticlassData, *, tuning: bool) -> None:
         if self.status_ == Status.INTERRUPTED:
-            message = f"training was interrupted after {self.n_iter_} steps; the best weights so far are kept"
+            message = f"training was interrupted after {self.n_iter_} passes; the best weights so far are kept"
             if tuning:
                 message = "training was interrupted while the strength was being chosen; the best one so far is kept"
             warnings.warn(message, InterruptedWarning, stacklevel=5)
             return
-        if not self.converged_:
-            warnings.warn(
-                f"training stopped before the optimum ({self.status_}): violation {self.violation_:.3g} after "
-                f"{self.n_iter_} steps. Raise max_iterations, loosen tolerance or scale the features.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
+        warn_before_optimum(self, "Raise max_iterations or loosen tolerance.", 6)
         if self.penalty in (None, "none") or self.strength_ == 0:
             _, accuracy = path.HeldOut(data, self.fit_intercept, self.n_threads).score(self._flat())
             if accuracy == 1.0 or not self.converged_:

@@ -14,7 +14,15 @@ import numpy as np
 from loglinear.errors import ModelFileError
 from loglinear.features import FEATURISERS
 from loglinear.models import archive as files
-from loglinear.models.archive import Archive, as_json, check_n_threads, require, restore_summary, training_summary
+from loglinear.models.archive import (
+    Archive,
+    as_json,
+    check_n_threads,
+    parameters_of,
+    require,
+    restore_summary,
+    training_summary,
+)
 
 KIND = "maxent-classifier"
 
@@ -81,7 +89,7 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     """Make the model of class ``cls``, checking everything that prediction relies on."""
     settings = archive.settings
     try:
-        parameters = dict(settings["parameters"])
+        parameters = parameters_of(archive)
         label_kind, n_features = settings["labels"], int(settings["n_features"])
         parameters["ngrams"] = tuple(int(n) for n in parameters.get("ngrams", (1,)))
         model = cls(**parameters)

@@ -7,7 +7,7 @@ from typing import Any
 from loglinear.errors import ModelFileError
 from loglinear.features.lexicon import Lexicon
 from loglinear.models import archive as files
-from loglinear.models.archive import Archive, as_json, check_n_threads
+from loglinear.models.archive import Archive, as_json, check_n_threads, parameters_of
 from loglinear.models.language_model import file as language_model_file
 
 KIND = "input-method"
@@ -29,7 +29,7 @@ def save(model: Any, path: Any) -> None:
 def load(cls: Any, archive: Archive, source: Any) -> Any:
     """Make the model, an estimator or a predictor, after a check of everything that conversion relies on."""
     try:
-        model = cls(**dict(archive.settings["parameters"]))
+        model = cls(**parameters_of(archive))
         model.check_settings()
         check_n_threads(model.n_threads)
         settings, summary = dict(archive.settings["language_model"]), dict(archive.summary["language_model"])

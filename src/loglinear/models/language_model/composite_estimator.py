@@ -16,6 +16,7 @@ from loglinear.data.memory import parse_memory
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.formats.running_text import check_text
 from loglinear.metrics.perplexity import perplexity
+from loglinear.models.estimator import record_training
 from loglinear.models.language_model.composite_training import CompositeFit, train_composite
 from loglinear.models.language_model.penalty import NgramPenalty
 from loglinear.models.language_model.settings import Settings
@@ -121,7 +122,7 @@ def read_like(model: LanguageModel, X: Any, numbering: Numbering) -> Documents:
 
 def _record(model: LanguageModel, fit: CompositeFit, documents: Documents, held_out: Documents | None) -> None:
     """Store what training reports about itself."""
-    result, queries = fit.solution.result, fit.queries
+    queries = fit.queries
     model.queries_, model.vocabulary_, model.order_ = queries, queries.vocabulary, queries.order
     model.n_ngrams_ = by_order([one.table for one in queries.features], queries.vocabulary.n_words)
     model.counts_ = by_order([one.table for one in fit.features], queries.vocabulary.n_words)
@@ -129,9 +130,7 @@ def _record(model: LanguageModel, fit: CompositeFit, documents: Documents, held_
     model.n_parameters_, model.strengths_ = fit.n_weights, fit.strengths
     model.plan_ = {"method": fit.plan.chosen.method, "reason": fit.plan.reason,
                    "estimates": [asdict(e) for e in fit.plan.estimates]}  # fmt: skip
-    model.solver_, model.solver_reason_, model.history_ = fit.solution.solver, fit.solution.reason, result.history
-    model.n_iter_, model.objective_ = max(result.n_iterations, 1), result.value
-    model.violation_, model.converged_, model.status_ = result.violation, result.converged, result.status
+    record_training(model, fit.solution)
     if fit.tuned is None or held_out is None:
         return
     n = held_out.n_events

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -157,8 +157,8 @@ def train_composite(
     if tuned is not None and held_out is not None:
         gradient = np.empty(loss.n_weights)
         value = held_out.value_and_gradient
-        solution, chosen = or_least(solution, tuned, lambda w: value(w, gradient))
-        by_class = tuned.penalty if chosen == tuned.best_number else tuned.least.penalty
+        solution, chosen = or_least(solution, tuned, lambda w: value(w, gradient), settings)
+        by_class = tuned.penalty if chosen == tuned.best_number else cast(ByClass, tuned.least.objective.penalty)
     kept, weights = without_zeros(features, solution.weights, problem.n_words)
     topic = next((s for s in sources if isinstance(s, Topic) and s.label in documents.labels), None)
     if topic is not None and assigner is None:

@@ -27,7 +27,7 @@ from loglinear.errors import InterruptedWarning
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.formats.running_text import Units, check_text
 from loglinear.metrics.perplexity import perplexity
-from loglinear.models.estimator import Estimator, restore_on_failure
+from loglinear.models.estimator import Estimator, record_training, restore_on_failure, warn_before_optimum
 from loglinear.models.language_model import stream
 from loglinear.models.language_model.backoff_form import model_of_packed
 from loglinear.models.language_model.composite_estimator import fit_sources
@@ -95,7 +95,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
     base : a LanguageModel to adapt, or the path of a model file or an ARPA file: only the difference is trained
         (maxent)
     memory : limit for counting n-grams, such as "4G"; beyond it, sorted runs on disk are merged
-    solver, solver_options, tolerance, decrease_tolerance, max_iterations : settings of the minimiser (maxent)
+    solver, solver_options, tolerance, max_iterations : as in :class:`MaxentClassifier` (maxent)
     n_threads : native threads; None: all cores
     random_state : seed of ``sample``
     warm_start : begin from the model of the last fit
@@ -141,9 +141,8 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         memory: int | str | None = None,
         solver: str = "auto",
         solver_options: dict[str, Any] | None = None,
-        tolerance: float = 1e-5,
-        decrease_tolerance: float = 1e-4,
-        max_iterations: int = 200,
+        tolerance: float = 1e-4,
+        max_iterations: int = 1000,
         n_threads: int | None = None,
         random_state: int | None = None,
         warm_start: bool = False,
@@ -158,9 +157,8 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         self.unknown, self.units, self.reserved, self.encoding = unknown, units, reserved, encoding
         self.sources, self.document_format, self.method = sources, document_format, method
         self.base, self.memory, self.solver, self.solver_options = base, memory, solver, solver_options
-        self.tolerance, self.decrease_tolerance = tolerance, decrease_tolerance
-        self.max_iterations, self.n_threads, self.random_state = max_iterations, n_threads, random_state
-        self.warm_start, self.verbose = warm_start, verbose
+        self.tolerance, self.max_iterations, self.n_threads = tolerance, max_iterations, n_threads
+        self.random_state, self.warm_start, self.verbose = random_state, warm_start, verbose
 
     # ---- training ---------------------------------------------------------------------------------------------------
     @restore_on_failure
@@ -357,7 +355,6 @@ class LanguageModel(LanguageModelPredictor, Estimator):
 
     def _record(self, fit: MaxentFit, held_out: Sentences | None) -> None:
         """Store what training reports about itself."""
-        result = fit.solution.result
         self.n_weights_, self.n_parameters_, self.strengths_ = fit.n_weights, fit.n_parameters, fit.strengths
         if isinstance(fit.penalty, TreePenalty):
             self.strength_, self.depth_growth_, self.l2_ = fit.penalty.values
@@ -367,9 +364,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
             self.feature_decay_ = fit.penalty.feature_decay
         if fit.packed is not None:
             self.collapsed_ = fit.packed
-        self.solver_, self.solver_reason_, self.history_ = fit.solution.solver, fit.solution.reason, result.history
-        self.n_iter_, self.objective_ = max(result.n_iterations, 1), result.value
-        self.violation_, self.converged_, self.status_ = result.violation, result.converged, result.status
+        record_training(self, fit.solution)
         if fit.tuned is None or held_out is None:
             return
         self.n_validation_tokens_ = held_out.n_tokens + held_out.n_sentences
@@ -393,9 +388,8 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         if self.status_ == Status.INTERRUPTED:
             message = "training was interrupted; the best model so far is kept"
             warnings.warn(message, InterruptedWarning, stacklevel=level)
-        elif self.status_ == Status.MAX_ITERATIONS:
-            message = f"training stopped before the optimum ({self.status_}): raise max_iterations"
-            warnings.warn(message, ConvergenceWarning, stacklevel=level)
+        elif self.estimator == "maxent":
+            warn_before_optimum(self, "Raise max_iterations or loosen tolerance.", level + 1)
         if self.estimator == "maxent" and self.n_weights_ == self.n_ngrams_[0] and self.order != 1:
             message = "the penalty zeroed every weight above unigrams: the strength is too high for this text"
             warnings.warn(message, ConvergenceWarning, stacklevel=level)

@@ -17,7 +17,15 @@ from loglinear.features.vocabulary import Vocabulary
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.formats.text import read_head
 from loglinear.models import archive as files
-from loglinear.models.archive import Archive, as_json, check_n_threads, require, restore_summary, training_summary
+from loglinear.models.archive import (
+    Archive,
+    as_json,
+    check_n_threads,
+    parameters_of,
+    require,
+    restore_summary,
+    training_summary,
+)
 from loglinear.models.language_model import composite_file
 from loglinear.models.language_model.backoff_form import model_of_packed
 from loglinear.models.language_model.composite import CompositeQueries
@@ -55,7 +63,7 @@ def to_archive(model: Any) -> Archive:
 def load(cls: Any, archive: Archive, source: Any) -> Any:
     """Make the model, an estimator or a predictor, after a check of everything that queries rely on."""
     try:
-        parameters = dict(archive.settings["parameters"])
+        parameters = parameters_of(archive)
         for name in ("strength", "l1_ratio", "min_count", "prune"):
             if isinstance(parameters.get(name), list):
                 parameters[name] = tuple(parameters[name])

@@ -54,7 +54,6 @@ class Settings:
     solver: str
     solver_options: dict[str, Any] | None
     tolerance: float
-    decrease_tolerance: float
     max_iterations: int
     n_threads: int | None
     random_state: int | None
@@ -122,7 +121,7 @@ class Settings:
         """Return the settings of the minimiser."""
         return training.Settings(
             penalty=self.penalty, solver=self.solver, solver_options=dict(self.solver_options or {}),
-            tolerance=self.tolerance, decrease_tolerance=self.decrease_tolerance, max_iterations=self.max_iterations,
+            tolerance=self.tolerance, max_iterations=self.max_iterations,
             n_threads=self.n_threads, random_state=self.random_state, verbose=self.verbose,
         )
 

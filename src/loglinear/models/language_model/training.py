@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from loglinear.models.language_model.penalty import NgramPenalty, TreePenalty
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.training import Settings, Solution, train
 from loglinear.optimise.tuning_by_gradient import Tuned, tune_strengths
+from loglinear.penalties import ByClass
 from loglinear.status import Status
 
 
@@ -134,8 +135,8 @@ def train_maxent(
     solution = train(Objective(loss, by_class, settings.n_threads), settings, start)
     if tuned is not None:
         gradient = np.empty(loss.n_weights)
-        solution, chosen = or_least(solution, tuned, lambda w: held_out.value_and_gradient(w, gradient))
-        by_class = tuned.penalty if chosen == tuned.best_number else tuned.least.penalty
+        solution, chosen = or_least(solution, tuned, lambda w: held_out.value_and_gradient(w, gradient), settings)
+        by_class = tuned.penalty if chosen == tuned.best_number else cast(ByClass, tuned.least.objective.penalty)
     total = loss.total_weights(solution.weights)
     strengths = [
         {"ngrams": name, "order": n, "l1": float(a), "l2": float(b)}
@@ -149,7 +150,7 @@ def train_maxent(
 
 
 def or_least(
-    solution: Solution, tuned: Tuned, validation: Callable[[FloatArray], float]
+    solution: Solution, tuned: Tuned, validation: Callable[[FloatArray], float], settings: Settings
 ) -> tuple[Solution, int]:
     """Return training that went on from the best trial, or the trial with the least validation loss if that is less.
 
@@ -157,5 +158,7 @@ def or_least(
     """
     if validation(solution.weights) <= tuned.least.validation:
         return solution, tuned.best_number
-    found = tuned.least.result
-    return replace(solution, weights=found.weights, coordinates=found.weights, result=found), tuned.least.number
+    found, least = tuned.least.result, tuned.least
+    judged = train(least.objective, replace(settings, max_iterations=0, verbose=0), found.weights)  # its gap
+    result = replace(found, gap=judged.result.gap, gap_is_bound=judged.result.gap_is_bound)
+    return replace(judged, result=replace(result, converged=judged.result.converged)), least.number

@@ -256,7 +256,7 @@ def train_tree(
     at = penalty if choice is None else penalty.with_values(choice.best.strengths)
     solution = train(weights.objective(at), settings, start)
     if choice is not None:
-        solution, chosen = or_least(solution, choice, held_out)
+        solution, chosen = or_least(solution, choice, held_out, settings)
         at = penalty.with_values(choice.history[chosen].strengths)
     return replace(_fit(weights, solution, choice, at.by_order(weights.order), at), chosen=chosen)
 

@@ -10,10 +10,10 @@ import time
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from loglinear.arrays import FloatArray
@@ -21,7 +21,7 @@ from loglinear.data.candidates import CandidateLists
 from loglinear.errors import InterruptedWarning
 from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.metrics.error_rate import baseline_errors
-from loglinear.models.estimator import Estimator, restore_on_failure
+from loglinear.models.estimator import Estimator, record_training, restore_on_failure, warn_before_optimum
 from loglinear.models.reranker.inputs import base_names, check_comparable, read_lists
 from loglinear.models.reranker.methods import BATCH, METHODS, Task, strengths_of
 from loglinear.models.reranker.path import RerankerPath
@@ -213,6 +213,9 @@ class Reranker(RerankerPredictor, Estimator):
 
     def _describe(self, data: CandidateLists, held_out: CandidateLists | None) -> None:
         self.n_lists_, self.n_pairs_, self.n_features_ = data.n_lists, data.n_pairs, data.n_features
+        solutions, chosen = self.path_.solutions, self.path_.chosen
+        if solutions and chosen:  # point 0 is no change
+            record_training(self, solutions[chosen - 1])
         self.status_ = self.path_.stopped
         self.validation_baseline_errors_ = None
         if held_out is not None:
@@ -223,15 +226,11 @@ class Reranker(RerankerPredictor, Estimator):
             message = "training was interrupted; the best point of the path so far is kept"
             warnings.warn(message, InterruptedWarning, stacklevel=5)
             return
-        results = [solution.result for solution in self.path_.solutions]
-        worst = max(results, key=lambda result: result.violation, default=None)
-        if worst is not None and not all(result.converged for result in results):
-            warnings.warn(
-                f"training stopped before the optimum ({worst.status}): violation {worst.violation:.3g}. Raise "
-                "max_iterations, loosen tolerance or give a stronger penalty.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
+        worst = max(self.path_.solutions, key=lambda solution: solution.result.gap, default=None)
+        if worst is not None:
+            record_training(point := SimpleNamespace(), worst)
+            remedy = "Raise max_iterations, loosen tolerance or give a stronger penalty."
+            warn_before_optimum(point, remedy, 6)
 
     # ---- the path ---------------------------------------------------------------------------------------------------
     def weights_at(self, point: int) -> FloatArray:

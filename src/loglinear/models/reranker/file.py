@@ -10,7 +10,7 @@ from loglinear.data.candidates import check_base_names
 from loglinear.errors import ModelFileError
 from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.models import archive as files
-from loglinear.models.archive import Archive, as_json, check_n_threads, require
+from loglinear.models.archive import Archive, as_json, check_n_threads, parameters_of, require
 from loglinear.models.reranker.path import OPTIONAL_FIGURES, RerankerPath
 
 KIND = "reranker"
@@ -40,7 +40,7 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     """Make the model, a ``Reranker`` or a ``RerankerPredictor``, and check everything that ranking relies on."""
     settings = archive.settings
     try:
-        parameters = dict(settings["parameters"])
+        parameters = parameters_of(archive)
         for name in ("words", "characters"):
             if name in parameters:
                 parameters[name] = tuple(parameters[name])

@@ -57,7 +57,7 @@ def fit_base(loss: ListLoss) -> FloatArray:
     else:
         alone, _ = loss.restrict(np.zeros(n_base + n_features, dtype=bool))
         objective = Objective(alone, penalties.make("none", n_threads=loss.n_threads), loss.n_threads)
-        found = minimise(objective, choose_solver(objective)[0], tolerance=1e-6).weights
+        found = minimise(objective, choose_solver(objective)[0], violation_tolerance=1e-6).weights
     if n_base == 1 and found[0] <= 0:
         warnings.warn(
             f"the base score {loss.data.base_names[0]!r} is of no use: higher scores do not go with fewer errors. It "

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from loglinear.arrays import FloatArray
 from loglinear.data.chain_features import ChainFeatures, union, widen
@@ -17,7 +16,13 @@ from loglinear.data.sequence import SequenceData
 from loglinear.errors import InterruptedWarning
 from loglinear.features import schemes
 from loglinear.features.sequences import FlatLabels
-from loglinear.models.estimator import Estimator, restore_on_failure, solver_settings
+from loglinear.models.estimator import (
+    Estimator,
+    record_training,
+    restore_on_failure,
+    solver_settings,
+    warn_before_optimum,
+)
 from loglinear.models.tagger import file as tagger_file
 from loglinear.models.tagger.base import fit_base
 from loglinear.models.tagger.constraints import as_constraint, constraint_base
@@ -61,8 +66,6 @@ class Tagger(TaggerPredictor, Estimator):
         training data, unless they break it) or label pairs of which the second must not follow the first
     penalty, strength, l1_ratio, solver, solver_options, tolerance, max_iterations, n_threads, random_state,
     warm_start, verbose, checkpoint : as in :class:`MaxentClassifier`
-    decrease_tolerance : float, training also stops when the objective has fallen by less than this share of itself
-        over five steps; default 1e-5
     tune : None (default), "validation" (strengths from strong to weak; the best score on the ``validation`` sequences
         of ``fit`` wins), or the strengths to try
     machine : "auto" (default), "dense" or "sparse": how transitions are stored while training
@@ -107,7 +110,7 @@ class Tagger(TaggerPredictor, Estimator):
         self.strength_ = float(self.strength)
         if self.estimator == "hmm":
             self._learn(features, np.zeros(features.n_weights))
-            self.n_iter_, self.objective_, self.violation_ = 1, float("nan"), 0.0
+            self.n_iter_, self.objective_, self.gap_, self.gap_is_bound_ = 1, float("nan"), 0.0, True
             self.converged_, self.status_ = True, Status.COUNTED
             self.solver_, self.solver_reason_ = "none", "an HMM is counted"
         else:
@@ -120,10 +123,7 @@ class Tagger(TaggerPredictor, Estimator):
                 start = problem.m_estimate()
             solution = self._solve(problem, start, held_out)
             self._learn(features, solution.weights)
-            result = solution.result
-            self.solver_, self.solver_reason_ = solution.solver, solution.reason
-            self.n_iter_, self.history_, self.objective_ = max(result.n_iterations, 1), result.history, result.value
-            self.violation_, self.converged_, self.status_ = result.violation, result.converged, result.status
+            record_training(self, solution)
         self.fit_seconds_ = time.perf_counter() - began
         if held_out is not None:
             self.validation_score_ = self.score(*held_out)
@@ -199,15 +199,10 @@ class Tagger(TaggerPredictor, Estimator):
 
     def _warn(self) -> None:
         if self.status_ == Status.INTERRUPTED:
-            message = f"training was interrupted after {self.n_iter_} steps; the best weights so far are kept"
+            message = f"training was interrupted after {self.n_iter_} passes; the best weights so far are kept"
             warnings.warn(message, InterruptedWarning, stacklevel=5)
-        elif self.status_ == Status.MAX_ITERATIONS:
-            warnings.warn(
-                f"training stopped at max_iterations={self.max_iterations}, before the optimum (violation "
-                f"{self.violation_:.3g})",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
+            return
+        warn_before_optimum(self, "Raise max_iterations or loosen tolerance.", 6)
 
     # ---- other models ----------------------------------------------------------------------------------------------
     @classmethod

@@ -21,7 +21,15 @@ from loglinear.formats.crfsuite import read_crfsuite_dump
 from loglinear.hmm.model import HMM
 from loglinear.hmm.oov import OovMap
 from loglinear.models import archive as files
-from loglinear.models.archive import Archive, as_json, check_n_threads, require, restore_summary, training_summary
+from loglinear.models.archive import (
+    Archive,
+    as_json,
+    check_n_threads,
+    parameters_of,
+    require,
+    restore_summary,
+    training_summary,
+)
 from loglinear.models.tagger.constraints import as_constraint, constraint_base
 from loglinear.models.tagger.inputs import TokenReader
 
@@ -76,7 +84,7 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     """Make the model of an archive, an estimator or a predictor, after checking all that prediction relies on."""
     settings = archive.settings
     try:
-        parameters = dict(settings["parameters"])
+        parameters = parameters_of(archive)
         if isinstance(parameters.get("constraint"), list):
             parameters["constraint"] = tuple((as_label(a), as_label(b)) for a, b in parameters["constraint"])
         model = cls(**parameters)

@@ -49,8 +49,7 @@ class TaggerSettings:
     solver: str = "auto"
     solver_options: dict[str, Any] | None = None
     tolerance: float = 1e-4
-    decrease_tolerance: float = 1e-5
-    max_iterations: int = 500
+    max_iterations: int = 1000
     tune: Any = None
     machine: str = "auto"
     n_threads: int | None = None

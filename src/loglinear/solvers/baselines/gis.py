@@ -74,7 +74,7 @@ class Gis:
         """Compute the value, the expectations and the violation at the weights."""
         loss = cast(Expectations, objective.loss)
         state.value = self._evaluate(loss, state.weights, state.expectations) + objective.penalty.value(state.weights)
-        state.evaluations += 1
+        state.passes += 1
         gradient = state.expectations.sum(axis=0)
         gradient -= state.counts
         state.violation = objective.violation(state.weights, gradient)

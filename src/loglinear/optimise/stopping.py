@@ -1,0 +1,160 @@
+"""When training has converged: its relative gap, proved by a bound or, where no bound is tight, estimated.
+
+The relative gap is (objective - optimum) / objective. Training converges when it is at most ``tolerance``:
+
+1. An estimate costs nothing: the decrease is taken to be exponential in the passes over the data. With the decreases
+   d1 and d2 over two windows of w1 and w2 passes, the rate k follows from (d2/w2) / (d1/w1) = exp(-k (w1 + w2) / 2),
+   and  d2 / (exp(k w2) - 1)  is what remains. SAFETY times as much is the estimate.
+2. Where the estimate reaches the tolerance, the optimum is bounded from below (optimise/certificate.py). Bounds get a
+   share of the passes (SHARE), so that training waits little for its certificate.
+3. A bound within the tolerance proves it. A bound that is LOOSE times above it cannot become tight in time (pure l1,
+   weights almost without a ridge); there the estimate counts, if the quadratic model of the objective agrees with it
+   twice in a row, and is called one: ``is_bound`` is False.
+
+Steps at which a solver does not know the violation over all weights (coarse phases, working sets) are passed over.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from loglinear.arrays import FloatArray
+from loglinear.optimise.certificate import MAX_PRODUCTS, assess
+
+if TYPE_CHECKING:
+    from loglinear.optimise.objective import Objective
+    from loglinear.solvers.solver import State
+
+SAFETY = 3.0  # the exponential falls short where convergence slows down: for 1/passes^2 by less than a factor of two
+WINDOW = 0.15  # of the passes so far
+LEAST_WINDOW = 4.0  # passes
+SHARE = 0.1  # of the passes so far that bounds may cost ...
+FIRST_PRODUCTS = 10  # ... beyond those of a first one
+LOOSE = 30.0  # bounds of strongly convex problems come within 10 times the truth before the estimate is this far off
+PAUSE = 0.05  # of the passes so far between two bounds
+NOISE = 1e-14  # relative: smaller decreases are rounding errors
+FAR = 0.5  # a relative gap that says nothing: any objective is within 100% of zero
+VANISHED = 1e-10  # an objective this much smaller than the first one is zero: then the gap is relative to that
+
+
+class Gap(NamedTuple):
+    """How far the objective is above its optimum, relative to itself."""
+
+    relative: float = math.inf
+    is_bound: bool = False  # whether it is an upper bound; if not, an estimate
+
+    def __str__(self) -> str:
+        """Return the percentage that tables show."""
+        if not self.relative < FAR:
+            return "unknown"
+        return f"{'' if self.is_bound else 'about '}{_percent(self.relative)}"
+
+
+def describe(gap: float, is_bound: bool) -> str:
+    """Return "within 0.003% of the optimum", or "about 0.003% above the optimum (estimate)"."""
+    if not gap < FAR:
+        return "how far from the optimum is not known"
+    if is_bound:
+        return f"within {_percent(gap)} of the optimum"
+    return f"about {_percent(gap)} above the optimum (an estimate)"
+
+
+def _percent(gap: float) -> str:
+    percent = 100.0 * gap
+    return f"{percent:.0f}%" if percent >= 1.0 else f"{max(percent, 1e-14):.1g}%"
+
+
+class Stopping:
+    """Follows training and tells its gap: ``look`` after every step, ``finish`` at the end."""
+
+    def __init__(self, objective: Objective, tolerance: float, first_value: float) -> None:
+        self.objective, self.tolerance = objective, tolerance
+        self.gap = Gap()
+        self.lower = -math.inf  # the best lower bound of the optimum so far
+        self._least_scale = VANISHED * abs(first_value)
+        self._passes: list[float] = []
+        self._values: list[float] = []
+        self._spent = 0.0  # passes that bounds have cost
+        self._next = 0.0  # passes before which no further bound is computed
+        self._agreed = False  # whether the last assessment let the estimate count
+
+    def look(self, state: State, warm: bool = False) -> Gap:
+        """Return the gap after a step; ``warm``: before the first one, from weights that may be optimal already."""
+        if not math.isfinite(state.violation) or not math.isfinite(state.value):
+            return self.gap
+        self._passes.append(state.passes)
+        self._values.append(state.value)
+        remaining = SAFETY * self._remaining()
+        goal = self.tolerance * self._scale(state.value)
+        self.gap = self._gap(state.value, remaining, False)
+        if warm or state.violation == 0.0:
+            self._assess(state.weights, goal, 0)
+        elif remaining <= goal and state.passes >= self._next:
+            budget = FIRST_PRODUCTS + SHARE * state.passes - self._spent
+            decrease = self._assess(state.weights, goal, int(budget))
+            self._next = state.passes + max(PAUSE * state.passes, 2.0)
+            remaining = max(remaining, SAFETY * decrease)
+            loose = state.value - self.lower > LOOSE * goal
+            if loose and remaining <= goal and self._agreed:
+                self.gap = self._gap(state.value, remaining, False)
+                return self.gap
+            self._agreed = loose and remaining <= goal
+        bound = self._gap(state.value, state.value - self.lower, True)
+        if bound.relative <= self.tolerance:
+            self.gap = bound
+        elif self.gap.relative <= self.tolerance:  # an estimate that nothing has confirmed yet
+            self.gap = Gap(min(bound.relative, math.nextafter(self.tolerance, 1.0)), False)
+        return self.gap
+
+    def finish(self, weights: FloatArray, value: float, at_limit: bool) -> Gap:
+        """Return the gap of the weights that training ended with for another reason than its tolerance.
+
+        at_limit : whether the solver found no lower value in floating point
+        """
+        remaining = SAFETY * self._remaining()
+        if at_limit and not math.isfinite(remaining):  # it took too few passes to tell how it converges
+            remaining = SAFETY * NOISE * abs(value)
+        decrease = self._assess(weights, self.tolerance * self._scale(value), FIRST_PRODUCTS)
+        bound = value - self.lower
+        estimate = max(remaining, SAFETY * decrease)
+        loose = bound > LOOSE * max(estimate, self.tolerance * self._scale(value))
+        self.gap = self._gap(value, estimate if loose else bound, not loose)
+        return self.gap
+
+    def _scale(self, value: float) -> float:
+        return max(abs(value), self._least_scale, 1e-300)
+
+    def _gap(self, value: float, above: float, is_bound: bool) -> Gap:
+        return Gap(max(above, 0.0) / self._scale(value), is_bound)
+
+    def _assess(self, weights: FloatArray, enough: float, max_products: int) -> float:
+        """Raise the lower bound; return the decrease that the quadratic model predicts."""
+        found = assess(self.objective, weights, enough, min(max(max_products, 0), MAX_PRODUCTS))
+        self.lower = max(self.lower, found.lower)
+        self._spent += 1.0 + found.products
+        return found.decrease
+
+    def _remaining(self) -> float:
+        """Return by how much the objective will still fall if it falls exponentially; inf while that is unknown."""
+        passes, values = self._passes, self._values
+        if len(values) < 3:
+            return math.inf
+        width = max(LEAST_WINDOW, WINDOW * passes[-1])
+        second = bisect_right(passes, passes[-1] - width) - 1
+        first = bisect_right(passes, passes[second] - width) - 1 if second >= 0 else -1
+        if first < 0:
+            return math.inf
+        d1, w1 = values[first] - values[second], passes[second] - passes[first]
+        d2, w2 = values[second] - values[-1], passes[-1] - passes[second]
+        noise = NOISE * abs(values[-1])
+        unseen = noise * passes[-1] / w2  # what decreases below rounding errors may add up to, if they fall as 1/passes
+        if d2 <= noise:
+            return unseen
+        if d1 / w1 <= d2 / w2:
+            return math.inf
+        rate = 2.0 * math.log((d1 / w1) / (d2 / w2)) / (w1 + w2)
+        return max(d2 / float(np.expm1(min(rate * w2, 700.0))), unseen)
