@@ -111,6 +111,7 @@ def train(
         typer.Option(metavar="words:3,topic,...", help="Information sources, instead of --order (maxent)."),
     ] = None,
     document_format: DocumentFormat = None,
+    topics: Annotated[int | None, typer.Option(metavar="N", help="Cluster documents without labels to topics.")] = None,
     method: Annotated[
         str | None, typer.Option(metavar="NAME", help="How several sources are normalised.", show_default="planned")
     ] = None,
@@ -152,7 +153,7 @@ def train(
         "prune": numbers("prune", prune, int),
         "prune_entropy": prune_entropy, "k": add_k, "vocabulary": vocab, "min_word_count": min_word_count,
         "max_words": max_words, "unknown": unknown, "units": units, "reserved": reserved, "encoding": encoding,
-        "sources": sources, "document_format": document_format, "method": method,
+        "sources": sources, "document_format": document_format, "method": method, "n_topics": topics,
         "base": base, "memory": memory, "solver": solver, "tolerance": tolerance, "max_iterations": max_iterations,
         "n_threads": threads, "verbose": 1 if verbose else None,
     }  # fmt: skip

@@ -128,3 +128,19 @@ def test_a_topic_model_is_approximated_by_ngrams(tmp_path):
 def test_tags_cannot_be_written_as_ngrams(model):
     with pytest.raises(ValueError, match="n-grams can approximate a model of words and a topic"):
         model.approximation()
+
+
+def test_documents_without_labels_are_clustered(tmp_path):
+    unlabelled = [{"sentences": d["sentences"], "id": str(n)} for n, d in enumerate(DOCUMENTS)]
+    found = LanguageModel(sources="words:3,topic", n_topics=2, verbose=0).fit(unlabelled)
+    assert found.queries_.numbering.labels["topic"] == ("topic1", "topic2")
+    found.save(tmp_path / "m.ll")
+    loaded = LanguageModel.load(tmp_path / "m.ll")
+    assert loaded.perplexity(unlabelled) == found.perplexity(unlabelled)
+    read = loaded.read(unlabelled)
+    assert set(read.before["topic"].numbers[:4]) == {-1}
+    assert set(read.before["topic"].numbers) == {-1, 0, 1}
+    with pytest.raises(ValueError, match="the documents have 'topic' labels"):
+        LanguageModel(sources="words:3,topic", n_topics=2, verbose=0).fit(DOCUMENTS)
+    with pytest.raises(ValueError, match="add one, such as words:3,topic"):
+        LanguageModel(sources="words:3,skip:1", n_topics=2, verbose=0).fit(unlabelled)

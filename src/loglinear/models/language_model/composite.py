@@ -43,10 +43,10 @@ class CompositeQueries:
 
     def __init__(
         self, numbering: Numbering, features: Sequence[SourceFeatures], weights: FloatArray, *,
-        assigner: TopicAssigner | None = None, n_threads: int | None = None,
+        assigner: TopicAssigner | None = None, infers: bool = False, n_threads: int | None = None,
     ) -> None:  # fmt: skip
         self.numbering, self.features, self.weights = numbering, list(features), weights
-        self.assigner, self.n_threads = assigner, n_threads
+        self.assigner, self.infers, self.n_threads = assigner, infers, n_threads
         expected = numbering.vocabulary.n_words + sum(one.table.n_entries for one in self.features)
         if weights.shape != (expected,):
             raise ValueError(f"{weights.size} weights for {expected} features")
@@ -99,12 +99,13 @@ class CompositeQueries:
             sentences, _ = read_corpus(X, vocabulary=self.vocabulary, **options)
             found = plain(sentences)
         topics = self._topic()
-        if infer_topics and topics is not None:
+        if topics is not None and topics.label not in found.before and (infer_topics or self.infers):
             if self.assigner is None:
                 raise ValueError("the model has no function that assigns topics")
             found = self.assigner.assign(found, topics.label)
         return found
 
+    # ``infers``: the topics were clustered, so no label names them and they are always assigned
     def _topic(self) -> Topic | None:
         return next((one.source for one in self.features if isinstance(one.source, Topic)), None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,8 @@ from loglinear.models.estimator import record_training
 from loglinear.models.language_model.composite_training import CompositeFit, train_composite
 from loglinear.models.language_model.penalty import NgramPenalty
 from loglinear.models.language_model.settings import Settings
-from loglinear.sources import Words, parse_sources
+from loglinear.sources import InformationSource, Topic, Words, parse_sources
+from loglinear.sources.topics import TopicAssigner, cluster_documents
 from loglinear.status import Status
 
 if TYPE_CHECKING:
@@ -38,18 +40,43 @@ def fit_sources(model: LanguageModel, X: Any, validation: Any, settings: Setting
         _fit_ngrams(model, X, validation, sources[0].order)
         return
     documents, numbering = read_training(model, X)
+    assigner = None
+    if model.n_topics is not None:
+        documents, numbering, assigner = with_topics(documents, numbering, sources, model.n_topics)
     held_out = None if validation is None else read_like(model, validation, numbering)
+    if held_out is not None and assigner is not None:
+        held_out = assigner.assign(held_out, topic_label(sources))
     stages = {"reading": time.perf_counter() - began}
     memory = None if model.memory is None else parse_memory(model.memory)
     fit = train_composite(
         documents, numbering, sources, penalty, settings.for_solver(), method=model.method, memory=memory,
-        validation=held_out if settings.is_tuned else None,
+        validation=held_out if settings.is_tuned else None, assigner=assigner,
     )  # fmt: skip
     stages["estimating"] = time.perf_counter() - began - stages["reading"]
     _record(model, fit, documents, held_out)
     if held_out is not None:
         model.validation_score_ = model.score(held_out)
     model.stage_seconds_, model.fit_seconds_ = stages, time.perf_counter() - began
+
+
+def topic_label(sources: Sequence[InformationSource]) -> str:
+    """Return the label that a topic source sees."""
+    label = next((one.label for one in sources if isinstance(one, Topic)), None)
+    if label is None:
+        raise ValueError("n_topics makes topics for a topic source: add one, such as words:3,topic")
+    return label
+
+
+def with_topics(
+    documents: Documents, numbering: Numbering, sources: Sequence[InformationSource], n_topics: int
+) -> tuple[Documents, Numbering, TopicAssigner]:
+    """Cluster documents; return them with their topics and the function that assigns topics to others."""
+    label = topic_label(sources)
+    if label in documents.labels:
+        raise ValueError(f"the documents have {label!r} labels: leave n_topics out, or the labels")
+    topics, assigner = cluster_documents(documents, n_topics)
+    labelled = documents.with_labels(label, topics, assigner.names)
+    return labelled, Numbering.of(labelled, numbering.vocabulary), assigner
 
 
 def _fit_ngrams(model: LanguageModel, X: Any, validation: Any, order: int) -> None:

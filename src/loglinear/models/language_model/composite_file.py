@@ -24,7 +24,8 @@ _STATE = "state."
 
 def to_parts(queries: CompositeQueries) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the settings and the arrays of a composite model."""
-    settings: dict[str, Any] = {"sources": [one.source.spec() for one in queries.features]}
+    specs = [one.source.spec() for one in queries.features]
+    settings: dict[str, Any] = {"sources": specs, "infers_topics": queries.infers}
     arrays: dict[str, np.ndarray] = {"weights": queries.weights}
     for kind in _LAYERS:
         named = getattr(queries.numbering, kind)
@@ -68,7 +69,8 @@ def of_parts(
         if of_words.shape != (vocabulary.n_words, bias.size) or bias.size != len(assigner.names):
             raise ModelFileError("the function that assigns topics does not fit the vocabulary")
     weights = np.asarray(arrays["weights"])
-    queries = CompositeQueries(numbering, features, weights, assigner=assigner, n_threads=n_threads)
+    infers = bool(settings.get("infers_topics", False)) and assigner is not None
+    queries = CompositeQueries(numbering, features, weights, assigner=assigner, infers=infers, n_threads=n_threads)
     offsets = np.cumsum([vocabulary.n_words, *(one.table.n_entries for one in features)])
     native_problem(  # checks every array
         vocabulary.n_words,

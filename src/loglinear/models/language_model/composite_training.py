@@ -161,6 +161,7 @@ def train_composite(
         by_class = tuned.penalty if chosen == tuned.best_number else cast(ByClass, tuned.least.objective.penalty)
     kept, weights = without_zeros(features, solution.weights, problem.n_words)
     topic = next((s for s in sources if isinstance(s, Topic) and s.label in documents.labels), None)
+    infers = assigner is not None
     if topic is not None and assigner is None:
         assigner = naive_bayes_assigner(documents, topic.label)
     strengths = [
@@ -168,7 +169,7 @@ def train_composite(
         for name, a, b in zip(classes, by_class.l1, by_class.l2)
     ]
     return CompositeFit(
-        CompositeQueries(numbering, kept, weights, assigner=assigner, n_threads=threads), features,
+        CompositeQueries(numbering, kept, weights, assigner=assigner, infers=infers, n_threads=threads), features,
         int(np.count_nonzero(weights[problem.n_words :])) + problem.n_words, solution, tuned, strengths, plan, chosen,
     )  # fmt: skip
 

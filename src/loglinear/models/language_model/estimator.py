@@ -91,6 +91,8 @@ class LanguageModel(LanguageModelPredictor, Estimator):
     sources : None, or information sources (``loglinear.sources``) instead of ``order``: [Words(3), Topic(), Tags(2)],
         or as text, "words:3,topic,tags:2"; maxent with a penalty of each weight by itself
     document_format : of files with layers: "json", "columns", "tagged" or "trees"; None: by the names of the files
+    n_topics : cluster documents without labels to so many topics, for a topic source; they are then always assigned
+        from the words so far
     method : how the normalisers of several sources are computed (``sources.normalisers``); None: the planner chooses
     base : a LanguageModel to adapt, or the path of a model file or an ARPA file: only the difference is trained
         (maxent)
@@ -136,6 +138,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         encoding: str = "utf-8",
         sources: Any = None,
         document_format: str | None = None,
+        n_topics: int | None = None,
         method: str | None = None,
         base: Any = None,
         memory: int | str | None = None,
@@ -155,7 +158,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         self.prune, self.prune_entropy, self.k = prune, prune_entropy, k
         self.vocabulary, self.min_word_count, self.max_words = vocabulary, min_word_count, max_words
         self.unknown, self.units, self.reserved, self.encoding = unknown, units, reserved, encoding
-        self.sources, self.document_format, self.method = sources, document_format, method
+        self.sources, self.document_format, self.n_topics, self.method = sources, document_format, n_topics, method
         self.base, self.memory, self.solver, self.solver_options = base, memory, solver, solver_options
         self.tolerance, self.max_iterations, self.n_threads = tolerance, max_iterations, n_threads
         self.random_state, self.warm_start, self.verbose = random_state, warm_start, verbose
