@@ -60,3 +60,12 @@ def test_the_trie_of_ngrams_is_the_table_of_words():
     assert of_trie.keys() == built.keys()
     for name in built:
         np.testing.assert_array_equal(of_trie[name], built[name])
+
+
+def test_words_that_a_context_lacks_can_have_features_too():
+    symbols, words = np.array([[0], [0], [1]], np.int32), np.array([4, 5, 5], np.uint32)
+    table = build_table(symbols, words, min_counts=(0,))
+    assert table.entry_word.tolist() == [4, 5, 4, 5]
+    assert table.count_entries(table.leaves(symbols), words).tolist() == [1, 1, 0, 1]
+    deeper = build_table(np.array([[0, 1], [0, 1], [1, 1]], np.int32), words, min_counts=(0, 1))
+    assert [deeper.entries_of_depth(d).stop for d in (1, 2)] == [4, 7]

@@ -3,7 +3,7 @@
     Words(3)        the last two words                       words:3
     Skip(1)         the word before the last one             skip:1      Skip(1, 3): the two words before it
     Tags(2)         the tag of the last word                 tags:2      another layer: tags:2:layer=pos
-    Topic()         the topic of the document                topic       topic:select=65000
+    Topic()         the topic of the document                topic       topic:select=65000; with words, topic:order=3
     Heads(3)        the last two exposed heads               heads:3
     HeadTags(3)     the labels of their constituents         headtags:3
     Classes(2, ..)  the class of the last word               classes:2:classes=FILE
@@ -45,7 +45,8 @@ class History:
 class InformationSource:
     """Settings that all sources share.
 
-    min_count : features that occur less often are left out: one number, or one per order (not decreasing)
+    min_count : features that occur less often are left out: one number, or one per order (not decreasing); 0: features
+        of order 2 also for words that a context was never seen with
     select : keep so many features of order 2, those with the largest log-likelihood ratio; None: all
     strength, l1_ratio : of the penalty; one number or one per order; None: those of the model
     nonnegative : whether weights may not be negative; None: as the model says
@@ -211,6 +212,8 @@ def _layer(source: InformationSource, layers: Mapping[str, Layer], name: str, do
 class Topic(InformationSource):
     """The label of the document, or a symbol known before each event, such as a topic assigned from the history.
 
+    Of a higher order, the last words extend it: ``Topic(order=3)`` has the topic, and the topic with the last word.
+
     A topic that training has not seen, or a document without one, has no topic features: the model falls back to its
     other sources.
     """
@@ -226,21 +229,27 @@ class Topic(InformationSource):
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Return the name of the label: a document has one."""
-        return (self.label,)
+        """Return the name of the label, and the words that extend it."""
+        return (self.label, *(f"words-{k}" for k in range(1, self.depth)))
 
     def symbols(self, documents: Documents, numbering: Numbering, state: State) -> Symbols:
-        """Return the topic of every event."""
+        """Return the topic of every event, then the last words."""
+        topics = self._topics(documents, numbering)[:, None]
+        if self.depth == 1:
+            return topics
+        return np.concatenate([topics, _words(documents, numbering, range(1, self.depth))], axis=1)
+
+    def _topics(self, documents: Documents, numbering: Numbering) -> NDArray[np.int32]:
         if self.label in documents.before:
-            return documents.before[self.label].numbers[:, None]
+            return documents.before[self.label].numbers
         if self.label not in documents.labels and self.label in numbering.labels:  # text without labels
-            return np.full((documents.n_events, 1), -1, np.int32)
+            return np.full(documents.n_events, -1, np.int32)
         layer = _layer(self, documents.labels, self.label, documents)
-        return layer.numbers[documents.document_of_events][:, None]
+        return layer.numbers[documents.document_of_events]
 
     def symbol_name(self, number: int, place: int, numbering: Numbering, state: State) -> str:
-        """Return a topic."""
-        return numbering.labels[self.label][number]
+        """Return a topic, or a word."""
+        return numbering.vocabulary.word(number) if place else numbering.labels[self.label][number]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 NONE = 0xFFFFFFFF
+_MOST_UNSEEN = 50_000_000  # features of contexts with words that they were not seen with
 
 Index = NDArray[np.uint32]
 Keys = NDArray[np.uint64]
@@ -166,7 +167,8 @@ def build_table(
     """Make features of all contexts with the words that follow them.
 
     symbols : [n_events, depth], -1 where the chain of an event ends
-    min_counts : entries of depth d occur at least min_counts[d - 1] times; the last holds for deeper ones
+    min_counts : entries of depth d occur at least min_counts[d - 1] times; the last holds for deeper ones. Zero, for
+        depth 1: every context has entries with all words, so that words which it lacks can become less probable
     select : of depth 1, keep so many entries, those with the largest log-likelihood ratio
     """
     n, depth = symbols.shape
@@ -183,6 +185,8 @@ def build_table(
         alive, context, symbol = alive[symbol >= 0], context[symbol >= 0], symbol[symbol >= 0]
         found, number = np.unique(_key(context, symbol), return_inverse=True)
         keys, counts = _counted(_key(number.astype(np.uint32), words[alive]))
+        if d == 1 and limits[0] == 0:
+            keys, counts = _with_unseen(keys, counts, found.size, words)
         keep = counts >= limits[d - 1]
         if d > 1:
             above = (found >> np.uint64(32)).astype(np.uint32)[(keys >> np.uint64(32)).astype(np.intp)]
@@ -223,6 +227,21 @@ def _counted(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
     keys = np.sort(keys)
     first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if keys.size else np.empty(0, np.intp)
     return keys[first], np.diff(np.append(first, keys.size))
+
+
+def _with_unseen(
+    keys: Keys, counts: NDArray[np.int64], n_contexts: int, words: Index
+) -> tuple[Keys, NDArray[np.int64]]:
+    """Add the pairs of contexts and words of the text that were not seen together."""
+    every = np.unique(words)
+    if n_contexts * every.size > _MOST_UNSEEN:
+        raise ValueError(
+            f"least count 0: {n_contexts:,} contexts with {every.size:,} words each are too many features; use 1"
+        )
+    both = _key(np.repeat(np.arange(n_contexts), every.size), np.tile(every, n_contexts))
+    out = np.zeros(both.size, np.int64)
+    out[np.searchsorted(both, keys)] = counts
+    return both, out
 
 
 def _find(have: Keys, wanted: Keys) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
