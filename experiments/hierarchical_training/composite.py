@@ -25,6 +25,7 @@ from loglinear.sources.planner import make_plan, measured
 from loglinear.sources.topics import cluster_documents
 
 SYNTACTIC = "words:3,heads:3,headtags:3"
+TOPIC_BIGRAMS = "words:3,topic:order=3:min_count=0+1:strength=4+5:l1_ratio=0.1"
 LINES_PER_DOCUMENT = 200  # of Gutenberg, whose books are not marked
 TREES_PER_DOCUMENT = 40
 
@@ -180,8 +181,8 @@ def perplexities(folder: Path) -> Json:
     say("perplexities on Brown, documents split")
     train, dev, test = brown_split(folder)
     out: Json = {"Brown": _models(train, dev, test, {
-        "trigram and topic": "words:3,topic", "trigram and tag": "words:3,tags:2",
-        "trigram, topic and skipped word": "words:3,topic,skip:1",
+        "trigram and topic": "words:3,topic", "trigram, topic, and topic with the last word": TOPIC_BIGRAMS,
+        "trigram and tag": "words:3,tags:2", "trigram, topic and skipped word": "words:3,topic,skip:1",
     })}  # fmt: skip
     say("perplexities on the treebank sample")
     trees = treebank(folder)
