@@ -26,6 +26,7 @@ from loglinear.sources.topics import cluster_documents
 
 SYNTACTIC = "words:3,heads:3,headtags:3"
 TOPIC_BIGRAMS = "words:3,topic:order=3:min_count=0+1:strength=4+5:l1_ratio=0.1"
+TWO_TOPICS = "words:3,topic:topic:min_count=0:strength=4,topic:cluster:strength=4"
 LINES_PER_DOCUMENT = 200  # of Gutenberg, whose books are not marked
 TREES_PER_DOCUMENT = 40
 
@@ -182,13 +183,27 @@ def perplexities(folder: Path) -> Json:
     train, dev, test = brown_split(folder)
     out: Json = {"Brown": _models(train, dev, test, {
         "trigram and topic": "words:3,topic", "trigram, topic, and topic with the last word": TOPIC_BIGRAMS,
-        "trigram and tag": "words:3,tags:2", "trigram, topic and skipped word": "words:3,topic,skip:1",
+        "trigram and tag": "words:3,tags:2",
     })}  # fmt: skip
+    out["Brown"]["trigram, genre, and one of 30 topics assigned from the history"] = two_topics(train, dev, test)
     say("perplexities on the treebank sample")
     trees = treebank(folder)
     parts = [[d for k, d in enumerate(trees) if k % 10 not in (4, 9)], trees[4::10], trees[9::10]]
     out["Treebank"] = _models(*parts, {"trigram, heads and their labels (oracle)": SYNTACTIC})
     return out
+
+
+def two_topics(train: list[Json], dev: list[Json], test: list[Json], n_topics: int = 30) -> Json:
+    """Train with the genre given and with a clustered topic, which is assigned from earlier sentences everywhere."""
+    documents, numbering = numbered(train, min_count=2)
+    others = [number_documents(iterate_documents(part), like=numbering)[0] for part in (dev, test)]
+    assigner = cluster_documents(documents, n_topics)[1]
+    parts = [assigner.assign(part, "cluster") for part in (documents, *others)]
+    model = LanguageModel(sources=TWO_TOPICS, vocabulary=numbering.vocabulary, tune="validation", verbose=0)
+    model.fit(parts[0], validation=parts[1])
+    say(f"  two topics: {model.perplexity(parts[2]):.2f}, {model.fit_seconds_:.0f} s")
+    return {"perplexity": model.perplexity(parts[2]), "seconds": model.fit_seconds_, "sources": TWO_TOPICS,
+            "method": model.plan_["method"], "strengths": model.strengths_}  # fmt: skip
 
 
 def _models(train: list[Json], dev: list[Json], test: list[Json], composite: dict[str, str]) -> Json:

@@ -249,7 +249,9 @@ class Topic(InformationSource):
 
     def symbol_name(self, number: int, place: int, numbering: Numbering, state: State) -> str:
         """Return a topic, or a word."""
-        return numbering.vocabulary.word(number) if place else numbering.labels[self.label][number]
+        if place:
+            return numbering.vocabulary.word(number)
+        return (numbering.before if self.label in numbering.before else numbering.labels)[self.label][number]
 
 
 @dataclass(frozen=True)
