@@ -29,6 +29,7 @@ def write(output: Path, results: Json) -> Path:
         "University, 2002), chapter 3, sections 3.2 and 3.9.1 to 3.9.2, and Wu and Khudanpur (2000). Every n-gram of",
         "the training text has a feature; none are cut off. A history is a distinct context of order - 1 words, or",
         "fewer after the beginning of a sentence. Terms are those summed for the normalisers of all histories, once.",
+        "Models of several information sources are the [second part](hierarchical_training_sources.md).",
         "",
         "    LOGLINEAR_DATA=... python -m experiments.hierarchical_training",
         "",

@@ -110,5 +110,6 @@ void bind_stream(nb::module_& m);
 void bind_trie(nb::module_& m);
 void bind_suffix(nb::module_& m);
 void bind_lists(nb::module_& m);
+void bind_composite(nb::module_& m);
 
 }  // namespace loglinear::bindings

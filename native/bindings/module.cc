@@ -39,4 +39,5 @@ NB_MODULE(_core, m) {
   bind_trie(m);
   bind_suffix(m);
   bind_lists(m);
+  bind_composite(m);
 }

@@ -847,3 +847,59 @@ class ListPerceptron:
         """One pass over the lists in this order; the number of updates."""
 
     def average(self, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+class CompositeProblem:
+    """Histories and features of several information sources, checked."""
+
+    def __init__(self, n_words: int, sources: Sequence[Sequence[Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]]], values: Sequence[Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None], offsets: Sequence[int], leaf: Sequence[Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]], count: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], observed: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+    def naive(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> tuple[float, int]:
+        """(loss, terms) by naive summation."""
+
+    def naive_log_z(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def scores(self, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], history: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """Scores of all words in one history, before normalisation."""
+
+class CompositeLevels:
+    """Normalisers and expectations by levels of super-features."""
+
+    def __init__(self, pool: ThreadPool, problem: CompositeProblem, levels: Sequence[Sequence[tuple[int, int]]]) -> None: ...
+
+    def value_and_gradient(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float: ...
+
+    def hessian_vector(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def log_z(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    @property
+    def terms(self) -> int: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+    @property
+    def nodes(self) -> list[int]: ...
+
+class CompositeClusters:
+    """Normalisers and expectations over intersections."""
+
+    def __init__(self, pool: ThreadPool, problem: CompositeProblem, apart: Sequence[int], max_bytes: int) -> None: ...
+
+    def value_and_gradient(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float: ...
+
+    def hessian_vector(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def log_z(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    @property
+    def terms(self) -> int: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+    @property
+    def columns(self) -> list:
+        """
+        (sources, depths of all but the first, nodes, terms) of every set of sources whose words intersect.
+        """

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from loglinear.cli import choices, console
-from loglinear.cli.options import Json, Output, Threads, Verbose, numbers, source
+from loglinear.cli.lm_plan import plan
+from loglinear.cli.options import DocumentFormat, Json, Output, Threads, Verbose, numbers, source
 from loglinear.cli.tuning import ON_DEV, Dev, TrainCommand, tune_setting
 from loglinear.status import Status
 
@@ -105,6 +106,15 @@ def train(
         str, typer.Option(metavar="error|skip", help="What to do with <s> and </s> inside text.")
     ] = "error",
     encoding: Annotated[str, typer.Option(help="Encoding of the text files that the model reads.")] = "utf-8",
+    sources: Annotated[
+        str | None,
+        typer.Option(metavar="words:3,topic,...", help="Information sources, instead of --order (maxent)."),
+    ] = None,
+    document_format: DocumentFormat = None,
+    topics: Annotated[int | None, typer.Option(metavar="N", help="Cluster documents without labels to topics.")] = None,
+    method: Annotated[
+        str | None, typer.Option(metavar="NAME", help="How several sources are normalised.", show_default="planned")
+    ] = None,
     base: Annotated[
         str | None, typer.Option(metavar="MODEL", help="Adapt this model: train only the difference (maxent).")
     ] = None,
@@ -143,6 +153,7 @@ def train(
         "prune": numbers("prune", prune, int),
         "prune_entropy": prune_entropy, "k": add_k, "vocabulary": vocab, "min_word_count": min_word_count,
         "max_words": max_words, "unknown": unknown, "units": units, "reserved": reserved, "encoding": encoding,
+        "sources": sources, "document_format": document_format, "method": method, "n_topics": topics,
         "base": base, "memory": memory, "solver": solver, "tolerance": tolerance, "max_iterations": max_iterations,
         "n_threads": threads, "verbose": 1 if verbose else None,
     }  # fmt: skip
@@ -174,6 +185,9 @@ def _order(text: str) -> int | None:
         raise ValueError(f"--order takes a whole number or none, not {text!r}") from None
 
 
+app.command()(plan)
+
+
 def _load(path: str, threads: int | None) -> Any:
     from loglinear.models.language_model.files import load_language_model
 
@@ -185,13 +199,19 @@ def _load(path: str, threads: int | None) -> Any:
 def evaluate(
     model: Model,
     test: Annotated[str, typer.Argument(metavar="TEST", help="Text, or - for stdin.", show_default=False)],
+    document_format: DocumentFormat = None,
+    infer_topics: Annotated[
+        bool, typer.Option("--infer-topics", help="Assign topics from the words so far, whatever the labels say.")
+    ] = False,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
     """Print the perplexity of a text, with and without its unknown words, and the orders of the n-grams found."""
     from loglinear.report.language_model import evaluation_facts, hit_table
 
-    found = _load(model, threads).evaluate(source(test))
+    loaded = _load(model, threads)
+    loaded.document_format = document_format or loaded.document_format
+    found = loaded.evaluate(source(test), infer_topics=infer_topics)
     if json:
         console.print_json(found)
         return

@@ -17,6 +17,13 @@ L1Ratio = Annotated[float, typer.Option(help="Share of l1 in the elastic net.")]
 Errors = Annotated[
     int, typer.Option("--errors", metavar="N", help="Show the N most confident mistakes and what decided them.")
 ]
+DocumentFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--format", metavar="json|columns|tagged|trees", help="Format of documents with layers.",
+        show_default="by the file's name",
+    ),
+]
 Checkpoint = Annotated[
     str | None, typer.Option(metavar="FILE", help="Save the state of training to this file, and resume from it.")
 ]

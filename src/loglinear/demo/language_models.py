@@ -43,6 +43,8 @@ def compare(prose: Prose) -> tuple[Table, dict[_Key, LanguageModel]]:
     for order in ORDERS:
         models["maxent", order] = _fit(LanguageModel(order, **penalty, **SETTINGS), prose)
         models["kneser-ney", order] = _fit(LanguageModel(order, "kneser-ney", **SETTINGS), prose)
+    skipping = LanguageModel(sources=f"words:{TUNED},skip:1", **penalty, **SETTINGS)
+    models["maxent, with skipped words", TUNED] = _fit(skipping, prose)
     models["maxent, default strengths", ORDERS[-1]] = _fit(LanguageModel(ORDERS[-1], **SETTINGS), prose)
     columns = ("order", "estimator", "test perplexity", "n-grams counted", "n-grams kept", "file, MB", "seconds")
     spelt = ", ".join(f"{strength:.2f}" for strength in penalty["strength"])

@@ -12,6 +12,7 @@ from loglinear import solvers
 from loglinear.losses.candidate_lists import ListLoss
 from loglinear.losses.chain import ChainLoss
 from loglinear.losses.collapsed_ngram import CollapsedNgramLoss
+from loglinear.losses.composite import CompositeLoss
 from loglinear.losses.m_estimation import MEstimationLoss
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
 from loglinear.optimise.objective import Objective
@@ -64,8 +65,8 @@ RULES = (
         "default for language models of collapsed trees or under tree penalties: proximal steps scaled by curvature",
         lambda o: _of(o, CollapsedNgramLoss) or (_of(o, NgramMaxentLoss) and not _orthant(o)),
     ),
-    Rule("lbfgs", _NGRAMS, lambda o: _of(o, NgramMaxentLoss) and _smooth(o), _CURVATURE),
-    Rule("owlqn", _NGRAMS, lambda o: _of(o, NgramMaxentLoss) and _orthant(o), _CURVATURE),
+    Rule("lbfgs", _NGRAMS, lambda o: _of(o, NgramMaxentLoss, CompositeLoss) and _smooth(o), _CURVATURE),
+    Rule("owlqn", _NGRAMS, lambda o: _of(o, NgramMaxentLoss, CompositeLoss) and _orthant(o), _CURVATURE),
     Rule(
         "owlqn",
         "default for rerankers: base scores bend the loss far more than features, so steps are scaled by curvature",

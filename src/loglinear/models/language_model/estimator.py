@@ -30,6 +30,7 @@ from loglinear.metrics.perplexity import perplexity
 from loglinear.models.estimator import Estimator, record_training, restore_on_failure, warn_before_optimum
 from loglinear.models.language_model import stream
 from loglinear.models.language_model.backoff_form import model_of_packed
+from loglinear.models.language_model.composite_estimator import fit_sources
 from loglinear.models.language_model.penalty import TreePenalty
 from loglinear.models.language_model.predictor import ONE_SENTENCE, LanguageModelPredictor
 from loglinear.models.language_model.settings import L1_RATIO, Settings
@@ -40,7 +41,7 @@ from loglinear.status import Status
 # Attributes that only some settings leave, so that a fit with other settings removes them.
 _OPTIONAL = (
     "strength_", "depth_growth_", "feature_decay_", "group_norm_", "l2_", "n_parameters_", "strengths_", "tuning_",
-    "tuning_status_", "discounts_", "collapsed_", "online_", "validation_score_",
+    "tuning_status_", "discounts_", "collapsed_", "online_", "validation_score_", "plan_",
 )  # fmt: skip
 # Attributes that more text makes stale; partial_fit removes them, and they are computed again on demand.
 _ON_DEMAND = ("queries_", "order_", "n_ngrams_", "n_weights_", "collapsed_")
@@ -87,6 +88,12 @@ class LanguageModel(LanguageModelPredictor, Estimator):
     units : "words" (separated by blanks), "characters" or "bytes"
     reserved : "error" or "skip": what to do with ``<s>`` and ``</s>`` inside text
     encoding : encoding of text files
+    sources : None, or information sources (``loglinear.sources``) instead of ``order``: [Words(3), Topic(), Tags(2)],
+        or as text, "words:3,topic,tags:2"; maxent with a penalty of each weight by itself
+    document_format : of files with layers: "json", "columns", "tagged" or "trees"; None: by the names of the files
+    n_topics : cluster documents without labels to so many topics, for a topic source; they are then always assigned
+        from the words so far
+    method : how the normalisers of several sources are computed (``sources.normalisers``); None: the planner chooses
     base : a LanguageModel to adapt, or the path of a model file or an ARPA file: only the difference is trained
         (maxent)
     memory : limit for counting n-grams, such as "4G"; beyond it, sorted runs on disk are merged
@@ -129,6 +136,10 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         units: Units = "words",
         reserved: str = "error",
         encoding: str = "utf-8",
+        sources: Any = None,
+        document_format: str | None = None,
+        n_topics: int | None = None,
+        method: str | None = None,
         base: Any = None,
         memory: int | str | None = None,
         solver: str = "auto",
@@ -147,6 +158,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         self.prune, self.prune_entropy, self.k = prune, prune_entropy, k
         self.vocabulary, self.min_word_count, self.max_words = vocabulary, min_word_count, max_words
         self.unknown, self.units, self.reserved, self.encoding = unknown, units, reserved, encoding
+        self.sources, self.document_format, self.n_topics, self.method = sources, document_format, n_topics, method
         self.base, self.memory, self.solver, self.solver_options = base, memory, solver, solver_options
         self.tolerance, self.max_iterations, self.n_threads = tolerance, max_iterations, n_threads
         self.random_state, self.warm_start, self.verbose = random_state, warm_start, verbose
@@ -162,6 +174,10 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         began = time.perf_counter()
         settings = self._settings()
         settings.check()
+        if self.sources is not None:
+            fit_sources(self, X, validation, settings)
+            self._warn()
+            return self
         if isinstance(self.strength, str):  # "auto": the others were refused
             warnings.warn("strength='auto' is now tune='validation'", FutureWarning, stacklevel=3)
         if settings.is_tuned and validation is None:

@@ -13,15 +13,16 @@ with c the longest end of h that has an entry for w,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from loglinear.backoff.automaton import ContextLookup
 from loglinear.data.corpus import iter_corpus
 from loglinear.features.word_vocabulary import BEGIN, END
-from loglinear.formats.running_text import Units, join_units
+from loglinear.formats.running_text import Units, join_units, split_units
 from loglinear.metrics.perplexity import perplexity
+from loglinear.models.language_model.composite import CompositeQueries
 from loglinear.models.push import Push, push_dicts
 
 if TYPE_CHECKING:
@@ -82,6 +83,22 @@ def explain(model: LanguageModelPredictor, sentence: str | Sequence[str]) -> Sen
         for word in block.sentences.words
     ]
     return explain_numbers(model, words, numbers)
+
+
+def explain_documents(queries: CompositeQueries, sentence: Any) -> SentenceExplanation:
+    """Explain one sentence under a composite model: what each feature of each source adds."""
+    record = sentence if isinstance(sentence, Mapping) else {
+        "words": split_units(sentence) if isinstance(sentence, str) else list(sentence)}  # fmt: skip
+    documents = queries.read([record])
+    words = [*record["words"], END]
+    depths = queries.score_events(documents).depth.tolist()
+    unknown = queries.vocabulary.unknown
+    return SentenceExplanation(
+        [
+            WordExplanation(word, log_p, depth, number == unknown, pushes)
+            for word, depth, (number, log_p, pushes) in zip(words, depths, queries.pushes(documents))
+        ]
+    )
 
 
 def explain_numbers(

@@ -26,7 +26,9 @@ from loglinear.models.archive import (
     restore_summary,
     training_summary,
 )
+from loglinear.models.language_model import composite_file
 from loglinear.models.language_model.backoff_form import model_of_packed
+from loglinear.models.language_model.composite import CompositeQueries
 
 KIND = "language-model"
 _MORE = (
@@ -45,13 +47,17 @@ def to_archive(model: Any) -> Archive:
     words = model.vocabulary_.words
     parameters = as_json({k: v for k, v in model.parameters().items() if k not in ("base", "vocabulary")})
     collapsed = getattr(model, "collapsed_", None)
-    if collapsed is not None:
+    settings: dict[str, Any] = {"parameters": parameters}
+    if isinstance(model.queries_, CompositeQueries):
+        settings["composite"], arrays = composite_file.to_parts(model.queries_)
+        parameters["sources"] = settings["composite"]["sources"]
+    elif collapsed is not None:
         arrays = {f"tree.{name}": array for name, array in collapsed.items()}
     else:
         arrays = {f"queries.{name}": array for name, array in model.queries_.arrays().items()}
     arrays["words"], arrays["word_offsets"] = np.asarray(words.blob), np.asarray(words.offsets)
     summary = training_summary(model, *_MORE)
-    return Archive(KIND, {"parameters": parameters}, summary, arrays)
+    return Archive(KIND, settings, summary, arrays)
 
 
 def load(cls: Any, archive: Archive, source: Any) -> Any:
@@ -70,7 +76,11 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     try:
         vocabulary = WordVocabulary(Vocabulary.from_arrays(blob, offsets))
         collapsed = _part(archive, "tree.")
-        if collapsed:
+        if "composite" in archive.settings:
+            model.queries_ = composite_file.of_parts(
+                archive.settings["composite"], _part(archive, "composite."), vocabulary, n_threads=model.n_threads
+            )
+        elif collapsed:
             backoff = model_of_packed(collapsed, vocabulary, n_threads=model.n_threads)
             model.queries_, model.collapsed_ = NgramQueries.from_backoff(backoff, n_threads=model.n_threads), collapsed
         else:

@@ -16,6 +16,7 @@ from loglinear.arrays import FloatArray
 from loglinear.backoff.interpolation import interpolation_weights, merge
 from loglinear.backoff.queries import SentenceScores
 from loglinear.data.corpus import iter_corpus, read_corpus
+from loglinear.data.documents import is_layered, iterate_documents
 from loglinear.data.sentences import Sentences
 from loglinear.errors import FormatError, IncompatibleError
 from loglinear.features.word_vocabulary import WordVocabulary
@@ -25,6 +26,7 @@ from loglinear.formats.running_text import TextSource, Units, join_units
 from loglinear.formats.text import Source, name_of, split_lines
 from loglinear.metrics.comparison import Comparison, PairedScores, compare_scores
 from loglinear.metrics.perplexity import perplexity
+from loglinear.models.language_model.composite import CompositeQueries
 from loglinear.models.language_model.predictor import LanguageModelPredictor
 from loglinear.models.validation import renamed
 
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 BLOCK = 1 << 22  # bytes of text scored at a time
 _OF_MAXENT = (
     "penalty", "strength", "tune", "depth_growth", "feature_decay", "group_norm", "l2", "strength_classes", "l1_ratio",
-    "nonnegative", "min_count", "base",
+    "nonnegative", "min_count", "base", "sources", "method", "n_topics",
 )  # fmt: skip
 _OF = {"prune": ("kneser-ney", "kneser-ney-single"), "k": ("add-k",)} | dict.fromkeys(_OF_MAXENT, ("maxent",))
 
@@ -126,6 +128,12 @@ def score_file(
     """
     if threshold is not None and not threshold > 0:
         raise ValueError(f"the threshold is a perplexity and must be above 0, not {threshold!r}")
+    if isinstance(model.queries_, CompositeQueries):  # one line per sentence of the documents
+        if threshold is not None:
+            raise ValueError("a threshold chooses lines of text, and this model reads documents")
+        found = model.queries_.score_sentences(model.read(source))
+        yield _score_lines(found, np.exp(-found.log_probability / found.n_tokens))
+        return
     for text, scores in _scored_blocks(model, source, block):
         with np.errstate(over="ignore"):
             each = np.exp(-scores.log_probability / scores.n_tokens)
@@ -281,6 +289,23 @@ def _token_log_probabilities(models: Sequence[LanguageModelPredictor], text: Tex
     return found
 
 
+def _paired(
+    first: LanguageModelPredictor, second: LanguageModelPredictor, source: TextSource
+) -> tuple[Text, list[Any]]:
+    """Return a text and the scores of its tokens by two models; models with sources read its layers."""
+    kind = first.document_format or second.document_format
+    if not is_layered(source, kind):
+        text = Text.read(source, first)
+        return text, [m.queries_.token_scores(text.numbered_for(m)) for m in (first, second)]
+    documents = list(iterate_documents(source, kind))
+    text = Text.read([sentence.words for document in documents for sentence in document.sentences], first)
+    composite = [isinstance(m.queries_, CompositeQueries) for m in (first, second)]
+    return text, [
+        m.queries_.token_scores(m.read(documents) if own else text.numbered_for(m))
+        for m, own in zip((first, second), composite)
+    ]
+
+
 # ---- comparing ----------------------------------------------------------------------------------------------------
 def compare(
     first: LanguageModelPredictor,
@@ -292,8 +317,7 @@ def compare(
     most: int = 10,
 ) -> Comparison:
     """Compare two models on a text, with a significance test."""
-    text = Text.read(source, first)
-    found = [m.queries_.token_scores(text.numbered_for(m)) for m in (first, second)]
+    text, found = _paired(first, second, source)
     scores = PairedScores(
         first=found[0][0],
         second=found[1][0],

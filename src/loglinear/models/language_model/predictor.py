@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from loglinear.formats.running_text import Units, check_text, join_units, split_
 from loglinear.metrics.perplexity import TextScore
 from loglinear.models.archive import Archive
 from loglinear.models.language_model import file
-from loglinear.models.language_model.explain import SentenceExplanation, explain
+from loglinear.models.language_model.composite import CompositeQueries
+from loglinear.models.language_model.explain import SentenceExplanation, explain, explain_documents
 from loglinear.models.predictor import Predictor
 from loglinear.status import Status
 
@@ -41,11 +42,12 @@ class LanguageModelPredictor(Predictor):
     estimator: str = "imported"
     units: Units = "words"
     reserved: str = "error"
+    document_format: str | None = None
     encoding: str = "utf-8"
     random_state: int | None = None
     penalty: str | None
     # What training leaves.
-    queries_: NgramQueries
+    queries_: NgramQueries | Any  # CompositeQueries, where the model has sources
     vocabulary_: WordVocabulary
     order_: int
     n_ngrams_: list[int]
@@ -65,18 +67,25 @@ class LanguageModelPredictor(Predictor):
         names = ("units", "reserved", "encoding", "n_threads")
         return {name: getattr(self, name) for name in names}
 
-    def read(self, X: Any) -> Sentences:
-        """Read text in the numbers of the model's vocabulary; what is read already is returned as it is."""
+    def read(self, X: Any, *, infer_topics: bool = False) -> Any:
+        """Read text in the numbers of the model's vocabulary; what is read already is returned as it is.
+
+        A model with ``sources`` reads documents; ``infer_topics`` assigns their topics from the words so far.
+        """
+        composite = vars(self).get("queries_")
+        if isinstance(composite, CompositeQueries):
+            options = {"reserved": self.reserved, "encoding": self.encoding, "n_threads": self.n_threads}
+            return composite.read(X, kind=self.document_format, infer_topics=infer_topics, **options)
         if isinstance(X, Sentences):
             return X
         check_text(X, ONE_SENTENCE)
         sentences, _ = read_corpus(X, vocabulary=self.vocabulary_, **self.reading_options)
         return sentences
 
-    def evaluate(self, X: Any, y: Any = None) -> dict[str, Any]:
+    def evaluate(self, X: Any, y: Any = None, *, infer_topics: bool = False) -> dict[str, Any]:
         """Return the figures of ``lm eval``: perplexity, log-probability, unknown words, n-grams found by order."""
         self.check_fitted()
-        sentences = self.read(X)
+        sentences = self.read(X, infer_topics=infer_topics)
         found, unknown = self._score(sentences).as_dict(), sentences.unknown
         if unknown is not None:
             found["unknown_types"] = unknown.n_types
@@ -103,18 +112,27 @@ class LanguageModelPredictor(Predictor):
         text = self._score(X)
         return text.log_probability / text.n_tokens
 
-    def explain(self, sentence: str | Sequence[str]) -> SentenceExplanation:
-        """Return which n-grams gave each word of a sentence its log-probability, and by how much."""
+    def explain(self, sentence: str | Sequence[str] | Mapping[str, Any]) -> SentenceExplanation:
+        """Return which n-grams gave each word of a sentence its log-probability, and by how much.
+
+        Of a model with sources, the sentence may be a dict with its layers.
+        """
         self.check_fitted()
-        return explain(self, sentence)
+        composite = self.queries_
+        if isinstance(composite, CompositeQueries):
+            return explain_documents(composite, sentence)
+        return explain(self, cast(Any, sentence))
 
     # ---- the next word ----------------------------------------------------------------------------------------------
-    def next_distribution(self, context: str | Sequence[str] = "") -> FloatArray:
-        """Return the probability of every word of the vocabulary after the words that begin a sentence: [V]."""
+    def next_distribution(self, context: str | Sequence[str] | Mapping[str, Any] = "") -> FloatArray:
+        """Return the probability of every word of the vocabulary after the words that begin a sentence: [V].
+
+        Of a model with sources, the history may be a dict: {"words": [...], "tags": [...], "topic": ...}.
+        """
         self.check_fitted()
         return self.queries_.next_distribution(self.split(context))
 
-    def top(self, context: str | Sequence[str] = "", k: int = 10) -> list[tuple[str, float]]:
+    def top(self, context: str | Sequence[str] | Mapping[str, Any] = "", k: int = 10) -> list[tuple[str, float]]:
         """Return the k most probable next words with their probabilities, best first."""
         self.check_fitted()
         return self.queries_.top(self.split(context), k)
@@ -126,7 +144,7 @@ class LanguageModelPredictor(Predictor):
         drawn = self.queries_.sample(n, random_state=self.random_state, context=self.split(context), **options)
         return drawn if self.units == "words" else [join_units(text.split(" "), self.units) for text in drawn]
 
-    def split(self, context: str | Sequence[str]) -> Sequence[str]:
+    def split(self, context: Any) -> Any:
         """Return the units (words, characters or bytes) of a text; a list of them is returned as it is."""
         return split_units(context, self.units) if isinstance(context, str) else context
 
@@ -146,10 +164,32 @@ class LanguageModelPredictor(Predictor):
         """Make the model of an opened file; ``source`` is the name of the file in messages."""
         return file.load(cls, archive, source)
 
-    def to_arpa(self, path: str | os.PathLike[str], *, full_precision: bool = False) -> None:
-        """Write the model as an ARPA file, which represents maximum-entropy models exactly too."""
+    def to_arpa(
+        self, path: str | os.PathLike[str], *, full_precision: bool = False, topic: str | None = None
+    ) -> None:
+        """Write the model as an ARPA file, which represents maximum-entropy models exactly too.
+
+        A model of words and a topic is approximated: by the n-grams of one ``topic``, by default that with most
+        features, or of their mixture, "marginal". ``approximation`` returns that model, to measure what it loses.
+        """
         self.check_fitted()
-        write_arpa(self.queries_.to_backoff(), path, full_precision, n_threads=self.n_threads)
+        model = self.queries_.to_backoff() if topic is None and not self._is_composite() else self._approximated(topic)
+        write_arpa(model, path, full_precision, n_threads=self.n_threads)
+
+    def approximation(self, topic: str | None = None) -> Self:
+        """Return the n-gram model that ``to_arpa`` writes for a model of words and a topic."""
+        self.check_fitted()
+        return type(self).from_backoff(self._approximated(topic), **self.reading_options)
+
+    def _is_composite(self) -> bool:
+        return isinstance(self.queries_, CompositeQueries)
+
+    def _approximated(self, topic: str | None) -> BackoffModel:
+        from loglinear.models.language_model.composite_arpa import approximate
+
+        if not isinstance(self.queries_, CompositeQueries):
+            raise ValueError("only a model with a topic source is approximated by one of its topics")
+        return approximate(self.queries_, topic)
 
     @classmethod
     def from_arpa(cls, path: str | os.PathLike[str], *, n_threads: int | None = None) -> Self:

@@ -1,0 +1,100 @@
+"""Composite models to and from the parts of an archive: features and weights as arrays, names as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from loglinear.data.documents import Numbering
+from loglinear.errors import LoglinearError, ModelFileError
+from loglinear.features.vocabulary import Vocabulary, pack_strings
+from loglinear.features.word_vocabulary import WordVocabulary
+from loglinear.models.language_model.composite import CompositeQueries
+from loglinear.sources import parse_source
+from loglinear.sources.extraction import SourceFeatures
+from loglinear.sources.problem import native_problem
+from loglinear.sources.table import FeatureTable
+from loglinear.sources.topics import TopicAssigner
+
+_LAYERS = ("layers", "before", "labels")
+_STATE = "state."
+
+
+def to_parts(queries: CompositeQueries) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the settings and the arrays of a composite model."""
+    specs = [one.source.spec() for one in queries.features]
+    settings: dict[str, Any] = {"sources": specs, "infers_topics": queries.infers}
+    arrays: dict[str, np.ndarray] = {"weights": queries.weights}
+    for kind in _LAYERS:
+        named = getattr(queries.numbering, kind)
+        settings[kind] = list(named)
+        for number, names in enumerate(named.values()):
+            arrays |= _packed(f"{kind}.{number}", names)
+    for number, one in enumerate(queries.features):
+        for name, array in one.table.arrays().items():
+            arrays[f"{number}.{name}"] = array
+        for name, value in one.state.items():
+            key = f"{number}.{_STATE}{name}"
+            arrays |= {key: value} if isinstance(value, np.ndarray) else _packed(key, value)
+    if queries.assigner is not None:
+        arrays |= _packed("assigner.names", queries.assigner.names)
+        arrays |= {"assigner.weights": queries.assigner.weights, "assigner.bias": queries.assigner.bias}
+    return settings, {f"composite.{name}": array for name, array in arrays.items()}
+
+
+def _packed(key: str, names: Sequence[str]) -> dict[str, np.ndarray]:
+    blob, offsets = pack_strings(list(names))
+    return {f"{key}.blob": blob, f"{key}.offsets": offsets}
+
+
+def _names(arrays: Mapping[str, np.ndarray], key: str) -> tuple[str, ...]:
+    return tuple(Vocabulary.from_arrays(arrays[f"{key}.blob"], arrays[f"{key}.offsets"]))
+
+
+def of_parts(
+    settings: Mapping[str, Any], arrays: Mapping[str, np.ndarray], vocabulary: WordVocabulary, *, n_threads: int | None
+) -> CompositeQueries:
+    """Make the model again, after a check of everything that the kernels rely on."""
+    features = [_features(number, spec, arrays) for number, spec in enumerate(settings["sources"])]
+    numbering = Numbering(
+        vocabulary,
+        *({name: _names(arrays, f"{kind}.{n}") for n, name in enumerate(settings[kind])} for kind in _LAYERS),
+    )
+    assigner = None
+    if "assigner.weights" in arrays:
+        of_words, bias = arrays["assigner.weights"], arrays["assigner.bias"]
+        assigner = TopicAssigner(of_words, bias, _names(arrays, "assigner.names"))
+        if of_words.shape != (vocabulary.n_words, bias.size) or bias.size != len(assigner.names):
+            raise ModelFileError("the function that assigns topics does not fit the vocabulary")
+    weights = np.asarray(arrays["weights"])
+    infers = bool(settings.get("infers_topics", False)) and assigner is not None
+    queries = CompositeQueries(numbering, features, weights, assigner=assigner, infers=infers, n_threads=n_threads)
+    offsets = np.cumsum([vocabulary.n_words, *(one.table.n_entries for one in features)])
+    native_problem(  # checks every array
+        vocabulary.n_words,
+        [(one.table, int(o), np.zeros(0, np.uint32)) for one, o in zip(features, offsets)], np.zeros(0),
+        np.zeros(queries.weights.size),
+    )  # fmt: skip
+    return queries
+
+
+def _features(number: int, spec: str, arrays: Mapping[str, np.ndarray]) -> SourceFeatures:
+    try:
+        source = parse_source(spec)
+    except (LoglinearError, ValueError) as error:
+        raise ModelFileError(
+            f"the model's source {spec!r} is not known here; register it first (loglinear.sources.SOURCES): {error}"
+        ) from None
+    own = {name.partition(".")[2]: a for name, a in arrays.items() if name.partition(".")[0] == str(number)}
+    state: dict[str, Any] = {}
+    for name in own:
+        if name.startswith(_STATE):
+            key = name.removeprefix(_STATE)
+            if key.endswith(".blob"):
+                state[key.removesuffix(".blob")] = list(_names(own, name.removesuffix(".blob")))
+            elif not key.endswith(".offsets"):
+                state[key] = own[name]
+    table = FeatureTable(**{name: a for name, a in own.items() if not name.startswith(_STATE)})
+    return SourceFeatures(source, state, table)

@@ -1,0 +1,68 @@
+import json
+
+import pytest
+
+from tests.commands import invoke
+from tests.composite_problems import DOCUMENTS
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "docs.jsonl"
+    path.write_text("".join(json.dumps(document) + "\n" for document in DOCUMENTS), encoding="utf-8")
+    return path
+
+
+def test_train_and_evaluate_documents(corpus, tmp_path):
+    model = tmp_path / "m.ll"
+    done = invoke("lm", "train", corpus, "-o", model, "--sources", "words:3,topic,tags:2", "--json")
+    assert done.exit_code == 0, done.output
+    given = json.loads(invoke("lm", "eval", model, corpus, "--json").stdout)
+    inferred = json.loads(invoke("lm", "eval", model, corpus, "--infer-topics", "--json").stdout)
+    assert 1 < given["perplexity"] < inferred["perplexity"]
+    assert given["n_tokens"] == 48
+
+
+def test_score_and_compare_documents(corpus, tmp_path):
+    for name, spec in (("a", "words:3,topic"), ("b", "words:2")):
+        assert invoke("lm", "train", corpus, "-o", tmp_path / name, "--sources", spec).exit_code == 0
+    lines = invoke("lm", "score", tmp_path / "a", corpus).stdout.splitlines()
+    assert len(lines) == 12
+    assert all(len(line.split("\t")) == 3 for line in lines)
+    done = invoke("lm", "compare", tmp_path / "a", tmp_path / "b", corpus, "--json")
+    assert done.exit_code == 0, done.output
+    refused = invoke("lm", "score", tmp_path / "a", corpus, "--threshold", 10)
+    assert "this model reads documents" in refused.output
+
+
+def test_plan_prints_methods_and_relations(corpus, tmp_path):
+    drawing = tmp_path / "g.svg"
+    done = invoke("lm", "plan", corpus, "--sources", "words:3,topic", "--graph", "text", "--measure")
+    assert done.exit_code == 0, done.output
+    for expected in ("partition-hierarchical", "measured seconds", "words-2 words-1 -> words-1", "overlapping"):
+        assert expected in done.stdout
+    done = invoke("lm", "plan", corpus, "--sources", "words:3,topic", "--graph", drawing, "--json")
+    assert json.loads(done.stdout)["histories"] > 0
+    assert drawing.read_text().startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--sources", "words:3,heads"], "the source heads needs the layer 'head1'"),
+        (["--sources", "words:3,topik"], "unknown information source 'topik'; did you mean 'topic'"),
+        (["--sources", "words:3,topic", "--method", "fast"], "unknown method 'fast'"),
+        (["--sources", "words:3,topic", "--memory", "100"], "no method fits in 0 MiB"),
+        (["--sources", "words:3,topic", "--estimator", "kneser-ney"], "sources is a setting of maxent"),
+    ],
+)
+def test_refusals(corpus, tmp_path, arguments, message):
+    done = invoke("lm", "train", corpus, "-o", tmp_path / "m.ll", *arguments)
+    assert done.exit_code != 0
+    assert message in done.output
+
+
+def test_a_graph_needs_a_name_that_says_what_it_is(corpus):
+    done = invoke("lm", "plan", corpus, "--sources", "words:2,topic", "--graph", "g.png")
+    assert done.exit_code != 0
+    assert "--graph takes text or a file that ends in .svg" in done.output
