@@ -28,7 +28,8 @@ def make_models(folder: Path) -> dict[str, list[str]]:
     texts = ["the cat sat on the mat", "a dog ran in the park", "the dog sat", "a cat ran"] * 5
     words = [[[word] for word in text.split()] for text in texts]
     labels = [["N" if word in ("cat", "dog", "mat", "park") else "O" for word in text.split()] for text in texts]
-    pairs = [[Candidate(text.upper(), {"s": 0.1}), Candidate(text, {"s": 0.0})] for text in texts]
+    wrong = [Candidate(text.upper(), {"s": -0.1 if i % 4 else 0.1}) for i, text in enumerate(texts)]
+    pairs = [[other, Candidate(text, {"s": 0.0})] for other, text in zip(wrong, texts)]
     lists = [CandidateList(str(i), pair, text) for i, (pair, text) in enumerate(zip(pairs, texts))]
     models = {
         "classify": MaxentClassifier(verbose=0).fit(texts, ["cat" if "cat" in text else "dog" for text in texts]),

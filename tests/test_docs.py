@@ -1,5 +1,11 @@
-"""The code in README and docs runs: ```python blocks of a page in one namespace, ```bash blocks in a shell."""
+"""The code in README and docs runs and prints what the pages show.
 
+```python blocks of a page run in one namespace, ```bash blocks in one folder; a ```text block beneath one of them is
+its output (``doc_examples``). Code with no such block beneath it prints nothing.
+"""
+
+import contextlib
+import io
 import os
 import re
 import subprocess
@@ -8,22 +14,26 @@ import warnings
 from pathlib import Path
 
 import pytest
+from doc_examples import difference, examples
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 _LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
-def blocks(page, language):
-    text = page.read_text(encoding="utf-8")
-    return [
-        "\n" * text.count("\n", 0, m.start(1)) + m.group(1)  # so that a traceback has the page's line numbers
-        for m in re.finditer(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
-    ]
+def examples_of(page, language):
+    return examples(page.read_text(encoding="utf-8"), language)
 
 
 def pages_with(language):
-    return [pytest.param(page, id=page.name) for page in PAGES if blocks(page, language)]
+    return [pytest.param(page, id=page.name) for page in PAGES if examples_of(page, language)]
+
+
+def complaint(page, example, printed):
+    """Return what a page shows otherwise than it is, with its line."""
+    found = difference(example.shown, printed, varies=example.varies)
+    line = len(example.code) - len(example.code.lstrip("\n"))
+    return None if found is None else f"{page.name}:{line}: {found}"
 
 
 @pytest.fixture(autouse=True)
@@ -37,24 +47,29 @@ def _own_folder_and_registries(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("page", pages_with("python"))
-def test_python_blocks_run(page):
-    namespace = {"__name__": "example"}
+def test_python_blocks_print_what_is_shown(page):
+    namespace, wrong = {"__name__": "example"}, []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for block in blocks(page, "python"):
-            exec(compile(block, page.name, "exec", dont_inherit=True), namespace)
+        for example in examples_of(page, "python"):
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                exec(compile(example.code, page.name, "exec", dont_inherit=True), namespace)
+            wrong.append(complaint(page, example, printed.getvalue()))
+    assert "\n\n".join(filter(None, wrong)) == ""
 
 
 @pytest.mark.parametrize("page", pages_with("bash"))
-def test_bash_blocks_run(page, tmp_path):
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    for block in blocks(page, "bash"):
+def test_bash_blocks_print_what_is_shown(page, tmp_path):
+    path, wrong = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]), []
+    for example in examples_of(page, "bash"):
         run = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", block],
+            ["bash", "-euo", "pipefail", "-c", example.code],
             cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True,
         )  # fmt: skip
         assert run.returncode == 0, run.stderr
         assert "warning" not in run.stderr
+        wrong.append(complaint(page, example, run.stdout))
+    assert "\n\n".join(filter(None, wrong)) == ""
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)

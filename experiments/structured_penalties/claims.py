@@ -113,7 +113,7 @@ CLAIMS: list[tuple[str, Callable[[Curves], str]]] = [
     ("ℓ2ᵀ is like interpolated Kneser-Ney (within 3%)", _near_kneser_ney),
     ("ℓ∞ᵀ is the best of all at order 5", _linf_best_at_5),
     ("ℓ∞ᵀ degrades at higher orders", _rise("tree-linf")),
-    ("strengths want to grow with depth, but for ℓ2ᵀ, where they fall", _growths),
+    ("longer n-grams want a stronger penalty, but for ℓ2ᵀ, where they want a weaker one", _growths),
     ("wℓ1 stays behind the other weighted ones", _weighted_l1),
     ("wℓ2² is comparable to the unweighted trees (within 2%)", _weighted_l2),
     ("wℓ∞ᵀ no longer degrades (within 1%)", _no_rise("w-tree-linf")),

@@ -61,8 +61,10 @@ class Experiment:
         return self.results.runs[key]
 
     def keep(self, part: str, found: Json, began: float) -> None:
-        """Store what a part found, with its origin."""
-        commits, seconds = self.results.commits_of(found["of"]), time.perf_counter() - began
+        """Store what a part found, with its origin; runs of earlier calls count among its seconds."""
+        commits = self.results.commits_of(found["of"])
+        runs = (run for key, run in self.results.runs.items() if key.split("/")[0] in found["of"])
+        seconds = max(time.perf_counter() - began, sum(run.get("seconds", 0.0) for run in runs))
         self.results.keep(part, found, self.command, self.n_threads, seconds=seconds, commits=commits)
 
     def chosen(self, corpus: str, kind: str) -> tuple[float, float, float]:

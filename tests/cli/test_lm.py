@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 import random
+import re
 import subprocess
 from pathlib import Path
 
@@ -128,6 +129,12 @@ def test_adaptation_of_a_base(place: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.stderr
     before, after = (figures(invoke("lm", "eval", m, more, "--json"))["perplexity"] for m in (place / "kn.ll", model))
     assert after < before
+    line = r"^n-grams kept +([\d,]+), those of the base included; (\d+) are in the text$"
+    (kept,) = re.findall(line, done.stdout, re.MULTILINE)
+    assert "weights kept" not in done.stdout  # of the text's n-grams, which are fewer than those of text and base
+    facts = figures(invoke("lm", "train", more, "-o", model, "--order", 3, "--base", place / "kn.ll", "--json"))
+    assert kept == (f"{facts['weights']:,}", str(sum(facts["ngrams_counted"])))
+    assert facts["weights"] == sum(facts["ngrams"]) > sum(facts["ngrams_counted"])
 
 
 def test_using_a_model_imports_nothing_heavy(place: Path) -> None:

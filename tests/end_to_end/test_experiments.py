@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from loglinear import Tagger
+from loglinear import MaxentClassifier, Tagger
 
 ROOT = Path(__file__).parents[2]
 
@@ -313,3 +313,22 @@ def test_plain_blasso_takes_the_same_steps():
     np.testing.assert_allclose([change for _, change in steps], path.change, rtol=1e-6)
     np.testing.assert_allclose(plain.weights, path.features_at(path.n_steps), rtol=1e-6, atol=1e-12)
     assert 12 <= features_per_step(data, path) <= entries_per_step(data, path)
+
+
+def test_certificates(tmp_path, monkeypatch):
+    from experiments.certificates import __main__ as experiment
+    from experiments.certificates.problems import Problem, wine
+
+    def two(folder):
+        for penalty in ("l2", "l1"):
+            model = MaxentClassifier(penalty, 1.0)
+            yield Problem(f"classifier, auto, {penalty} 1", "wine", model, wine(folder), {})
+
+    monkeypatch.setenv("LOGLINEAR_DATA", str(tmp_path))
+    monkeypatch.setattr(experiment, "KINDS", {"classifiers": two})
+    experiment.main(["--output", str(tmp_path), "--parts", "classifiers"])
+    page = (tmp_path / "certificates.md").read_text()
+    assert "| problems | 2 |" in page
+    assert "| converged, but the true gap is above the tolerance | 0 |" in page
+    assert "| bounds below the true gap | 0 |" in page
+    assert "| wine | classifier, auto, l1 1 |" in page

@@ -11,6 +11,7 @@ from loglinear.errors import IncompatibleError
 from loglinear.losses.candidate_lists import LIST_LOSSES, ExpectedErrorLoss, ExponentialMarginLoss, ListLogLoss
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective
+from loglinear.protocols import FreeWeights
 from loglinear.structure.tying import Tying
 from loglinear.testing import check_loss, check_solver
 
@@ -232,3 +233,21 @@ def test_names_and_refusals():
         minimise(Objective(ExpectedErrorLoss(data), penalties.make("l2", 1.0)), solvers.Newton())
     with pytest.raises(IncompatibleError, match="2 weights for lists"):
         ListLogLoss(data).value_and_gradient(np.zeros(2), np.zeros(2))
+
+
+@pytest.mark.parametrize("name", CONVEX)
+def test_base_scores_are_solved_for(name):
+    loss = LOSSES[name](random_data(40))
+    assert isinstance(loss, FreeWeights)
+    rng, n = np.random.default_rng(1), loss.data.n_base
+    w, gradient = rng.normal(size=loss.n_weights) * 0.1, np.empty(loss.n_weights)
+    solved = w.copy()
+    loss.solve_free(solved)
+    np.testing.assert_array_equal(solved[n:], w[n:])
+    loss.value_and_gradient(solved, gradient)
+    assert np.abs(gradient[:n]).max() < 1e-8
+    target, step, product = rng.normal(size=w.size), np.zeros_like(w), np.empty_like(w)
+    loss.correct_free(w, target, step)
+    loss.hessian(w).product(step, product)
+    np.testing.assert_allclose(product[:n], -target[:n], atol=1e-9)
+    assert not step[n:].any()

@@ -43,7 +43,7 @@ BLOCKS = Blocks([(10, L2(1.0))])
         (Plain, L1(1.0), 10_000, Owlqn(), "smooth within orthants"),
         (ChainLoss, L2(1.0), 10, Lbfgs(memory=7), "default for taggers"),
         (ChainLoss, L2(1.0), 3_000_000, Lbfgs(), "default for taggers"),
-        (ChainLoss, L1(1.0), 10_000, Owlqn(), "default for taggers"),
+        (ChainLoss, L1(1.0), 10_000, Owlqn(memory=20), "default for taggers"),
         (MEstimationLoss, L2(1.0), 10, Lbfgs(memory=7), "default for taggers"),
         (NgramMaxentLoss, L2(1.0), 10, Lbfgs(metric="curvature"), "default for language models"),
         (NgramMaxentLoss, L1(1.0), 10_000, Owlqn(metric="curvature"), "default for language models"),

@@ -28,6 +28,8 @@ from loglinear.registry import Registry
 from loglinear.structure.tying import Tying
 from loglinear.threads import pool
 
+_FREE_STEPS = 30  # of Newton's method for the weights of base scores; about five are needed, more where steps are cut
+
 
 class ListLoss:
     """The common part of the losses of lists. Powers: Stochastic, Scaled, Restrict, Tied."""
@@ -123,15 +125,39 @@ class _ConvexListLoss(ListLoss):
         """Return the second derivatives at ``w``."""
         return ListHessian(self, w)
 
+    # FreeWeights
+    def solve_free(self, w: FloatArray) -> None:
+        """Solve for the weights of base scores, which rerankers leave without a penalty, by Newton's method."""
+        gradient, best, step = np.empty_like(w), np.inf, np.zeros(self.data.n_base)
+        trial = w.copy()
+        for _ in range(_FREE_STEPS if self.data.n_base else 0):
+            trial[: step.size] = w[: step.size] + step
+            value = self.value_and_gradient(trial, gradient)
+            if not value < best:
+                if np.abs(step).max() <= 1e-14 * (1.0 + np.abs(w[: step.size]).max()):
+                    return
+                step *= 0.25
+                continue
+            best, w[: step.size] = value, trial[: step.size]
+            own = np.zeros_like(w)
+            self.correct_free(w, gradient, own)
+            step = own[: step.size].copy()
+
+    def correct_free(self, w: FloatArray, gradient: FloatArray, out: FloatArray) -> None:
+        """Write the step of the base scores' weights that cancels their entries of the gradient."""
+        n = self.data.n_base
+        if n:
+            out[:n] = -np.linalg.pinv(self.hessian(w).of_base(), hermitian=True) @ gradient[:n]
+
 
 class ExponentialMarginLoss(_ConvexListLoss):
-    """Sum over pairs of exp(-margin); more powers: Curvature, Spread."""
+    """Sum over pairs of exp(-margin); more powers: Curvature, Spread, FreeWeights."""
 
     kind = "exponential"
 
 
 class ListLogLoss(_ConvexListLoss):
-    """Minus the log-probability of the reference among its candidates; more powers: Curvature, Spread."""
+    """Minus the log-probability of the reference among its candidates; more powers: Curvature, Spread, FreeWeights."""
 
     kind = "log"
 
@@ -169,10 +195,15 @@ class ListHessian:
         columns = data.columns.native
         assert isinstance(columns, _core.SparseMatrix32)  # numbers of pairs always fit 32 bits
         _core.list_loss_curvature(threads, loss.kind, data.list_ptr, columns, self.q, out[data.n_base :])
-        for b in range(data.n_base):
-            column = data.base[:, b].copy()
-            _core.list_loss_hessian(threads, loss.kind, data.list_ptr, self.q, column)
-            out[b] = data.base[:, b] @ column
+        out[: data.n_base] = np.diag(self.of_base())
+
+    def of_base(self) -> FloatArray:
+        """Return the second derivatives by the weights of the base scores: [n_base, n_base]."""
+        loss, data = self.loss, self.loss.data
+        columns = data.base.T.copy()
+        for column in columns:
+            _core.list_loss_hessian(pool(loss.n_threads), loss.kind, data.list_ptr, self.q, column)
+        return columns @ data.base
 
 
 LIST_LOSSES: Registry[Callable[..., ListLoss]] = Registry(

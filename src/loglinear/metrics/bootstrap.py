@@ -29,6 +29,6 @@ def interval(samples: FloatArray) -> tuple[float, float]:
 
 
 def two_sided(differences: FloatArray) -> float:
-    """Return the p-value of no difference: twice the smaller share of samples on either side of zero."""
+    """Return the two-sided p-value: twice the smaller share of samples on either side of zero."""
     tail = min(np.count_nonzero(differences <= 0), np.count_nonzero(differences >= 0))
     return min(1.0, 2 * (1 + tail) / (differences.size + 1))

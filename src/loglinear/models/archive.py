@@ -172,13 +172,22 @@ def as_json(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
+def finite(value: Any) -> Any:
+    """Return a value of JSON; numbers that JSON lacks (infinity, NaN) become text."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def not_finite(value: Any) -> Any:
+    """Return what ``finite`` was given."""
+    return float(value) if value in ("inf", "-inf", "nan") else value
+
+
 def training_summary(model: Any, *more: str) -> dict[str, Any]:
     """Return the record of training for the file; numbers that JSON lacks (infinity, NaN) become text."""
     summary: dict[str, Any] = {}
     for name in (*LEARNT, "fit_seconds", *more):
         if hasattr(model, name + "_"):
-            value = as_json(getattr(model, name + "_"))
-            summary[name] = value if not isinstance(value, float) or math.isfinite(value) else str(value)
+            summary[name] = finite(as_json(getattr(model, name + "_")))
     if hasattr(model, "tuning_"):
         summary["tuning"] = as_json(model.tuning_)
     return summary
@@ -188,7 +197,7 @@ def restore_summary(model: Any, summary: dict[str, Any]) -> None:
     """Give a loaded model the record of its training."""
     for name in LEARNT:
         if name in summary:
-            setattr(model, name + "_", summary[name])
+            setattr(model, name + "_", not_finite(summary[name]))
 
 
 def check_n_threads(n_threads: Any) -> None:

@@ -51,7 +51,10 @@ MAX_PRODUCTS = 64  # conjugate-gradient steps of one certificate; ill-conditione
 LARGEST_SPREAD = 0.5  # of the step of Newton's minorant; k(0.5) = 1.23
 SLACK = 1e-3  # relative size of second-order terms that differences of gradients leave
 MANY_WEIGHTS = 5_000_000  # from here on no vectors are spent on Newton's minorant
-BEYOND = 10.0  # distance that rounding errors in the gradient of solved-for weights are charged for
+BEYOND = 10.0  # how many times farther than the largest weight the optimum may have its free weights ...
+CORRECTIONS = 3  # ... and how often their gradient, which counts for that distance, is corrected towards zero
+NEGLIGIBLE = 1e-13  # part of the objective
+TIGHT = 4.0  # a bound this many times the decrease of the quadratic model is tight enough
 
 
 class Assessment(NamedTuple):
@@ -65,7 +68,7 @@ class Assessment(NamedTuple):
 def assess(objective: Objective, w: FloatArray, enough: float = 0.0, max_products: int = MAX_PRODUCTS) -> Assessment:
     """Bound the optimum from below, and estimate how far it is, from the loss around ``w``.
 
-    enough : distance from objective(w) at which the bound is good enough, so that no more work is spent on it
+    enough : distance from objective(w) at which the bound is good enough, and only made tight if that is cheap
     max_products : maximum number of products with the Hessian
     """
     objective, w = objective.plain(w)
@@ -86,18 +89,20 @@ class _Minorants:
         self.loss_value = objective.loss.value_and_gradient(w, self.gradient)
         self.value = self.loss_value + objective.penalty.value(w)
         self.floor = objective.loss.floor if isinstance(objective.loss, Spread) else -math.inf
+        self.reach = BEYOND * (1.0 + float(np.abs(w).max(initial=0.0)))
         self.decrease, self.products = 0.0, 0
+        self.along = 0.0  # decrease of the quadratic model along the conjugate-gradient steps
 
     def assess(self, enough: float, max_products: int) -> Assessment:
         """Return the best bound within the budget, and the decrease that the model predicts."""
         best = self._tangent()
         best = max(best, self.floor)  # a penalty is never negative
         able = isinstance(self.objective.loss, Spread) and isinstance(self.objective.penalty, Orthant)
-        if self.value - best <= enough or not able or self.w.size >= MANY_WEIGHTS:
+        if not able or self.w.size >= MANY_WEIGHTS or self.value - best <= NEGLIGIBLE * abs(self.value):
             return Assessment(best)
         for h, constant in self._newton(max_products):
             best = max(best, self._of(constant, h)[0])
-            if self.value - best <= enough:
+            if self.value - best <= min(enough, TIGHT * self.along):
                 break
         return Assessment(best, self.decrease, self.products)
 
@@ -117,7 +122,7 @@ class _Minorants:
         penalty = penalty or cast(Dual, self.objective.penalty)
         budget = self.value - self.floor
         ridge, ratio, free = penalty.dual(h, 1.0)
-        constant -= BEYOND * free
+        constant -= self.reach * free
         if ratio <= 1.0:
             return constant - ridge, ratio < 1.0
         bound = constant - ridge - (ratio - 1.0) * budget if math.isfinite(budget) else -math.inf
@@ -154,6 +159,7 @@ class _Minorants:
                 return
             alpha = rz / curvature
             along_path.append(along_path[-1] + 0.5 * alpha * rz)
+            self.along = along_path[-1]
             # The second half of the steps tells what is still missing where conjugate gradients have not converged.
             self.decrease = max(alone, along_path[-1] + 2.0 * (along_path[-1] - along_path[products // 2]))
             step += alpha * direction
@@ -172,13 +178,15 @@ class _Minorants:
     ) -> tuple[FloatArray, float]:
         """Return (h, c) for this step, shortened until its spread is small enough."""
         loss, objective = self.objective.loss, self.objective
-        if isinstance(loss, FreeWeights):  # their gradient must vanish in h
+        for _ in range(CORRECTIONS if isinstance(loss, FreeWeights) else 0):  # their gradient must vanish in h
             residual = self.gradient + change
             own = np.zeros_like(step)
-            loss.correct_free(self.w, residual, own)
-            if own.any():
-                step, change = step + own, change + product(own)[0]
-                spread += cast(Spread, loss).spread(own)
+            cast(FreeWeights, loss).correct_free(self.w, residual, own)
+            free = cast(Dual, objective.penalty).dual(residual, 1.0)[2]
+            if not own.any() or self.reach * free <= NEGLIGIBLE * self.value:
+                break
+            step, change = step + own, change + product(own)[0]
+            spread += cast(Spread, loss).spread(own)
         short = min(1.0, LARGEST_SPREAD / spread) if spread > 0.0 else 1.0
         h = self.gradient + short * change
         curvature = (1.0 + SLACK) * max(objective.dot(step, change), 0.0)

@@ -136,7 +136,10 @@ def minimise(
     warm = bool(np.any(w0))
     history = History()
     state = solver.init(objective, w0)
-    stopping = None if tolerance is None else Stopping(objective, tolerance, state.value)
+    stopping = None
+    if tolerance is not None:
+        plain, weights = objective.plain(state.weights) if warm else (objective, state.weights)
+        stopping = Stopping(objective, tolerance, state.value - (plain.penalty.value(weights) if warm else 0.0))
     target = violation_tolerance * objective.gradient_scale() if violation_tolerance else -1.0
     stop = _Rules(tolerance, target, decrease_tolerance, max_iterations - first)
     gap = Gap() if stopping is None else stopping.look(state, warm)

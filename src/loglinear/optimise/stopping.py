@@ -5,11 +5,12 @@ The relative gap is (objective - optimum) / objective. Training converges when i
 1. An estimate costs nothing: the decrease is taken to be exponential in the passes over the data. With the decreases
    d1 and d2 over two windows of w1 and w2 passes, the rate k follows from (d2/w2) / (d1/w1) = exp(-k (w1 + w2) / 2),
    and  d2 / (exp(k w2) - 1)  is what remains. SAFETY times as much is the estimate.
+   The larger result of a short and a long window counts.
 2. Where the estimate reaches the tolerance, the optimum is bounded from below (optimise/certificate.py). Bounds get a
    share of the passes (SHARE), so that training waits little for its certificate.
-3. A bound within the tolerance proves it. A bound that is LOOSE times above it cannot become tight in time (pure l1,
-   weights almost without a ridge); there the estimate counts, if the quadratic model of the objective agrees with it
-   twice in a row, and is called one: ``is_bound`` is False.
+3. A bound within the tolerance proves it. A bound that is LOOSE times above the estimate would take many more passes
+   (pure l1, weights almost without a ridge); there the estimate counts, if the quadratic model of the objective agrees
+   with it twice in a row, and is called one: ``is_bound`` is False.
 
 Steps at which a solver does not know the violation over all weights (coarse phases, working sets) are passed over.
 """
@@ -29,16 +30,19 @@ if TYPE_CHECKING:
     from loglinear.optimise.objective import Objective
     from loglinear.solvers.solver import State
 
-SAFETY = 3.0  # the exponential falls short where convergence slows down: for 1/passes^2 by less than a factor of two
-WINDOW = 0.15  # of the passes so far
+SAFETY = 4.0  # the exponential falls short where convergence slows down: for 1/passes^2 by less than a factor of two
+WINDOWS = (0.15, 0.4)  # of the passes of a phase: a short one follows fast convergence, a long one bridges pauses
 LEAST_WINDOW = 4.0  # passes
-SHARE = 0.1  # of the passes so far that bounds may cost ...
-FIRST_PRODUCTS = 10  # ... beyond those of a first one
-LOOSE = 30.0  # bounds of strongly convex problems come within 10 times the truth before the estimate is this far off
-PAUSE = 0.05  # of the passes so far between two bounds
+SHARE = 0.15  # of the passes so far that bounds may cost ...
+FIRST_PRODUCTS = 12  # ... beyond those of a first one
+LOOSE = 30.0  # bounds of strongly convex problems are at most about 10 times the truth, those of pure l1 1,000 times
+PAUSE = 0.05  # of the passes so far between two bounds, and twice that until an estimate is confirmed
+LONG_STEP = 8.0  # passes: beside a step of Newton's method a bound costs little
+LAST_GAIN = 20.0  # tolerances that such a step may gain and be the last
+LONGEST = 0.25  # the longest such pause
 NOISE = 1e-14  # relative: smaller decreases are rounding errors
 FAR = 0.5  # a relative gap that says nothing: any objective is within 100% of zero
-VANISHED = 1e-10  # an objective this much smaller than the first one is zero: then the gap is relative to that
+VANISHED = 1e-10  # an objective this much smaller than the first loss is zero: then the gap is relative to that
 
 
 class Gap(NamedTuple):
@@ -71,21 +75,27 @@ def _percent(gap: float) -> str:
 class Stopping:
     """Follows training and tells its gap: ``look`` after every step, ``finish`` at the end."""
 
-    def __init__(self, objective: Objective, tolerance: float, first_value: float) -> None:
+    def __init__(self, objective: Objective, tolerance: float, first_loss: float) -> None:
         self.objective, self.tolerance = objective, tolerance
         self.gap = Gap()
         self.lower = -math.inf  # the best lower bound of the optimum so far
-        self._least_scale = VANISHED * abs(first_value)
+        self._least_scale = VANISHED * abs(first_loss)
         self._passes: list[float] = []
         self._values: list[float] = []
         self._spent = 0.0  # passes that bounds have cost
-        self._next = 0.0  # passes before which no further bound is computed
+        self._next = 0.0  # passes before which no further bound is computed ...
+        self._wanted = math.inf  # ... and the estimate at which the last bound would have sufficed
+        self._latest = math.inf  # passes at which it is computed even if the estimate is above that
+        self._phase = 0
         self._agreed = False  # whether the last assessment let the estimate count
 
     def look(self, state: State, warm: bool = False) -> Gap:
         """Return the gap after a step; ``warm``: before the first one, from weights that may be optimal already."""
         if not math.isfinite(state.violation) or not math.isfinite(state.value):
             return self.gap
+        if state.phase != self._phase:
+            self._phase, self._agreed = state.phase, False
+            self._passes, self._values = [], []
         self._passes.append(state.passes)
         self._values.append(state.value)
         remaining = SAFETY * self._remaining()
@@ -93,22 +103,37 @@ class Stopping:
         self.gap = self._gap(state.value, remaining, False)
         if warm or state.violation == 0.0:
             self._assess(state.weights, goal, 0)
-        elif remaining <= goal and state.passes >= self._next:
-            budget = FIRST_PRODUCTS + SHARE * state.passes - self._spent
-            decrease = self._assess(state.weights, goal, int(budget))
-            self._next = state.passes + max(PAUSE * state.passes, 2.0)
-            remaining = max(remaining, SAFETY * decrease)
-            loose = state.value - self.lower > LOOSE * goal
-            if loose and remaining <= goal and self._agreed:
-                self.gap = self._gap(state.value, remaining, False)
-                return self.gap
-            self._agreed = loose and remaining <= goal
+        elif self._due(state.passes, remaining, goal) and self._estimate_counts(state, remaining, goal):
+            return self.gap
         bound = self._gap(state.value, state.value - self.lower, True)
         if bound.relative <= self.tolerance:
             self.gap = bound
         elif self.gap.relative <= self.tolerance:  # an estimate that nothing has confirmed yet
             self.gap = Gap(min(bound.relative, math.nextafter(self.tolerance, 1.0)), False)
         return self.gap
+
+    def _estimate_counts(self, state: State, remaining: float, goal: float) -> bool:
+        """Compute a bound; return whether it is so loose that the estimate, which it then sets, counts in its place."""
+        budget = FIRST_PRODUCTS + SHARE * state.passes - self._spent
+        decrease = self._assess(state.weights, goal, int(budget))
+        above = state.value - self.lower
+        self._next = state.passes + max(PAUSE * state.passes, 2.0)
+        self._wanted = math.inf if above <= goal else remaining * max(goal / above, 1.0 / LOOSE)
+        self._latest = (1.0 + LONGEST) * state.passes
+        remaining = max(remaining, SAFETY * decrease)
+        before, self._agreed = self._agreed, remaining <= goal and above > LOOSE * remaining
+        if self._agreed:
+            self._next, self._wanted = self._next + PAUSE * state.passes, math.inf
+            self.gap = self._gap(state.value, remaining, False)
+        return before and self._agreed
+
+    def _due(self, passes: float, remaining: float, goal: float) -> bool:
+        """Return whether a bound is worth its passes now: the estimate, or a step of many passes, promises it."""
+        if remaining <= goal and passes >= self._next and (remaining <= self._wanted or passes >= self._latest):
+            return True
+        if len(self._values) < 2 or self._passes[-1] - self._passes[-2] < LONG_STEP:
+            return False
+        return 0.0 < self._values[-2] - self._values[-1] <= LAST_GAIN * goal
 
     def finish(self, weights: FloatArray, value: float, at_limit: bool) -> Gap:
         """Return the gap of the weights that training ended with for another reason than its tolerance.
@@ -121,7 +146,7 @@ class Stopping:
         decrease = self._assess(weights, self.tolerance * self._scale(value), FIRST_PRODUCTS)
         bound = value - self.lower
         estimate = max(remaining, SAFETY * decrease)
-        loose = bound > LOOSE * max(estimate, self.tolerance * self._scale(value))
+        loose = bound > LOOSE * estimate
         self.gap = self._gap(value, estimate if loose else bound, not loose)
         return self.gap
 
@@ -140,10 +165,14 @@ class Stopping:
 
     def _remaining(self) -> float:
         """Return by how much the objective will still fall if it falls exponentially; inf while that is unknown."""
+        elapsed = self._passes[-1] - self._passes[0] if self._passes else 0.0
+        return max(self._extrapolated(max(LEAST_WINDOW, share * elapsed)) for share in WINDOWS)
+
+    def _extrapolated(self, width: float) -> float:
+        """Return the same from two windows of at least this many passes."""
         passes, values = self._passes, self._values
         if len(values) < 3:
             return math.inf
-        width = max(LEAST_WINDOW, WINDOW * passes[-1])
         second = bisect_right(passes, passes[-1] - width) - 1
         first = bisect_right(passes, passes[second] - width) - 1 if second >= 0 else -1
         if first < 0:
@@ -151,7 +180,8 @@ class Stopping:
         d1, w1 = values[first] - values[second], passes[second] - passes[first]
         d2, w2 = values[second] - values[-1], passes[-1] - passes[second]
         noise = NOISE * abs(values[-1])
-        unseen = noise * passes[-1] / w2  # what decreases below rounding errors may add up to, if they fall as 1/passes
+        # What decreases below rounding errors may add up to, if they fall as 1 / passes:
+        unseen = noise * (passes[-1] - passes[0]) / w2
         if d2 <= noise:
             return unseen
         if d1 / w1 <= d2 / w2:

@@ -76,6 +76,7 @@ def training_summary(model: LanguageModelPredictor, path: str) -> dict[str, Any]
         "ngrams": list(model.n_ngrams_),
         "weights": int(model.n_weights_),
         **({"penalty": model.penalty} if model.estimator == "maxent" else {}),
+        **({"adapted": True} if getattr(model, "base", None) is not None else {}),
         "status": model.status_,
         "converged": bool(model.converged_),
         "passes": model.n_iter_,
@@ -102,13 +103,21 @@ def training_facts(summary: dict[str, Any]) -> Facts:
             facts.append(("tuning", summary["tuning_status"]))
         if "depth_growth" in summary:
             facts.append((summary["penalty"], _tree_settings(summary)))
-        facts.append(("weights kept", f"{summary['weights']:,} of {sum(summary['ngrams_counted']):,}"))
+        facts.append(_kept(summary))
         facts.append(("parameters", f"{summary['n_parameters']:,} (equal weights on a path without branches: one)"))
     if "dev_perplexity" in summary:
         facts.append(("perplexity on dev", f"{summary['dev_perplexity']:.4f}"))
     for stage, seconds in summary.get("stage_seconds", {}).items():
         facts.append((f"seconds {stage}", f"{seconds:.2f}"))
     return [*facts, ("seconds", f"{summary['seconds']:.2f}"), ("model", summary["model"])]
+
+
+def _kept(summary: dict[str, Any]) -> tuple[str, str]:
+    """Return how many n-grams a model has. One that adapts a base keeps that one's n-grams, which its text may lack."""
+    kept, counted = f"{summary['weights']:,}", f"{sum(summary['ngrams_counted']):,}"
+    if summary.get("adapted"):
+        return "n-grams kept", f"{kept}, those of the base included; {counted} are in the text"
+    return "weights kept", f"{kept} of {counted}"
 
 
 def _tree_settings(summary: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from loglinear.models.reranker.predictor import RerankerPredictor
+from loglinear.optimise.stopping import describe
 from loglinear.report.html import Section
 from loglinear.report.plots import Curve, Plot
 from loglinear.report.tables import Table
@@ -116,6 +117,8 @@ def training_facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     if "strength" in summary:
         facts.append(("strength", f"{summary['strength']:g}"))
+    if "gap" in summary:
+        facts.append(("training", describe(summary["gap"], summary["gap_is_bound"])))
     return [*facts, ("seconds", f"{summary['seconds']:.1f}")]
 
 

@@ -146,6 +146,7 @@ class Clustered:
         state.violation = state.fine.violation
         state.coarse = state.tied = state.tying = None
         state.steps = 0
+        state.phase += 1
 
     @staticmethod
     def _show(state: ClusteredState, inner: Any, note: str, before: int) -> None:

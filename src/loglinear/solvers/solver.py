@@ -21,6 +21,7 @@ class State:
     violation: float  # inf where the solver does not know it (coarse phases)
     passes: float = 0.0
     note: str = ""  # phase or remark, shown in the history
+    phase: int = 0  # steps before and after it changes tell nothing of each other's convergence
     finished: Status | None = None  # why the solver can do no better
 
     def best(self) -> tuple[FloatArray, float]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from loglinear.arrays import FloatArray
 from loglinear.backoff.interpolation import loglinear_weights
-from loglinear.backoff.kneser_ney import kneser_ney
+from loglinear.backoff.kneser_ney import choose_discounts, kneser_ney
 from loglinear.backoff.model import BackoffModel
 from loglinear.data.ngram import NgramTrie
 from loglinear.data.ngram_classes import ngram_classes
@@ -47,17 +47,22 @@ class MaxentFit:
     chosen: int | None = None  # the number of the trial of tuning whose strengths the model has
 
 
-def with_unknown(trie: NgramTrie, vocabulary: WordVocabulary, counted: BackoffModel) -> NgramTrie:
+def with_unknown(trie: NgramTrie, vocabulary: WordVocabulary) -> NgramTrie:
     """Return the trie with tokens of ``<unk>``, as many as Kneser-Ney expects, if an open vocabulary has met none.
 
     A text tells nothing of words it lacks. Without a count, ``<unk>`` would have next to no probability, that which the
-    ridge leaves it; Kneser-Ney gives it the share of a word seen zero times. The counts are changed in place if they
-    are writeable.
+    ridge leaves it; the Kneser-Ney model of order 1 gives it the share of a word seen zero times. It is the same for
+    every order, so that a model whose n-grams are all zero is the model of order 1. The counts are changed in place if
+    they are writeable.
     """
     unknown = vocabulary.unknown
     if unknown is None or trie.entry_count[unknown] > 0:
         return trie
-    expected = round(float(trie.context_count[0]) * float(np.exp(counted.log_probability[unknown])))
+    counts = trie.entry_count[: trie.n_words]
+    seen = np.bincount(np.minimum(counts, 5), minlength=6)[1:].tolist()  # words that occur 1, 2, 3, 4 times, and more
+    first, second, third = choose_discounts(seen[:4]).values
+    left = first * seen[0] + second * seen[1] + third * sum(seen[2:])
+    expected = round(left / (trie.n_words - 1))  # all words but <s>
     if not (trie.entry_count.flags.writeable and trie.context_count.flags.writeable):  # mapped from files
         trie = replace(trie, entry_count=trie.entry_count.copy(), context_count=trie.context_count.copy())
     trie.entry_count[unknown] = max(expected, 1)
@@ -111,7 +116,7 @@ def train_maxent(
     by_class = penalty.on(classes, settings.n_threads)
     if offset is None:
         counted = kneser_ney(trie, vocabulary, n_threads=settings.n_threads)
-        trie = with_unknown(trie, vocabulary, counted)
+        trie = with_unknown(trie, vocabulary)
         if start is None and penalty.penalty != "none":
             start = centred(loglinear_weights(counted, n_threads=settings.n_threads), trie.n_words)
         del counted

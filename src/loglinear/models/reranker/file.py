@@ -10,7 +10,7 @@ from loglinear.data.candidates import check_base_names
 from loglinear.errors import ModelFileError
 from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.models import archive as files
-from loglinear.models.archive import Archive, as_json, check_n_threads, parameters_of, require
+from loglinear.models.archive import Archive, as_json, check_n_threads, finite, not_finite, parameters_of, require
 from loglinear.models.reranker.path import OPTIONAL_FIGURES, RerankerPath
 
 KIND = "reranker"
@@ -18,7 +18,7 @@ _FEATURES, _PATH = "featuriser.", "path."
 _FIGURES = {"point": "<i8", "loss": "<f8", "l1": "<f8", "n_nonzeros": "<i8", "backward": "|b1"}  # others are float64
 _STORED = {"validation_errors": "dev_errors"}  # names of figures in files, where they are others
 _LEARNT = ("n_lists", "n_pairs", "n_features", "validation_baseline_errors", "fit_seconds", "status",
-           "validation_score")  # fmt: skip
+           "validation_score", "objective", "gap", "gap_is_bound", "converged")  # fmt: skip
 
 
 def save(model: Any, path: Any) -> None:
@@ -31,7 +31,7 @@ def save(model: Any, path: Any) -> None:
     for name in ("point", "loss", "l1", "n_nonzeros", *OPTIONAL_FIGURES):
         if (array := getattr(figures, name)) is not None:
             arrays[_PATH + _STORED.get(name, name)] = array.astype(_FIGURES.get(name, "<f8"))
-    summary = {name: as_json(getattr(model, name + "_")) for name in _LEARNT if hasattr(model, name + "_")}
+    summary = {name: finite(as_json(getattr(model, name + "_"))) for name in _LEARNT if hasattr(model, name + "_")}
     summary["chosen"] = model.chosen_
     files.save(path, Archive(KIND, settings, summary, arrays))
 
@@ -69,7 +69,7 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         learnt = {**learnt, "validation_baseline_errors": learnt["dev_baseline_errors"]}
     for name in _LEARNT:
         if name in learnt:
-            setattr(model, name + "_", learnt[name])
+            setattr(model, name + "_", not_finite(learnt[name]))
     return model
 
 

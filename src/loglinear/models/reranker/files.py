@@ -155,6 +155,8 @@ def training_summary(model: Reranker) -> dict[str, Any]:
     }
     if path.strength is not None and model.chosen_:
         summary["strength"] = float(path.strength[at])
+    if hasattr(model, "gap_"):  # methods that minimise a loss with a penalty
+        summary |= {"gap": model.gap_, "gap_is_bound": bool(model.gap_is_bound_), "converged": bool(model.converged_)}
     if hasattr(model, "validation_score_"):
         summary["dev_score"] = model.validation_score_
     if path.validation_errors is not None:
