@@ -35,6 +35,7 @@ METHODS = ("caching", "cluster-expansion", "sharing", "hierarchical", "partition
 
 def measure(options: argparse.Namespace, results: Results, command: str) -> None:
     folder = data_folder("brown/, treebank/ and gutenberg/")
+    command = command.replace(NAME, "hierarchical_training.sources")
     warnings.simplefilter("ignore")
     for part in options.parts:
         began = time.perf_counter()
