@@ -212,6 +212,16 @@ def check_partition(problem: CompositeProblem, partition: int) -> None:
         )
 
 
+def usable_partition(problem: CompositeProblem, partition: int | None) -> int | None:
+    """Return the partition variable, or None where there is none or it has too many values for this problem."""
+    if partition is not None:
+        try:
+            check_partition(problem, partition)
+        except ValueError:
+            return None
+    return partition
+
+
 def flat_order(problem: CompositeProblem) -> NDArray[np.intp]:
     """Return the order of histories that ``problem.flat`` has."""
     tables = [(problem.tables[i].entries_of_depth(d), i, d) for i, d in problem.patterns]

@@ -15,7 +15,14 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from loglinear.sources.normalisers import METHODS, OF_PARTITIONS, check_partition, levels_of, make_normaliser
+from loglinear.sources.normalisers import (
+    METHODS,
+    OF_PARTITIONS,
+    check_partition,
+    levels_of,
+    make_normaliser,
+    usable_partition,
+)
 from loglinear.sources.problem import CompositeProblem
 from loglinear.sources.table import FeatureTable, Index
 
@@ -62,13 +69,9 @@ def make_plan(
     methods = list(METHODS) if only is None else [only]
     if only is not None and only not in METHODS:
         raise ValueError(f"unknown method {only!r}; known: {', '.join(METHODS)}")
-    if partition is not None:
-        try:
-            check_partition(problem, partition)
-        except ValueError:
-            if only in OF_PARTITIONS:
-                raise
-            partition = None
+    if partition is not None and only in OF_PARTITIONS:
+        check_partition(problem, partition)
+    partition = usable_partition(problem, partition)
     if partition is None:
         if only in OF_PARTITIONS:
             raise ValueError(f"{only} needs a source of one symbol as its partition variable, such as Topic")

@@ -3,7 +3,7 @@ import pytest
 
 from loglinear.errors import FormatError, IncompatibleError, ModelFileError
 from loglinear.models import LanguageModel
-from loglinear.sources import SOURCES, Function, Tags, Topic, Words
+from loglinear.sources import SOURCES, Function, Skip, Tags, Topic, Words
 from loglinear.sources.normalisers import METHODS
 from tests.composite_problems import DOCUMENTS
 
@@ -144,3 +144,12 @@ def test_documents_without_labels_are_clustered(tmp_path):
         LanguageModel(sources="words:3,topic", n_topics=2, verbose=0).fit(DOCUMENTS)
     with pytest.raises(ValueError, match="add one, such as words:3,topic"):
         LanguageModel(sources="words:3,skip:1", n_topics=2, verbose=0).fit(unlabelled)
+
+
+def test_a_source_of_many_symbols_scores_a_short_text():
+    """Its symbols, more than a thousand, are too many to divide the few histories by."""
+    text = [[f"w{k}", f"w{k + 1}", f"w{k + 2}"] for k in range(0, 2400, 2)]
+    model = LanguageModel(sources=[Words(2), Skip(1)], strength=0.01, verbose=0).fit(text)
+    found = model.perplexity(text[:3])
+    assert np.isfinite(found)
+    assert model.perplexity(text) == pytest.approx(found, rel=0.5)

@@ -23,7 +23,7 @@ from loglinear.formats.running_text import check_text, split_units
 from loglinear.models.push import Push
 from loglinear.sources.extraction import SourceFeatures
 from loglinear.sources.kinds import InformationSource, Topic
-from loglinear.sources.normalisers import make_normaliser
+from loglinear.sources.normalisers import make_normaliser, usable_partition
 from loglinear.sources.problem import CompositeProblem, native_problem
 from loglinear.sources.topics import TopicAssigner
 
@@ -145,7 +145,7 @@ class CompositeQueries:
             self.vocabulary.n_words, tables, tuple(np.ascontiguousarray(leaf[example][order]) for leaf in leaves),
             np.ones(n), np.zeros(self.weights.size),
         )  # fmt: skip
-        partition = self.partition()
+        partition = usable_partition(problem, self.partition())
         method = "hierarchical" if partition is None or len(tables) == 1 else "partition-hierarchical"
         normaliser = make_normaliser(problem, method, partition=partition, n_threads=self.n_threads)
         log_z = np.empty(n)
