@@ -10,7 +10,7 @@ The relative gap is (objective - optimum) / objective. Training converges when i
    share of the passes (SHARE), so that training waits little for its certificate.
 3. A bound within the tolerance proves it. A bound that is LOOSE times above the estimate would take many more passes
    (pure l1, weights almost without a ridge); there the estimate counts, if the quadratic model of the objective agrees
-   with it twice in a row, and is called one: ``is_bound`` is False.
+   with it twice in a row, or once where a working set was solved in between, and is called one: ``is_bound`` is False.
 
 Steps at which a solver does not know the violation over all weights (coarse phases, working sets) are passed over.
 """
@@ -87,11 +87,13 @@ class Stopping:
         self._wanted = math.inf  # ... and the estimate at which the last bound would have sufficed
         self._latest = math.inf  # passes at which it is computed even if the estimate is above that
         self._phase = 0
+        self._partial = False  # whether the steps since the last look were on some of the weights
         self._agreed = False  # whether the last assessment let the estimate count
 
     def look(self, state: State, warm: bool = False) -> Gap:
         """Return the gap after a step; ``warm``: before the first one, from weights that may be optimal already."""
         if not math.isfinite(state.violation) or not math.isfinite(state.value):
+            self._partial = True
             return self.gap
         if state.phase != self._phase:
             self._phase, self._agreed = state.phase, False
@@ -105,6 +107,7 @@ class Stopping:
             self._assess(state.weights, goal, 0)
         elif self._due(state.passes, remaining, goal) and self._estimate_counts(state, remaining, goal):
             return self.gap
+        self._partial = False
         bound = self._gap(state.value, state.value - self.lower, True)
         if bound.relative <= self.tolerance:
             self.gap = bound
@@ -121,7 +124,9 @@ class Stopping:
         self._wanted = math.inf if above <= goal else remaining * max(goal / above, 1.0 / LOOSE)
         self._latest = (1.0 + LONGEST) * state.passes
         remaining = max(remaining, SAFETY * decrease)
-        before, self._agreed = self._agreed, remaining <= goal and above > LOOSE * remaining
+        # Between two looks at all weights a working set was solved: there one look is as good as two.
+        before = self._agreed or (self._partial and decrease > 0.0)
+        self._agreed = remaining <= goal and above > LOOSE * remaining
         if self._agreed:
             self._next, self._wanted = self._next + PAUSE * state.passes, math.inf
             self.gap = self._gap(state.value, remaining, False)
