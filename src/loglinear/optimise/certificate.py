@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 MAX_PRODUCTS = 64  # conjugate-gradient steps of one certificate; ill-conditioned problems need more
 LARGEST_SPREAD = 0.5  # of the step of Newton's minorant; k(0.5) = 1.23
 SLACK = 1e-3  # relative size of second-order terms that differences of gradients leave
-MANY_WEIGHTS = 5_000_000  # from here on no vectors are spent on Newton's minorant
+MANY_WEIGHTS = 5_000_000  # from here on no vectors are spent on bounds, which are loose for n-gram models anyway
 BEYOND = 10.0  # how many times farther than the largest weight the optimum may have its free weights ...
 CORRECTIONS = 3  # ... and how often their gradient, which counts for that distance, is corrected towards zero
 NEGLIGIBLE = 1e-13  # part of the objective
@@ -72,7 +72,7 @@ def assess(objective: Objective, w: FloatArray, enough: float = 0.0, max_product
     max_products : maximum number of products with the Hessian
     """
     objective, w = objective.plain(w)
-    if not isinstance(objective.penalty, Dual):
+    if not isinstance(objective.penalty, Dual) or w.size >= MANY_WEIGHTS:
         return Assessment()
     if isinstance(objective.loss, FreeWeights):
         w = w.copy()
@@ -98,7 +98,7 @@ class _Minorants:
         best = self._tangent()
         best = max(best, self.floor)  # a penalty is never negative
         able = isinstance(self.objective.loss, Spread) and isinstance(self.objective.penalty, Orthant)
-        if not able or self.w.size >= MANY_WEIGHTS or self.value - best <= NEGLIGIBLE * abs(self.value):
+        if not able or self.value - best <= NEGLIGIBLE * abs(self.value):
             return Assessment(best)
         for h, constant in self._newton(max_products):
             best = max(best, self._of(constant, h)[0])

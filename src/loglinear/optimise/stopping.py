@@ -152,7 +152,7 @@ class Stopping:
         bound = value - self.lower
         estimate = max(remaining, SAFETY * decrease)
         loose = bound > LOOSE * estimate
-        self.gap = self._gap(value, estimate if loose else bound, not loose)
+        self.gap = self._gap(value, estimate if loose else bound, not loose and math.isfinite(bound))
         return self.gap
 
     def _scale(self, value: float) -> float:
