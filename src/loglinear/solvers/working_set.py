@@ -4,7 +4,7 @@
              solve the objective restricted to them, to a fraction of the violation
     until no weight outside the set violates optimality
 
-Exact: it ends only when the violation over *all* weights is below the tolerance. Under l1 on text a thousand weights of
+Exact: training ends only at a look at *all* weights (optimise/stopping.py). Under l1 on text a thousand weights of
 a million survive; everything but a handful of evaluations then runs on a problem a thousand times smaller.
 """
 
