@@ -10,7 +10,7 @@ import loglinear
 PACKAGE = Path(loglinear.__file__).parent
 NATIVE = {
     "formats", "features", "data", "hmm", "backoff", "losses", "penalties", "solvers", "stagewise", "models",
-    "optimise", "sources", "structure", "threads",
+    "optimise", "sources", "structure", "threads", "clustering",
 }  # fmt: skip
 
 

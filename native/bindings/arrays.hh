@@ -111,5 +111,6 @@ void bind_trie(nb::module_& m);
 void bind_suffix(nb::module_& m);
 void bind_lists(nb::module_& m);
 void bind_composite(nb::module_& m);
+void bind_cluster(nb::module_& m);
 
 }  // namespace loglinear::bindings

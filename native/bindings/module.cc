@@ -40,4 +40,5 @@ NB_MODULE(_core, m) {
   bind_suffix(m);
   bind_lists(m);
   bind_composite(m);
+  bind_cluster(m);
 }

@@ -60,6 +60,12 @@ struct SingleLoops {
   void (*widen)(const float* x, double* out, std::size_t n);
 };
 
+// Loops of word clustering; cluster.inc says what each does.
+struct ClusterLoops {
+  void (*add_gains)(const std::int32_t* counts, const double* old, double more, double* out, std::size_t n);
+  void (*add_scaled_gains)(const double* x, double more, double scale, double* out, std::size_t n);
+};
+
 struct Loops {
   const char* name;
 
@@ -91,6 +97,7 @@ struct Loops {
   ChainLoops chain;
   SeparableLoops separable;
   SingleLoops single;
+  ClusterLoops cluster;
   template <class Index>
   const SparseLoops<Index>& sparse() const {
     if constexpr (sizeof(Index) == 4) return sparse32;

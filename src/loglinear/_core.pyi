@@ -903,3 +903,26 @@ class CompositeClusters:
         """
         (sources, depths of all but the first, nodes, terms) of every set of sources whose words intersect.
         """
+
+class Bigrams:
+    """Bigrams of sentences; the number 0 stands for their boundary."""
+
+    def __init__(self, pool: ThreadPool, n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+    def counts(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+
+    def by_count(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]:
+        """The words that occur, by falling count."""
+
+class Exchange:
+    """Exchange clustering by class bigrams."""
+
+    def __init__(self, bigrams: Bigrams, n_classes: int, labels: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+    def step(self, pool: ThreadPool) -> int:
+        """Visits every word once; returns how many moved."""
+
+    @property
+    def log_likelihood(self) -> float: ...
+
+    def labels(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
