@@ -46,6 +46,48 @@ def test_plan_prints_methods_and_relations(corpus, tmp_path):
     assert drawing.read_text().startswith("<svg")
 
 
+def test_export_one_topic_and_measure_what_that_loses(corpus, tmp_path):
+    model, arpa = tmp_path / "m.ll", tmp_path / "m.arpa"
+    assert invoke("lm", "train", corpus, "-o", model, "--sources", "words:3,topic").exit_code == 0
+    losses = {}
+    for topic in ("cars", "marginal"):
+        done = invoke("lm", "export", model, arpa, "--topic", topic, "--test", corpus, "--json")
+        assert done.exit_code == 0, done.output
+        found = json.loads(done.stdout)
+        losses[topic] = found["loss"]
+        assert found["perplexity_of_ngrams"] == pytest.approx(found["perplexity"] * (1 + found["loss"]))
+        assert arpa.read_text().startswith("\\data\\")
+    assert losses["cars"] > losses["marginal"] > 0
+    shown = invoke("lm", "export", model, arpa, "--topic", "cars", "--test", corpus).stdout
+    assert f"({losses['cars']:+.2%})" in shown
+    refused = invoke("lm", "export", model, arpa, "--topic", "news")
+    assert "the model has no topic 'news'; it has cars, pets" in refused.output
+    assert invoke("lm", "train", corpus, "-o", model, "--sources", "words:3").exit_code == 0
+    assert "has no topic source" in invoke("lm", "export", model, arpa, "--topic", "cars").output
+
+
+def test_near_disjoint_sources_report_their_error(corpus, tmp_path):
+    done = invoke("lm", "train", corpus, "-o", tmp_path / "m.ll", "--sources", "words:3,topic", "--disjoint",
+                  "words+topic")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "taken for disjoint" in done.stdout
+    assert "log Z is off by" in done.stdout
+    terms = {}
+    for more in ([], ["--disjoint", "words+topic"]):
+        found = json.loads(invoke("lm", "plan", corpus, "--sources", "words:3,topic", "--json", *more).stdout)
+        terms[len(more)] = next(m["terms"] for m in found["methods"] if m["method"] == "sharing")
+    assert terms[2] < terms[0]
+
+
+def test_tree_norms_by_source(corpus, tmp_path):
+    by_source, by_model = ["words:3:penalty=tree-l2,topic"], ["words:3,topic", "--penalty", "tree-l2"]
+    for arguments in (by_source, by_model):
+        done = invoke("lm", "train", corpus, "-o", tmp_path / "m.ll", "--sources", *arguments)
+        assert done.exit_code == 0, done.output
+        assert "group" in done.stdout
+        assert invoke("inspect", tmp_path / "m.ll").exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

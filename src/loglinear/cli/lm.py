@@ -9,14 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from loglinear.cli import choices, console
+from loglinear.cli.lm_arpa import Model, export_arpa, import_arpa
 from loglinear.cli.lm_plan import plan
 from loglinear.cli.options import DocumentFormat, Json, Output, Threads, Verbose, numbers, source
 from loglinear.cli.tuning import ON_DEV, Dev, TrainCommand, tune_setting
 from loglinear.status import Status
 
 app = console.new_app()
-
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file or an ARPA file.", show_default=False)]
 
 
 def _numbers(option: str, text: str | None, kind: Callable[[str], Any]) -> Any:
@@ -115,6 +114,10 @@ def train(
     method: Annotated[
         str | None, typer.Option(metavar="NAME", help="How several sources are normalised.", show_default="planned")
     ] = None,
+    disjoint: Annotated[
+        str | None,
+        typer.Option(metavar="A+B,...", help="Sources whose features are taken for disjoint; the error is reported."),
+    ] = None,
     base: Annotated[
         str | None, typer.Option(metavar="MODEL", help="Adapt this model: train only the difference (maxent).")
     ] = None,
@@ -154,6 +157,7 @@ def train(
         "prune_entropy": prune_entropy, "k": add_k, "vocabulary": vocab, "min_word_count": min_word_count,
         "max_words": max_words, "unknown": unknown, "units": units, "reserved": reserved, "encoding": encoding,
         "sources": sources, "document_format": document_format, "method": method, "n_topics": topics,
+        "disjoint": disjoint,
         "base": base, "memory": memory, "solver": solver, "tolerance": tolerance, "max_iterations": max_iterations,
         "n_threads": threads, "verbose": 1 if verbose else None,
     }  # fmt: skip
@@ -256,55 +260,8 @@ def explain(
     console.write(explain_sentences(found, sentences, as_json=json))
 
 
-@app.command("export")
-@console.command
-def export_arpa(
-    model: Model,
-    output: Annotated[str, typer.Argument(metavar="OUT", help="ARPA file; .gz compresses.", show_default=False)],
-    full_precision: Annotated[bool, typer.Option("--full-precision", help="All digits instead of seven.")] = False,
-    threads: Threads = None,
-) -> None:
-    """Write a model as an ARPA file, which other tools read; the probabilities are the same."""
-    console.check_writable(output)
-    found = _load(model, threads)
-    with console.naming(output):
-        found.to_arpa(output, full_precision=full_precision)
-
-
-@app.command("import")
-@console.command
-def import_arpa(
-    arpa: Annotated[
-        str, typer.Argument(metavar="ARPA", help="ARPA file (plain, gzip or xz), or - for stdin.", show_default=False)
-    ],
-    output: Output,
-    threads: Threads = None,
-    json: Json = False,
-) -> None:
-    """Convert an ARPA file to a model file, which opens at once because it is memory-mapped."""
-    console.check_writable(output)
-
-    from loglinear.models import LanguageModel
-    from loglinear.report.language_model import model_facts
-
-    model = LanguageModel.from_arpa(arpa, n_threads=threads)
-    with console.naming(output):
-        model.save(output)
-    _print_model(model_facts(model), output, json)
-
-
-def _print_model(facts: dict[str, Any], path: str, as_json: bool) -> None:
-    if as_json:
-        console.print_json({"model": path, **facts})
-        return
-    console.print_facts(
-        [
-            ("order", facts["order"]),
-            ("words", f"{facts['words']:,} ({'open' if facts['open'] else 'closed'} vocabulary)"),
-            ("n-grams", " + ".join(f"{n:,}" for n in facts["ngrams"])),
-            ("model", path),
-        ]
-    )
+app.command("export")(export_arpa)
+app.command("import")(import_arpa)
 
 
 @app.command(cls=TrainCommand)

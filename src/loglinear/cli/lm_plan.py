@@ -25,6 +25,9 @@ def plan(
     memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Memory that a method may take, such as 4G.")
     ] = None,
+    disjoint: Annotated[
+        str | None, typer.Option(metavar="A+B,...", help="Sources whose features are taken for disjoint.")
+    ] = None,
     min_word_count: Annotated[int, typer.Option(help="Rarer words become <unk>.")] = 1,
     threads: Threads = None,
     json: Json = False,
@@ -37,7 +40,7 @@ def plan(
         raise ValueError(f"--graph takes text or a file that ends in .svg, not {graph!r}")
     found = plan_corpus(
         [source(path) for path in corpus], sources, measure=measure, limit=limit, memory=memory, n_threads=threads,
-        document_format=document_format, min_word_count=min_word_count,
+        disjoint=disjoint, document_format=document_format, min_word_count=min_word_count,
     )  # fmt: skip
     if graph is not None and graph != "text":
         from loglinear.formats.text import atomic_write

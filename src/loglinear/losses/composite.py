@@ -8,6 +8,8 @@ The normalisers and expectations are those of a method of ``sources/normalisers.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from loglinear.arrays import FloatArray
@@ -75,7 +77,7 @@ class CompositeLoss:
 class CompositeHessian:
     """Second derivatives. A product costs about two gradients; only the weights are stored."""
 
-    def __init__(self, loss: CompositeLoss, w: FloatArray) -> None:
+    def __init__(self, loss: Any, w: FloatArray) -> None:
         self._loss, self._w = loss, w
 
     def diagonal(self, out: FloatArray) -> None:

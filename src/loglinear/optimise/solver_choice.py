@@ -14,6 +14,7 @@ from loglinear.losses.chain import ChainLoss
 from loglinear.losses.collapsed_ngram import CollapsedNgramLoss
 from loglinear.losses.composite import CompositeLoss
 from loglinear.losses.m_estimation import MEstimationLoss
+from loglinear.losses.nearly_disjoint import NearlyDisjointLoss
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.representer import RepresenterObjective
@@ -53,6 +54,7 @@ def _sparse(objective: Objective) -> bool:
 
 
 _CURVATURE = {"metric": "curvature"}
+_NGRAM_LOSSES = (NgramMaxentLoss, CompositeLoss, NearlyDisjointLoss)
 _NGRAMS = "default for language models: n-gram counts differ by orders of magnitude, so steps are scaled by curvature"
 RULES = (
     Rule(
@@ -63,10 +65,10 @@ RULES = (
     Rule(
         "fista",
         "default for language models of collapsed trees or under tree penalties: proximal steps scaled by curvature",
-        lambda o: _of(o, CollapsedNgramLoss) or (_of(o, NgramMaxentLoss) and not _orthant(o)),
+        lambda o: _of(o, CollapsedNgramLoss) or (_of(o, *_NGRAM_LOSSES) and not _orthant(o)),
     ),
-    Rule("lbfgs", _NGRAMS, lambda o: _of(o, NgramMaxentLoss, CompositeLoss) and _smooth(o), _CURVATURE),
-    Rule("owlqn", _NGRAMS, lambda o: _of(o, NgramMaxentLoss, CompositeLoss) and _orthant(o), _CURVATURE),
+    Rule("lbfgs", _NGRAMS, lambda o: _of(o, *_NGRAM_LOSSES) and _smooth(o), _CURVATURE),
+    Rule("owlqn", _NGRAMS, lambda o: _of(o, *_NGRAM_LOSSES) and _orthant(o), _CURVATURE),
     Rule(
         "owlqn",
         "default for rerankers: base scores bend the loss far more than features, so steps are scaled by curvature",

@@ -54,7 +54,7 @@ def model_sections(
     if _has_classes(facts):
         tables.append(_class_table(facts["strengths"]))
     if tuning:
-        tables.append(_tuning_table(tuning, "depth_growth" in facts))
+        tables.append(_tuning_table(tuning, _tuned_values(facts)))
     size = f"{facts['words']:,} words ({'open' if facts['open'] else 'closed'} vocabulary), {facts['bytes']:,} bytes"
     sections = [Section("N-grams", [size + " of arrays for queries"], tables=tables)]
     if top > 0:
@@ -84,7 +84,7 @@ def training_summary(model: LanguageModelPredictor, path: str) -> dict[str, Any]
     }
     if hasattr(model, "validation_score_"):
         summary |= {"dev_score": model.validation_score_, "dev_perplexity": perplexity(model.validation_score_, 1)}
-    learnt = ("objective", "gap", "gap_is_bound", "solver", "tuning", "tuning_status", "stage_seconds")
+    learnt = ("objective", "gap", "gap_is_bound", "solver", "tuning", "tuning_status", "stage_seconds", "disjointness")
     return summary | _learnt(model, (*_CHOSEN, *learnt))
 
 
@@ -103,6 +103,8 @@ def training_facts(summary: dict[str, Any]) -> Facts:
             facts.append(("tuning", summary["tuning_status"]))
         if "depth_growth" in summary:
             facts.append((summary["penalty"], _tree_settings(summary)))
+        if "disjointness" in summary:
+            facts.append(("taken for disjoint", _disjointness(summary["disjointness"])))
         facts.append(_kept(summary))
         facts.append(("parameters", f"{summary['n_parameters']:,} (equal weights on a path without branches: one)"))
     if "dev_perplexity" in summary:
@@ -110,6 +112,12 @@ def training_facts(summary: dict[str, Any]) -> Facts:
     for stage, seconds in summary.get("stage_seconds", {}).items():
         facts.append((f"seconds {stage}", f"{seconds:.2f}"))
     return [*facts, ("seconds", f"{summary['seconds']:.2f}"), ("model", summary["model"])]
+
+
+def _disjointness(found: Mapping[str, Any]) -> str:
+    """Return in words what it cost to take sources for disjoint."""
+    terms = f"{found['terms']:.3g} terms instead of {found['exact_terms']:.3g}"
+    return f"{terms}; log Z is off by {found['mean']:.2g} per token, at most {found['largest']:.2g}"
 
 
 def _kept(summary: dict[str, Any]) -> tuple[str, str]:
@@ -134,7 +142,7 @@ def _tree_settings(summary: dict[str, Any]) -> str:
 def training_tables(summary: dict[str, Any]) -> list[Table]:
     """Return tables of the trials of tuning, of n-grams by order, and of strengths by class."""
     return [
-        *([_tuning_table(summary["tuning"], "depth_growth" in summary)] if "tuning" in summary else []),
+        *([_tuning_table(summary["tuning"], _tuned_values(summary))] if "tuning" in summary else []),
         _order_table(summary),
         *([_class_table(summary["strengths"])] if _has_classes(summary) else []),
     ]
@@ -162,10 +170,20 @@ def _order_table(summary: dict[str, Any]) -> Table:
 
 
 def _class_table(classes: Sequence[dict[str, Any]]) -> Table:
-    return Table(("n-grams", "l1", "l2"), [(c["ngrams"], c["l1"], c["l2"]) for c in classes], "Strengths by class")
+    kinds = [kind for kind in ("group", "l1", "l2") if any(kind in c for c in classes)]
+    return Table(("n-grams", *kinds), [(c["ngrams"], *(c.get(k, "") for k in kinds)) for c in classes],
+                 "Strengths by class")  # fmt: skip
 
 
-def _tuning_table(trials: Sequence[dict[str, Any]], of_tree: bool) -> Table:
+def _tuned_values(summary: Mapping[str, Any]) -> str:
+    """Return what the strengths of a trial of tuning are."""
+    if "depth_growth" in summary:
+        return "strength, depth growth, l2"
+    of_trees = any("group" in c for c in summary.get("strengths", []))
+    return "strength, depth growth, l2 by source" if of_trees else "strengths: l1 by order, l2 by order"
+
+
+def _tuning_table(trials: Sequence[dict[str, Any]], values: str) -> Table:
     """Return the perplexity of every trial on the dev set; its strengths are shown if they fit on a line."""
     few = len(trials[0]["strengths"]) <= _MOST_STRENGTHS
     columns = ["trial", "perplexity on dev", "weights kept", "better", "seconds"]
@@ -177,7 +195,7 @@ def _tuning_table(trials: Sequence[dict[str, Any]], of_tree: bool) -> Table:
         if few:
             rows[-1].insert(1, " ".join(f"{s:.3g}" for s in t["strengths"]))
     if few:
-        columns.insert(1, "strength, depth growth, l2" if of_tree else "strengths: l1 by order, l2 by order")
+        columns.insert(1, values)
     note = "* is the model" + ("" if few else "; --json has the strengths of every trial")
     return Table(columns, rows, "Strengths tried", note)
 

@@ -56,8 +56,24 @@ def parse_sources(given: str | Sequence[str | InformationSource]) -> list[Inform
     return found
 
 
+def parse_disjoint(given: Any, sources: Sequence[InformationSource]) -> list[tuple[int, ...]]:
+    """Return the numbers of sources in sets of names, given as ``words+topic,words+tags`` or as lists of names."""
+    sets = given.split(",") if isinstance(given, str) else list(given or ())
+    number = {source.name: k for k, source in enumerate(sources)}
+    out = []
+    for one in sets:
+        names = one.split("+") if isinstance(one, str) else list(one)
+        for name in names:
+            if name not in number:
+                raise ValueError(f"disjoint: there is no source {name!r}; the sources are {', '.join(number)}")
+        if len(set(names)) < 2:
+            raise ValueError(f"disjoint: {'+'.join(names)!r} is no set of two sources or more, such as words+topic")
+        out.append(tuple(sorted({number[name] for name in names})))
+    return out
+
+
 def _value(key: str, text: str) -> Any:
-    if key in ("label", "layer", "classes", "title"):
+    if key in ("label", "layer", "classes", "title", "penalty"):
         return text
     if key == "nonnegative":
         return text in ("1", "true", "True")
@@ -77,5 +93,5 @@ def _numeric(text: str) -> bool:
 
 __all__ = [
     "SOURCES", "Classes", "Function", "HeadTags", "Heads", "History", "InformationSource", "Skip", "Tags", "Topic",
-    "Words", "parse_source", "parse_sources",
+    "Words", "parse_disjoint", "parse_source", "parse_sources",
 ]  # fmt: skip

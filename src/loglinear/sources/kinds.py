@@ -28,6 +28,7 @@ from loglinear.features.word_vocabulary import BEGIN
 from loglinear.formats.text import decode, name_of, read_bytes, split_lines
 
 Symbols = NDArray[np.int32]  # [n_events, depth], -1 where a chain ends
+PENALTIES = ("elastic_net", "l1", "l2", "none", "tree-l2", "tree-linf")
 State = dict[str, Any]  # what a source has learnt: lists of names, arrays of numbers
 
 
@@ -48,7 +49,10 @@ class InformationSource:
     min_count : features that occur less often are left out: one number, or one per order (not decreasing); 0: features
         of order 2 also for words that a context was never seen with
     select : keep so many features of order 2, those with the largest log-likelihood ratio; None: all
-    strength, l1_ratio : of the penalty; one number or one per order; None: those of the model
+    penalty : "elastic_net", "l1", "l2", "none", or a norm of every feature with those of longer contexts, "tree-l2" or
+        "tree-linf"; None: that of the model
+    strength, l1_ratio : of the penalty; one number or one per order (one for tree norms); None: those of the model, and
+        for topics a ridge
     nonnegative : whether weights may not be negative; None: as the model says
     values : a real-valued feature: a function (context, word) -> number; None: features are 1
     """
@@ -62,6 +66,7 @@ class InformationSource:
 
     min_count: int | Sequence[int] = 1
     select: int | None = None
+    penalty: str | None = None
     strength: float | Sequence[float] | None = None
     l1_ratio: float | Sequence[float] | None = None
     nonnegative: bool | None = None
@@ -74,6 +79,8 @@ class InformationSource:
             raise ValueError(f"{self.kind}: select is {self.select!r}; it must be a whole number from 1")
         if self.select is not None and self.order != 2:
             raise ValueError(f"{self.kind}: select chooses features of order 2; this source has order {self.order}")
+        if self.penalty is not None and self.penalty not in PENALTIES:
+            raise ValueError(f"{self.kind}: unknown penalty {self.penalty!r}; known: {', '.join(PENALTIES)}")
 
     @property
     def depth(self) -> int:
@@ -231,6 +238,13 @@ class Topic(InformationSource):
     def variables(self) -> tuple[str, ...]:
         """Return the name of the label, and the words that extend it."""
         return (self.label, *(f"words-{k}" for k in range(1, self.depth)))
+
+    def learn(self, documents: Documents, numbering: Numbering) -> State:
+        """Return the share of the events that each topic has, by which ``marginal`` n-grams mix topics."""
+        topics = self._topics(documents, numbering)
+        names = (numbering.before if self.label in documents.before else numbering.labels).get(self.label, ())
+        counts = np.bincount(topics[topics >= 0], minlength=len(names)).astype(np.float64)
+        return {"share": counts / max(counts.sum(), 1.0)}
 
     def symbols(self, documents: Documents, numbering: Numbering, state: State) -> Symbols:
         """Return the topic of every event, then the last words."""

@@ -57,13 +57,20 @@ class Plan:
     partition: int | None
     memory: int | None
     reason: str
+    apart: tuple[tuple[int, ...], ...] = ()
 
 
 def make_plan(
     problem: CompositeProblem, *, partition: int | None = None, memory: int | None = None, names: Sequence[str] = (),
-    only: str | None = None, seed: int = 0,
+    only: str | None = None, apart: Sequence[tuple[int, ...]] = (), seed: int = 0,
 ) -> Plan:  # fmt: skip
-    """Predict every method and choose the fastest that fits in ``memory`` bytes, or ``only`` the one named."""
+    """Predict every method and choose the fastest that fits in ``memory`` bytes, or ``only`` the one named.
+
+    ``apart`` : sets of tables to take for disjoint, which only "sharing" can
+    """
+    if apart and only not in (None, "sharing"):
+        raise ValueError(f"only the method 'sharing' can take nearly disjoint features for disjoint, not {only!r}")
+    only = "sharing" if apart else only
     rng = np.random.default_rng(seed)
     notes: dict[str, str] = {}
     methods = list(METHODS) if only is None else [only]
@@ -80,7 +87,7 @@ def make_plan(
         methods = [m for m in methods if m != "cluster-expansion"]
     estimates = []
     for method in methods:
-        found = _estimate(problem, method, partition, rng)
+        found = _estimate(problem, method, partition, rng, apart)
         fits = memory is None or found.nbytes <= memory
         estimates.append(Estimate(found.method, found.terms, found.seconds, found.nbytes, fits, notes.get(method, "")))
     fitting = [e for e in estimates if e.fits and (e.method != "naive" or only == "naive")]
@@ -99,7 +106,7 @@ def make_plan(
         reason += f", {second.method}, the next, {second.seconds:.3g} s"
     if partition is not None and chosen.method in OF_PARTITIONS and names:
         reason += f"; the partition is by {names[partition]}"
-    return Plan(estimates, chosen, partition, memory, reason)
+    return Plan(estimates, chosen, partition, memory, reason, tuple(apart))
 
 
 def measured(
@@ -113,7 +120,9 @@ def measured(
         if not e.fits or e.seconds > limit:
             estimates.append(e)
             continue
-        normaliser = make_normaliser(problem, e.method, partition=plan.partition, n_threads=n_threads)
+        normaliser = make_normaliser(
+            problem, e.method, partition=plan.partition, apart=plan.apart, n_threads=n_threads
+        )
         taken: list[float] = []
         while not taken or (len(taken) < repeats and sum(taken) < limit):
             began = time.perf_counter()
@@ -123,12 +132,13 @@ def measured(
                                   float(np.median(taken)), normaliser.nbytes))  # fmt: skip
         del normaliser
     chosen = next(e for e in estimates if e.method == plan.chosen.method)
-    return Plan(estimates, chosen, plan.partition, plan.memory, plan.reason)
+    return Plan(estimates, chosen, plan.partition, plan.memory, plan.reason, plan.apart)
 
 
 def _estimate(
-    problem: CompositeProblem, method: str, partition: int | None, rng: np.random.Generator
-) -> Estimate:
+    problem: CompositeProblem, method: str, partition: int | None, rng: np.random.Generator,
+    apart: Sequence[tuple[int, ...]] = (),
+) -> Estimate:  # fmt: skip
     n, entries = problem.n_histories, problem.n_weights
     fixed = COSTS["history"] * n + COSTS["entry"] * entries
     if method == "naive":
@@ -136,7 +146,7 @@ def _estimate(
         return Estimate(method, terms, (terms * COSTS["naive term"] + fixed) * 1e-9, 64.0 * entries)
     if method in ("sharing", "cluster-expansion"):
         flat = method == "cluster-expansion"
-        terms, nodes, nbytes = _cluster_counts(problem, flat, rng)
+        terms, nodes, nbytes = _cluster_counts(problem, flat, rng, apart)
         seconds = (terms * COSTS["cluster term"] + nodes * COSTS["node"] + fixed) * 1e-9
         return Estimate(method, terms + entries, seconds, nbytes)
     terms, nodes = _level_counts(problem, levels_of(problem, method, partition), rng)
@@ -163,7 +173,9 @@ def _level_counts(
     return terms, nodes
 
 
-def _cluster_counts(problem: CompositeProblem, flat: bool, rng: np.random.Generator) -> tuple[float, int, float]:
+def _cluster_counts(
+    problem: CompositeProblem, flat: bool, rng: np.random.Generator, apart: Sequence[tuple[int, ...]] = ()
+) -> tuple[float, int, float]:
     """Return (terms, nodes, bytes) of the intersections of all sets of sources, or of all patterns."""
     groups = [[p] for p in problem.patterns] if flat else [
         [p for p in problem.patterns if p[0] == i] for i in range(len(problem.tables))]  # fmt: skip
@@ -171,6 +183,8 @@ def _cluster_counts(problem: CompositeProblem, flat: bool, rng: np.random.Genera
     terms, n_nodes, nbytes = 0.0, 0, 8.0 * 12 * problem.n_words
     for size in range(2, len(groups) + 1):
         for chosen in combinations(groups, size):
+            if any(set(one) <= {group[0][0] for group in chosen} for one in apart):
+                continue
             for patterns in product(*chosen):
                 alive = np.flatnonzero(np.all([context[p] > 0 for p in patterns], axis=0))
                 if alive.size == 0:

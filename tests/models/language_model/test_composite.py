@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from loglinear.errors import FormatError, IncompatibleError, ModelFileError
 from loglinear.models import LanguageModel
@@ -99,8 +100,12 @@ def test_refusals_say_what_to_do(model):
         fit(sources="words:2,heads")
     with pytest.raises(ValueError, match="sources are features of estimator='maxent'"):
         fit(estimator="kneser-ney")
-    with pytest.raises(ValueError, match="with sources use elastic_net"):
-        fit(penalty="tree-l2", order=3)
+    with pytest.raises(ValueError, match="disjoint: there is no source 'tags'; the sources are words, topic"):
+        fit(disjoint="words+tags")
+    with pytest.raises(ValueError, match="'words' is no set of two sources or more"):
+        fit(disjoint="words")
+    with pytest.raises(ValueError, match="only the method 'sharing' can take nearly disjoint features"):
+        fit(disjoint="words+topic", method="caching")
     with pytest.raises(ValueError, match="give least counts to the sources"):
         fit(min_count=2)
     with pytest.raises(MemoryError, match=r"no method fits in 0 MiB: .* would need"):
@@ -144,6 +149,44 @@ def test_documents_without_labels_are_clustered(tmp_path):
         LanguageModel(sources="words:3,topic", n_topics=2, verbose=0).fit(DOCUMENTS)
     with pytest.raises(ValueError, match="add one, such as words:3,topic"):
         LanguageModel(sources="words:3,skip:1", n_topics=2, verbose=0).fit(unlabelled)
+
+
+def nearly_disjoint_documents():
+    """Words that the topic tells of are drawn anywhere, so few of them make frequent bigrams."""
+    rng = np.random.default_rng(0)
+    documents = []
+    for k in range(40):
+        topic, sentences = ("pets", "cars")[k % 2], []
+        for _ in range(4):
+            drawn = [(f"w{rng.integers(8)}", f"{topic}{rng.integers(6)}") for _ in range(6)]
+            sentences.append({"words": [w for pair in drawn for w in pair[: 1 + (rng.random() < 0.3)]]})
+        documents.append({"topic": topic, "sentences": sentences})
+    return documents
+
+
+def test_sources_taken_for_disjoint_say_what_error_that_makes():
+    documents = nearly_disjoint_documents()
+    given = {"sources": "words:2:min_count=7,topic:select=12", "verbose": 0}
+    exact, near = (LanguageModel(**given, disjoint=d).fit(documents) for d in (None, "words+topic"))
+    error = near.disjointness_
+    assert error["terms"] < error["exact_terms"]
+    assert 0 < error["mean"] < error["largest"] < 0.2
+    assert near.objective_ > exact.objective_ * (1 - 1e-4)  # both are values of the exact objective
+    assert near.next_distribution({"words": ["w1"], "topic": "pets"}).sum() == pytest.approx(1)
+    assert near.perplexity(documents) == pytest.approx(exact.perplexity(documents), rel=0.02)
+    with pytest.warns(ConvergenceWarning, match="the sources words.topic are not nearly disjoint: log Z is off by"):
+        LanguageModel(sources="words:2,topic", disjoint="words+topic", max_iterations=50, verbose=0).fit(DOCUMENTS)
+    with pytest.raises(ValueError, match="tune without disjoint"):
+        LanguageModel(**given, disjoint="words+topic", tune="validation").fit(documents, validation=documents)
+
+
+def test_the_marginal_ngrams_mix_topics_by_their_share():
+    found = LanguageModel(sources="words:2,topic", verbose=0).fit([DOCUMENTS[0], *DOCUMENTS])
+    np.testing.assert_allclose(found.queries_.features[1].state["share"], [4 / 7, 3 / 7])
+    mixed = found.approximation("marginal").next_distribution("the")
+    parts = [found.approximation(topic).next_distribution("the") for topic in ("pets", "cars")]
+    known = found.vocabulary_.ids(["dog", "car"])
+    np.testing.assert_allclose(mixed[known], (4 / 7 * parts[0] + 3 / 7 * parts[1])[known], rtol=1e-5)
 
 
 def test_a_source_of_many_symbols_scores_a_short_text():

@@ -1,8 +1,8 @@
 """A composite model approximated by n-grams in back-off form, which an ARPA file can hold.
 
 Of words and a topic, the model of one topic is a maximum-entropy n-gram model whose unigram weights are those of the
-words plus those of the topic: it is exact while the topic stays. The mixture of these models by the frequency of the
-topics is exact at their n-grams, and renormalised elsewhere.
+words plus those of the topic: it is exact while the topic stays. The mixture of these models by the share that each
+topic had of the text is exact at their n-grams, and renormalised elsewhere.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import numpy as np
 from loglinear.backoff.interpolation import merge
 from loglinear.backoff.model import BackoffModel
 from loglinear.data.ngram import NgramTrie
+from loglinear.errors import ModelFileError
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
 from loglinear.models.language_model.backoff_form import backoff_of
 from loglinear.models.language_model.composite import CompositeQueries
+from loglinear.sources.extraction import SourceFeatures
 from loglinear.sources.kinds import Topic, Words
 from loglinear.sources.table import NONE, FeatureTable
 
@@ -50,17 +52,32 @@ def approximate(queries: CompositeQueries, topic: str | None = None) -> BackoffM
         raise ValueError(f"n-grams can approximate a model of words and a topic; this one has the sources {specs}")
     if not topics:
         return _of_topic(queries, None)
-    table, names = topics[0].table, queries.numbering.labels[topics[0].source.variables[0]]
-    contexts = {names[int(table.context_symbol[c])]: c for c in range(1, table.n_contexts)}
+    if topics[0].source.order > 2:
+        raise ValueError(f"n-grams can approximate topics of order 2; {topics[0].source.spec()} extends them by words")
+    table = topics[0].table
+    contexts = {topics[0].context_names(c, queries.numbering)[0]: c for c in range(1, table.n_contexts)}
+    if not contexts:
+        return _of_topic(queries, None)
     if topic == MARGINAL:
-        return merge([_of_topic(queries, c) for c in contexts.values()], [1 / len(contexts)] * len(contexts),
-                     n_threads=queries.n_threads)  # fmt: skip
+        share = _shares(topics[0], list(contexts.values()))
+        return merge([_of_topic(queries, c) for c in contexts.values()], share, n_threads=queries.n_threads)
     if topic is None:
         sizes = np.diff(table.context_entry.astype(np.int64))
         return _of_topic(queries, int(np.argmax(sizes)))
     if topic not in contexts:
         raise ValueError(f"the model has no topic {topic!r}; it has {', '.join(sorted(contexts))}, or give 'marginal'")
     return _of_topic(queries, contexts[topic])
+
+
+def _shares(topics: SourceFeatures, contexts: list[int]) -> list[float]:
+    """Return the share of each topic, equal ones for models of files that lack them."""
+    share, numbers = topics.state.get("share"), topics.table.context_symbol[contexts]
+    if share is None:
+        return [1 / len(contexts)] * len(contexts)
+    if int(numbers.max()) >= share.size or not np.all(np.isfinite(share) & (share >= 0)) or not share[numbers].sum():
+        raise ModelFileError("the shares of the topics are damaged")
+    found: list[float] = (share[numbers] / share[numbers].sum()).tolist()
+    return found
 
 
 def _of_topic(queries: CompositeQueries, context: int | None) -> BackoffModel:

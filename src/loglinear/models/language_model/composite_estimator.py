@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from loglinear.data.corpus import read_corpus
 from loglinear.data.documents import Documents, Numbering, is_layered, iterate_documents, number_documents
@@ -19,14 +21,16 @@ from loglinear.formats.running_text import check_text
 from loglinear.metrics.perplexity import perplexity
 from loglinear.models.estimator import record_training
 from loglinear.models.language_model.composite_training import CompositeFit, train_composite
-from loglinear.models.language_model.penalty import NgramPenalty
+from loglinear.models.language_model.penalty import NgramPenalty, TreePenalty
 from loglinear.models.language_model.settings import Settings
-from loglinear.sources import InformationSource, Topic, Words, parse_sources
+from loglinear.sources import InformationSource, Topic, Words, parse_disjoint, parse_sources
 from loglinear.sources.topics import TopicAssigner, cluster_documents
 from loglinear.status import Status
 
 if TYPE_CHECKING:
     from loglinear.models.language_model.estimator import LanguageModel
+
+NOT_DISJOINT = 0.1  # error of log Z per token above which a warning is given
 
 
 def fit_sources(model: LanguageModel, X: Any, validation: Any, settings: Settings) -> None:
@@ -50,7 +54,8 @@ def fit_sources(model: LanguageModel, X: Any, validation: Any, settings: Setting
     memory = None if model.memory is None else parse_memory(model.memory)
     fit = train_composite(
         documents, numbering, sources, penalty, settings.for_solver(), method=model.method, memory=memory,
-        validation=held_out if settings.is_tuned else None, assigner=assigner,
+        validation=held_out if settings.is_tuned else None, tuned_names=settings.tuned_names,
+        disjoint=parse_disjoint(model.disjoint, sources), assigner=assigner,
     )  # fmt: skip
     stages["estimating"] = time.perf_counter() - began - stages["reading"]
     _record(model, fit, documents, held_out)
@@ -96,7 +101,7 @@ def _words_of(model: LanguageModel, X: Any) -> Any:
     return [sentence.words for document in found for sentence in document.sentences]
 
 
-def checked_penalty(model: LanguageModel, settings: Settings) -> NgramPenalty:
+def checked_penalty(model: LanguageModel, settings: Settings) -> NgramPenalty | TreePenalty:
     """Return the penalty; raise ValueError for settings that sources cannot be combined with."""
     if model.estimator != "maxent":
         raise ValueError(f"sources are features of estimator='maxent', not of {model.estimator!r}")
@@ -107,10 +112,7 @@ def checked_penalty(model: LanguageModel, settings: Settings) -> NgramPenalty:
             raise ValueError(f"{name} cannot be combined with sources, which have features that are no n-grams")
     if np.any(np.asarray(model.min_count) != 1):
         raise ValueError("give least counts to the sources: Words(3, min_count=2)")
-    found = settings.make_penalty()
-    if not isinstance(found, NgramPenalty):
-        raise ValueError(f"penalty={model.penalty!r} is a norm over a tree of n-grams; with sources use elastic_net")
-    return found
+    return settings.make_penalty()
 
 
 def read_training(model: LanguageModel, X: Any) -> tuple[Documents, Numbering]:
@@ -157,6 +159,11 @@ def _record(model: LanguageModel, fit: CompositeFit, documents: Documents, held_
     model.n_parameters_, model.strengths_ = fit.n_weights, fit.strengths
     model.plan_ = {"method": fit.plan.chosen.method, "reason": fit.plan.reason,
                    "estimates": [asdict(e) for e in fit.plan.estimates]}  # fmt: skip
+    if fit.error is not None:
+        model.disjointness_ = asdict(fit.error)
+        if fit.error.mean > NOT_DISJOINT:
+            message = f"the sources {model.disjoint} are not nearly disjoint: log Z is off by {fit.error.mean:.2g} per"
+            warnings.warn(f"{message} token; train without disjoint", ConvergenceWarning, stacklevel=6)
     record_training(model, fit.solution)
     if fit.tuned is None or held_out is None:
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,23 +14,23 @@ from loglinear.backoff.kneser_ney import kneser_ney
 from loglinear.data.documents import Documents, Numbering
 from loglinear.data.ngram import build_trie
 from loglinear.losses.composite import CompositeLoss
+from loglinear.losses.nearly_disjoint import NearlyDisjointLoss
 from loglinear.models.language_model.composite import CompositeQueries, check_sources, partition_of, without_zeros
-from loglinear.models.language_model.penalty import NgramPenalty
+from loglinear.models.language_model.composite_penalty import OwnPenalty, SourcePenalties, own_penalty
 from loglinear.models.language_model.training import centred, or_least
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.training import Settings, Solution, train
 from loglinear.optimise.tuning_by_gradient import Tuned, tune_strengths
+from loglinear.optimise.tuning_by_search import tune_path
 from loglinear.penalties import ByClass
+from loglinear.protocols import Penalty
 from loglinear.sources.extraction import SourceFeatures, extract, problem_of
 from loglinear.sources.kinds import InformationSource, Topic, Words
-from loglinear.sources.normalisers import make_normaliser
+from loglinear.sources.normalisers import DisjointnessError, Normaliser, disjointness_error, make_normaliser
 from loglinear.sources.planner import Plan, make_plan
 from loglinear.sources.problem import CompositeProblem
 from loglinear.sources.topics import TopicAssigner, naive_bayes_assigner
 from loglinear.status import Status
-
-# Of topic features, which are few, signed and well observed: a ridge of this strength.
-TOPIC_STRENGTH, TOPIC_L1_RATIO = 1.0, 0.1
 
 
 @dataclass(frozen=True)
@@ -45,40 +45,7 @@ class CompositeFit:
     strengths: list[dict[str, Any]]
     plan: Plan
     chosen: int | None = None
-
-
-def penalty_of(
-    features: Sequence[SourceFeatures], n_words: int, penalty: NgramPenalty, n_threads: int | None
-) -> tuple[ByClass, list[str]]:
-    """Return the penalty, with classes by source and order, and the names of the classes."""
-    classes, names = [np.zeros(n_words, np.uint8)], ["unigrams"]
-    l1, l2, signs = [0.0], [penalty.unigram_strength], [False]
-    for one in features:
-        own = _own(one.source, penalty)
-        first = len(names)
-        for d in range(1, one.table.depth + 1):
-            a, b = own.of_order(d + 1)
-            l1.append(a)
-            l2.append(b)
-            signs.append(own.nonnegative)
-            names.append(f"{one.source.name}, order {d + 1}")
-        classes.append((one.table.depth_of_entries() + (first - 1)).astype(np.uint8))
-    return ByClass(np.concatenate(classes), np.array(l1), np.array(l2), np.array(signs), n_threads=n_threads), names
-
-
-def _own(source: InformationSource, penalty: NgramPenalty) -> NgramPenalty:
-    topic = isinstance(source, Topic)
-    usual = {"strength": (TOPIC_STRENGTH,), "l1_ratio": (TOPIC_L1_RATIO,), "nonnegative": False} if topic else {}
-    given: dict[str, Any] = {}
-    for name in ("strength", "l1_ratio"):
-        value = getattr(source, name)
-        if value is not None:
-            given[name] = tuple(np.atleast_1d(np.asarray(value, np.float64)).tolist())
-    if source.nonnegative is not None:
-        given["nonnegative"] = source.nonnegative
-    if source.values is not None and source.nonnegative is None:
-        given["nonnegative"] = False
-    return replace(penalty, **{**usual, **given})
+    error: DisjointnessError | None = None  # where sources were taken for disjoint
 
 
 def start_weights(
@@ -119,63 +86,118 @@ def train_composite(
     documents: Documents,
     numbering: Numbering,
     sources: Sequence[InformationSource],
-    penalty: NgramPenalty,
+    penalty: OwnPenalty,
     settings: Settings,
     *,
     method: str | None = None,
     memory: int | None = None,
     validation: Documents | None = None,
+    tuned_names: Sequence[str] = ("strength",),
+    disjoint: Sequence[tuple[int, ...]] = (),
     assigner: TopicAssigner | None = None,
 ) -> CompositeFit:
     """Train a composite model; with ``validation`` documents, choose the strengths by source and order first.
 
-    ``method`` names the normaliser; None: the planner chooses the fastest within ``memory`` bytes.
+    ``method`` names the normaliser; None: the planner chooses the fastest within ``memory`` bytes. ``tuned_names`` are
+    chosen under tree norms (strength, depth_growth, l2). ``disjoint``: sets of sources whose features are taken for
+    disjoint in training; the error that this makes is measured at the end.
     """
     check_sources(sources, documents)
+    if disjoint and validation is not None:
+        raise ValueError("tune needs exact losses: tune without disjoint, and give the strengths that it chose")
     threads = settings.n_threads
     features = extract(sources, documents, numbering, n_threads=threads)
     problem = problem_of(features, documents, numbering, training=True)
     start = start_weights(features, documents, numbering, problem, threads)
     problem = with_unknown_history(problem)
+    own = SourcePenalties(features, problem, [own_penalty(source, penalty) for source in sources], threads)
     names = [one.source.name for one in features]
     partition = partition_of(features)
-    plan = make_plan(problem, partition=partition, memory=memory, names=names, only=method)
-    loss = _loss(problem, plan, threads)
-    by_class, classes = penalty_of(features, problem.n_words, penalty, threads)
-    tuned, chosen, held_out = None, None, None
-    if validation is not None:
-        other = problem_of(features, validation, numbering)
-        held_out = _loss(other, make_plan(other, partition=partition, memory=memory, names=names, only=method), threads)
-        tuned = tune_strengths(
-            loss, by_class, held_out, start, fixed=[0, len(classes)], solver=settings.solver,
-            solver_options=settings.solver_options, n_threads=threads,
-        )  # fmt: skip
-        by_class, start = tuned.penalty, tuned.weights
-        if tuned.status == Status.INTERRUPTED:
-            settings = replace(settings, max_iterations=0)
-    solution = train(Objective(loss, by_class, threads), settings, start)
-    if tuned is not None and held_out is not None:
-        gradient = np.empty(loss.n_weights)
-        value = held_out.value_and_gradient
-        solution, chosen = or_least(solution, tuned, lambda w: value(w, gradient), settings)
-        by_class = tuned.penalty if chosen == tuned.best_number else cast(ByClass, tuned.least.objective.penalty)
+
+    def loss_on(on: CompositeProblem) -> CompositeLoss:
+        plan = make_plan(on, partition=partition, memory=memory, names=names, only=method)
+        return CompositeLoss(on, _normaliser(on, plan, threads))
+
+    plan = make_plan(problem, partition=partition, memory=memory, names=names, only=method, apart=disjoint)
+    normaliser = _normaliser(problem, plan, threads)
+    loss: CompositeLoss | NearlyDisjointLoss = CompositeLoss(problem, normaliser)
+    if disjoint:
+        leaves = [one.leaves(documents, numbering) for one in features]
+        loss = NearlyDisjointLoss(problem, normaliser, disjoint, leaves, documents.words)
+    if isinstance(loss, NearlyDisjointLoss) or validation is None:
+        made = own.make()
+        found = Trained(train(Objective(loss, made, threads), settings, start), made, own.rows())
+    else:
+        held_out = loss_on(problem_of(features, validation, numbering))
+        found = _tuned(loss, own, held_out, start, settings, tuned_names)
+    solution, error = found.solution, None
+    if disjoint:
+        error = disjointness_error(problem, disjoint, solution.weights, n_threads=threads)
+        solution = _judged(solution, Objective(loss_on(problem), found.penalty, threads), settings)
     kept, weights = without_zeros(features, solution.weights, problem.n_words)
     topic = next((s for s in sources if isinstance(s, Topic) and s.label in documents.labels), None)
     infers = assigner is not None
     if topic is not None and assigner is None:
         assigner = naive_bayes_assigner(documents, topic.label)
-    strengths = [
-        {"ngrams": name, "order": int(name.rsplit(" ", 1)[1]) if "order" in name else 1, "l1": float(a), "l2": float(b)}
-        for name, a, b in zip(classes, by_class.l1, by_class.l2)
-    ]
     return CompositeFit(
         CompositeQueries(numbering, kept, weights, assigner=assigner, infers=infers, n_threads=threads), features,
-        int(np.count_nonzero(weights[problem.n_words :])) + problem.n_words, solution, tuned, strengths, plan, chosen,
+        int(np.count_nonzero(weights[problem.n_words :])) + problem.n_words, solution, found.tuned, found.strengths,
+        plan, found.chosen, error,
     )  # fmt: skip
 
 
-def _loss(problem: CompositeProblem, plan: Plan, n_threads: int | None) -> CompositeLoss:
-    normaliser = make_normaliser(
-        problem, plan.chosen.method, partition=plan.partition, max_bytes=plan.memory, n_threads=n_threads
-    )
-    return CompositeLoss(problem, normaliser)
+class Trained(NamedTuple):
+    """Weights, the strengths they were trained with, and how these were chosen."""
+
+    solution: Solution
+    penalty: Penalty
+    strengths: list[dict[str, Any]]
+    tuned: Tuned | None = None
+    chosen: int | None = None
+
+
+def _tuned(
+    loss: CompositeLoss, own: SourcePenalties, held_out: CompositeLoss, start: FloatArray, settings: Settings,
+    names: Sequence[str],
+) -> Trained:  # fmt: skip
+    """Choose strengths on held-out documents, by hypergradients or, under tree norms, by search; then train."""
+    if own.n_trees not in (0, len(own.own)):
+        raise ValueError("tune chooses strengths by order or those of tree norms: give all sources one kind of penalty")
+    gradient = np.empty(loss.n_weights)
+
+    def validation(w: FloatArray) -> float:
+        return held_out.value_and_gradient(w, gradient)
+
+    solver: dict[str, Any] = {"solver": settings.solver, "solver_options": settings.solver_options}
+    if own.n_trees:
+        tuned = tune_path(
+            lambda values: Objective(loss, own.with_values(values).make(), settings.n_threads), validation,
+            own.settings(names), start, **solver,
+        )  # fmt: skip
+    else:
+        by_class = own.by_class()
+        tuned = tune_strengths(
+            loss, by_class, held_out, start, fixed=[0, by_class.n_classes], n_threads=settings.n_threads, **solver
+        )
+    if tuned.status == Status.INTERRUPTED:
+        settings = replace(settings, max_iterations=0)
+    solution = train(Objective(loss, tuned.penalty, settings.n_threads), settings, tuned.weights)
+    solution, chosen = or_least(solution, tuned, validation, settings)
+    best = tuned.penalty if chosen == tuned.best_number else tuned.least.objective.penalty
+    if isinstance(best, ByClass):
+        return Trained(solution, best, own.rows(best), tuned, chosen)
+    return Trained(solution, best, own.with_values(tuned.history[chosen].strengths).rows(), tuned, chosen)
+
+
+def _judged(solution: Solution, exact: Objective, settings: Settings) -> Solution:
+    """Return weights that were trained by an approximation with the value and the gap of the exact objective."""
+    there = train(exact, replace(settings, max_iterations=0, verbose=0), solution.weights).result
+    result = replace(solution.result, value=there.value, gap=there.gap, gap_is_bound=there.gap_is_bound)
+    return replace(solution, result=result)
+
+
+def _normaliser(problem: CompositeProblem, plan: Plan, n_threads: int | None) -> Normaliser:
+    return make_normaliser(
+        problem, plan.chosen.method, partition=plan.partition, apart=plan.apart, max_bytes=plan.memory,
+        n_threads=n_threads,
+    )  # fmt: skip

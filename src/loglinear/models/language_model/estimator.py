@@ -41,7 +41,7 @@ from loglinear.status import Status
 # Attributes that only some settings leave, so that a fit with other settings removes them.
 _OPTIONAL = (
     "strength_", "depth_growth_", "feature_decay_", "group_norm_", "l2_", "n_parameters_", "strengths_", "tuning_",
-    "tuning_status_", "discounts_", "collapsed_", "online_", "validation_score_", "plan_",
+    "tuning_status_", "discounts_", "collapsed_", "online_", "validation_score_", "plan_", "disjointness_",
 )  # fmt: skip
 # Attributes that more text makes stale; partial_fit removes them, and they are computed again on demand.
 _ON_DEMAND = ("queries_", "order_", "n_ngrams_", "n_weights_", "collapsed_")
@@ -89,11 +89,13 @@ class LanguageModel(LanguageModelPredictor, Estimator):
     reserved : "error" or "skip": what to do with ``<s>`` and ``</s>`` inside text
     encoding : encoding of text files
     sources : None, or information sources (``loglinear.sources``) instead of ``order``: [Words(3), Topic(), Tags(2)],
-        or as text, "words:3,topic,tags:2"; maxent with a penalty of each weight by itself
+        or as text, "words:3,topic,tags:2"; maxent
     document_format : of files with layers: "json", "columns", "tagged" or "trees"; None: by the names of the files
     n_topics : cluster documents without labels to so many topics, for a topic source; they are then always assigned
         from the words so far
     method : how the normalisers of several sources are computed (``sources.normalisers``); None: the planner chooses
+    disjoint : sets of sources whose features are nearly disjoint, and taken for disjoint in training, such as
+        "words+topic"; ``disjointness_`` says what error that made, and the trained model is normalised exactly
     base : a LanguageModel to adapt, or the path of a model file or an ARPA file: only the difference is trained
         (maxent)
     memory : limit for counting n-grams, such as "4G"; beyond it, sorted runs on disk are merged
@@ -140,6 +142,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         document_format: str | None = None,
         n_topics: int | None = None,
         method: str | None = None,
+        disjoint: Any = None,
         base: Any = None,
         memory: int | str | None = None,
         solver: str = "auto",
@@ -159,6 +162,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         self.vocabulary, self.min_word_count, self.max_words = vocabulary, min_word_count, max_words
         self.unknown, self.units, self.reserved, self.encoding = unknown, units, reserved, encoding
         self.sources, self.document_format, self.n_topics, self.method = sources, document_format, n_topics, method
+        self.disjoint = disjoint
         self.base, self.memory, self.solver, self.solver_options = base, memory, solver, solver_options
         self.tolerance, self.max_iterations, self.n_threads = tolerance, max_iterations, n_threads
         self.random_state, self.warm_start, self.verbose = random_state, warm_start, verbose
@@ -175,6 +179,8 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         settings = self._settings()
         settings.check()
         if self.sources is not None:
+            for name in _OPTIONAL:
+                self.__dict__.pop(name, None)
             fit_sources(self, X, validation, settings)
             self._warn()
             return self

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 BLOCK = 1 << 22  # bytes of text scored at a time
 _OF_MAXENT = (
     "penalty", "strength", "tune", "depth_growth", "feature_decay", "group_norm", "l2", "strength_classes", "l1_ratio",
-    "nonnegative", "min_count", "base", "sources", "method", "n_topics",
+    "nonnegative", "min_count", "base", "sources", "method", "n_topics", "disjoint",
 )  # fmt: skip
 _OF = {"prune": ("kneser-ney", "kneser-ney-single"), "k": ("add-k",)} | dict.fromkeys(_OF_MAXENT, ("maxent",))
 
@@ -58,6 +58,31 @@ def load_language_model(path: Source, n_threads: int | None = None) -> LanguageM
     model = LanguageModelPredictor.load(path)
     model.n_threads = model.queries_.n_threads = n_threads
     return model
+
+
+def export(
+    model: LanguageModelPredictor, output: Source, *, full_precision: bool = False, topic: str | None = None,
+    text: TextSource | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Write a model as an ARPA file; with a text, return its perplexity by the model and by the n-grams written.
+
+    A model of words and a topic is approximated by the n-grams of one topic, or of their mixture ("marginal").
+    """
+    model.check_fitted()
+    if not isinstance(model.queries_, CompositeQueries):
+        if topic is not None:
+            raise ValueError("the model has no topic source, so that there is no topic to choose")
+        model.to_arpa(output, full_precision=full_precision)
+        return {"output": name_of(output)}
+    ngrams = model.approximation(topic)
+    found: dict[str, Any] = {"output": name_of(output), "topic": topic}
+    if text is not None:
+        documents = model.read(text)
+        perplexities = model.perplexity(documents), ngrams.perplexity(documents.sentences)
+        found |= {"perplexity": perplexities[0], "perplexity_of_ngrams": perplexities[1],
+                  "loss": perplexities[1] / perplexities[0] - 1}  # fmt: skip
+    ngrams.to_arpa(output, full_precision=full_precision)
+    return found
 
 
 # ---- text ---------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from loglinear.data.memory import parse_memory
 from loglinear.models.language_model.composite import partition_of
 from loglinear.models.language_model.composite_estimator import read_training
 from loglinear.models.language_model.estimator import LanguageModel
-from loglinear.sources import parse_sources
+from loglinear.sources import parse_disjoint, parse_sources
 from loglinear.sources.extraction import extract, problem_of
 from loglinear.sources.planner import Plan, make_plan, measured
 from loglinear.sources.relations import Pattern, Relation, digraph_svg, digraph_text, patterns_of, relations_of
@@ -42,16 +42,18 @@ class CorpusPlan:
 
 def plan_corpus(
     corpus: Any, sources: Any, *, measure: bool = False, limit: float = 60.0, memory: int | str | None = None,
-    n_threads: int | None = None, **reading: Any,
+    disjoint: Any = None, n_threads: int | None = None, **reading: Any,
 ) -> CorpusPlan:  # fmt: skip
     """Predict what each method needs for one iteration over a corpus; with ``measure``, run those below ``limit`` s."""
     model = LanguageModel(sources=sources, n_threads=n_threads, **reading)
     documents, numbering = read_training(model, corpus)
-    features = extract(parse_sources(sources), documents, numbering, n_threads=n_threads)
+    parsed = parse_sources(sources)
+    features = extract(parsed, documents, numbering, n_threads=n_threads)
     problem = problem_of(features, documents, numbering, training=True)
     names = [one.source.name for one in features]
     bytes_ = None if memory is None else parse_memory(memory)
-    plan = make_plan(problem, partition=partition_of(features), memory=bytes_, names=names)
+    apart = parse_disjoint(disjoint, parsed)
+    plan = make_plan(problem, partition=partition_of(features), memory=bytes_, names=names, apart=apart)
     if measure:
         plan = measured(problem, plan, limit=limit, n_threads=n_threads)
     patterns = patterns_of(features)

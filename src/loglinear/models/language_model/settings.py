@@ -50,6 +50,7 @@ class Settings:
     min_count: int | Sequence[int]
     prune_entropy: float | None
     base: Any
+    sources: Any
     memory: int | str | None
     solver: str
     solver_options: dict[str, Any] | None
@@ -79,7 +80,7 @@ class Settings:
     @property
     def collapses(self) -> bool:
         """Whether the model is trained on the collapsed tree."""
-        if self.estimator != "maxent" or self.penalty_name in ("tree-l2", "none"):
+        if self.estimator != "maxent" or self.sources is not None or self.penalty_name in ("tree-l2", "none"):
             return False
         return self.feature_decay == 1 if self.penalty_name == COLLAPSING else self.order is None
 
@@ -144,6 +145,8 @@ class Settings:
             self._check_collapsing()
         else:
             self._check_counted()
+        if self.sources is not None:
+            return  # the order is that of the sources
         if self.order is None and self.is_tree and self.feature_decay != 1:
             raise ValueError(
                 "order=None cannot be combined with feature_decay, under which n-grams that occur only together have "

@@ -247,7 +247,7 @@ def train_tree(
         held_out = weights.validation(validation)
         choice = tune_path(
             lambda values: weights.objective(penalty.with_values(values)), held_out,
-            _tuned_settings(penalty, tuned, weights.order), start, solver=settings.solver,
+            tuned_settings(penalty, tuned, weights.order), start, solver=settings.solver,
             solver_options=settings.solver_options,
         )
         start = choice.weights
@@ -261,7 +261,7 @@ def train_tree(
     return replace(_fit(weights, solution, choice, at.by_order(weights.order), at), chosen=chosen)
 
 
-def _tuned_settings(penalty: TreePenalty, tuned: tuple[str, ...], order: int) -> list[Setting]:
+def tuned_settings(penalty: TreePenalty, tuned: tuple[str, ...], order: int) -> list[Setting]:
     """Return the settings to search over.
 
     First steps change perplexity by about a percent; the depth growth stays where the deepest groups have finite
