@@ -15,7 +15,6 @@ from loglinear.data.corpus import read_corpus
 from loglinear.data.documents import Documents, Numbering, iterate_documents, number_documents, plain_documents
 from loglinear.data.ngram import build_trie
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
-from loglinear.models import LanguageModel
 from loglinear.models.language_model.composite import partition_of
 from loglinear.sources import parse_sources
 from loglinear.sources.extraction import extract, problem_of
@@ -25,11 +24,6 @@ from loglinear.sources.planner import make_plan, measured
 from loglinear.sources.topics import cluster_documents
 
 SYNTACTIC = "words:3,heads:3,headtags:3"
-TOPIC_BIGRAMS = "words:3,topic:order=3:min_count=0+1:strength=4+5:l1_ratio=0.1"
-TWO_TOPICS = (
-    "words:3:strength={words},topic:topic:min_count=0:strength={genre}:l1_ratio=0,"
-    "topic:cluster:strength={topic}:l1_ratio=0"
-)
 LINES_PER_DOCUMENT = 200  # of Gutenberg, whose books are not marked
 TREES_PER_DOCUMENT = 40
 
@@ -45,7 +39,7 @@ def brown_records(folder: Path) -> Iterator[tuple[str, Json]]:
             yield document, {"words": words, "tags": tags, "topic": genre}
 
 
-def brown_split(folder: Path) -> list[list[Json]]:
+def brown_split(folder: Path, dev: int = 4, test: int = 9) -> list[list[Json]]:
     """Return the documents of Brown in three parts: of every ten of a genre, one to tune on and one to test on."""
     documents: dict[str, Json] = {}
     for name, sentence in brown_records(folder):
@@ -55,7 +49,7 @@ def brown_split(folder: Path) -> list[list[Json]]:
     seen: dict[str, int] = {}
     for document in documents.values():
         place = seen[document["topic"]] = seen.get(document["topic"], -1) + 1
-        parts[1 if place % 10 == 4 else 2 if place % 10 == 9 else 0].append(document)
+        parts[1 if place % 10 == dev else 2 if place % 10 == test else 0].append(document)
     return parts
 
 
@@ -177,59 +171,3 @@ def terms_and_times(folder: Path, limit: float, names: list[str]) -> list[Json]:
             sources = [Words(3), Topic(select=select)]
             out.append(problem_row(f"Gutenberg, {n_topics} topics", documents, numbering, sources, limit=limit))
     return out
-
-
-# ---- perplexities ----------------------------------------------------------------------------------------------------
-def perplexities(folder: Path) -> Json:
-    """Return perplexities of test documents, strengths tuned on held-out ones."""
-    say("perplexities on Brown, documents split")
-    train, dev, test = brown_split(folder)
-    out: Json = {"Brown": _models(train, dev, test, {
-        "trigram and topic": "words:3,topic", "trigram, topic, and topic with the last word": TOPIC_BIGRAMS,
-        "trigram and tag": "words:3,tags:2",
-    })}  # fmt: skip
-    out["Brown"]["trigram, genre, and one of 30 topics assigned from the history"] = two_topics(train, dev, test)
-    say("perplexities on the treebank sample")
-    trees = treebank(folder)
-    parts = [[d for k, d in enumerate(trees) if k % 10 not in (4, 9)], trees[4::10], trees[9::10]]
-    out["Treebank"] = _models(*parts, {"trigram, heads and their labels (oracle)": SYNTACTIC})
-    return out
-
-
-def two_topics(train: list[Json], dev: list[Json], test: list[Json], n_topics: int = 30) -> Json:
-    """Train with the genre given and with a clustered topic, which is assigned from earlier sentences everywhere.
-
-    Of three sets of strengths, those with the least perplexity of the dev documents are taken.
-    """
-    documents, numbering = numbered(train, min_count=2)
-    others = [number_documents(iterate_documents(part), like=numbering)[0] for part in (dev, test)]
-    assigner = cluster_documents(documents, n_topics)[1]
-    parts = [assigner.assign(part, "cluster") for part in (documents, *others)]
-    tried = []
-    for words, genre, topic in (("0.5+0.8", 4, 4), ("0.4+0.7", 3, 3), ("0.6+0.9", 6, 5)):
-        spec = TWO_TOPICS.format(words=words, genre=genre, topic=topic)
-        model = LanguageModel(sources=spec, vocabulary=numbering.vocabulary, verbose=0, tolerance=1e-3).fit(parts[0])
-        found = {"perplexity": model.perplexity(parts[2]), "seconds": model.fit_seconds_, "sources": spec,
-                 "method": model.plan_["method"], "strengths": model.strengths_}  # fmt: skip
-        tried.append((model.perplexity(parts[1]), found))
-        say(f"  {spec}: {tried[-1][0]:.2f} on dev, {found['perplexity']:.2f}")
-    return min(tried, key=lambda one: one[0])[1]
-
-
-def _models(train: list[Json], dev: list[Json], test: list[Json], composite: dict[str, str]) -> Json:
-    text = [[s["words"] for d in part for s in d["sentences"]] for part in (train, dev, test)]
-    rows: Json = {}
-    counted = LanguageModel(3, "kneser-ney", min_word_count=2).fit(text[0])
-    rows["modified Kneser-Ney trigram"] = {"perplexity": counted.perplexity(text[2])}
-    options: Json = {"tune": "validation", "min_word_count": 2, "verbose": 0}
-    plain = LanguageModel(3, **options).fit(text[0], validation=text[1])
-    rows["trigram"] = {"perplexity": plain.perplexity(text[2]), "seconds": plain.fit_seconds_}
-    for name, spec in composite.items():
-        model = LanguageModel(sources=spec, **options).fit(train, validation=dev)
-        rows[name] = {"perplexity": model.perplexity(test), "seconds": model.fit_seconds_, "sources": spec,
-                      "method": model.plan_["method"], "strengths": model.strengths_}  # fmt: skip
-        if "topic" in spec:
-            rows[name]["inferred"] = model.evaluate(test, infer_topics=True)["perplexity"]
-        say(f"  {name}: {rows[name]['perplexity']:.2f} (trigram {rows['trigram']['perplexity']:.2f}, "
-            f"inferred {rows[name].get('inferred', 0):.2f}), {model.fit_seconds_:.0f} s")  # fmt: skip
-    return rows

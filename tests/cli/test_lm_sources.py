@@ -88,13 +88,30 @@ def test_tree_norms_by_source(corpus, tmp_path):
         assert invoke("inspect", tmp_path / "m.ll").exit_code == 0
 
 
+def test_bad_documents_name_file_and_line(corpus, tmp_path):
+    lines = corpus.read_text(encoding="utf-8").splitlines()
+    for change, message in (
+        (lambda d: d.pop("topic"), "bad.jsonl:4: the document has no 'topic', which the source topic needs"),
+        (lambda d: d["sentences"][1].pop("tags"), "bad.jsonl:4: the sentence lacks the layer 'tags'"),
+        (lambda d: d["sentences"][1]["tags"].pop(), "bad.jsonl:4: sentence 2: layer 'tags' has 2 symbols"),
+        (lambda d: d.update(topic=["a"]), "bad.jsonl:4: 'topic' must be a string or a whole number"),
+    ):  # fmt: skip
+        document = json.loads(lines[3])
+        change(document)
+        bad = tmp_path / "bad.jsonl"
+        bad.write_text("\n".join([*lines[:3], json.dumps(document), *lines[4:]]), encoding="utf-8")
+        done = invoke("lm", "train", bad, "-o", tmp_path / "m.ll", "--sources", "words:3,topic,tags:2")
+        assert done.exit_code == 2
+        assert message in done.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--sources", "words:3,heads"], "the source heads needs the layer 'head1'"),
         (["--sources", "words:3,topik"], "unknown information source 'topik'; did you mean 'topic'"),
         (["--sources", "words:3,topic", "--method", "fast"], "unknown method 'fast'"),
-        (["--sources", "words:3,topic", "--memory", "100"], "no method fits in 0 MiB"),
+        (["--sources", "words:3,topic", "--memory", "100"], "no method fits in 100 bytes: "),
         (["--sources", "words:3,topic", "--estimator", "kneser-ney"], "sources is a setting of maxent"),
     ],
 )

@@ -1,7 +1,9 @@
+import json
+
 import pytest
 
 from loglinear.errors import FormatError
-from loglinear.formats.layered import check_same_words, kind_of, read_columns, read_json, read_tagged, read_trees
+from loglinear.formats.layered import kind_of, read_columns, read_json, read_tagged, read_trees
 from loglinear.formats.trees import exposed_heads, parse_trees
 
 TREE = "( (S (NP-SBJ (DT the) (NN dog)) (VP (VBZ eats) (-NONE- *T*) (NP (NN meat))) (. .)))"
@@ -82,13 +84,22 @@ def test_bad_trees_name_their_number(text, message):
     assert "f.mrg" in str(error.value)
 
 
-def test_trees_must_have_the_words_of_the_text():
-    (document,) = read_trees([TREE], "f.mrg")
-    check_same_words(document.sentences, [["the", "dog", "eats", "meat", "."]], "f.mrg")
-    with pytest.raises(FormatError, match=r"f.mrg: tree 1: word 2 is 'dog', and the text has 'cat'"):
-        check_same_words(document.sentences, [["the", "cat"]], "f.mrg")
-    with pytest.raises(FormatError, match="1 trees for 0 sentences"):
-        check_same_words(document.sentences, [], "f.mrg")
+def test_trees_of_json_lines_must_have_the_words_of_the_text():
+    words = ["the", "dog", "eats", "meat", "."]
+    ((sentence,),) = (d.sentences for d in read_json([json.dumps({"words": words, "tree": TREE})], "f"))
+    ((alone,),) = (d.sentences for d in read_trees([TREE], "f.mrg"))
+    assert (sentence.layers, sentence.before) == (alone.layers, alone.before)
+    for record, message in (
+        ({"words": ["the", "cat"], "tree": TREE}, "f:1: tree: word 2 is 'dog', and the text has 'cat'"),
+        ({"words": [*words, "!"], "tree": TREE}, "f:1: tree: word 6 is its end, and the text has '!'"),
+        ({"words": words, "tree": TREE[:-1]}, "f:1: tree 1 ends before its brackets close"),
+        ({"words": words, "tree": TREE + TREE}, 'f:1: "tree" holds 2 trees, and a sentence has one'),
+        ({"words": words, "tree": ["S"]}, 'f:1: "tree" must be a string'),
+        ({"sentences": [{"words": ["a"], "tree": TREE}]}, "f:1: sentence 1: tree: word 1 is 'the', and the text has"),
+    ):
+        with pytest.raises(FormatError) as error:
+            list(read_json([json.dumps(record)], "f"))
+        assert message in str(error.value)
 
 
 def test_names_tell_the_format():

@@ -24,7 +24,7 @@ def test_the_choice_fits_in_memory():
     assert plan.chosen.method != "sharing"
     assert plan.chosen.nbytes <= limit
     assert "is predicted to take" in plan.reason
-    with pytest.raises(MemoryError, match="raise the limit, or use fewer features"):
+    with pytest.raises(MemoryError, match="raise the limit to that, or use fewer features"):
         make_plan(problem, memory=1)
 
 

@@ -1,7 +1,8 @@
 r"""Documents with layers: sentences whose words have tags, heads or other symbols, and documents that have labels.
 
     json     one sentence per line, {"words": ["the", "dog"], "tags": ["DT", "NN"], "topic": "pets"}, or one document
-             per line, {"topic": "pets", "sentences": [{"words": [...], "tags": [...]}, ...]}
+             per line, {"topic": "pets", "sentences": [{"words": [...], "tags": [...]}, ...]}; a sentence may have its
+             bracketed parse under "tree", which gives the layers of trees
     columns  one token per line, the word and its layers in columns; a blank line ends a sentence, "# topic = pets"
              before it labels it, "# newdoc" begins a document (CoNLL)
     tagged   one sentence per line, word/tag word/tag; of several slashes the last one separates
@@ -22,7 +23,7 @@ from typing import Any
 from loglinear.errors import FormatError
 from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
 
-WORDS, BEFORE, SENTENCES = "words", "before", "sentences"
+WORDS, BEFORE, SENTENCES, TREE = "words", "before", "sentences", "tree"
 
 
 @dataclass
@@ -121,12 +122,39 @@ def _sentence(
                 found = _symbols(layer, symbols, name, number, prefix)
                 _check_length(layer, found, len(words) + 1, "its words and its end", name, number, prefix)
                 sentence.before[layer] = found
+        elif key == TREE:
+            continue
         elif isinstance(value, (list, tuple)) and key != WORDS:
             sentence.layers[key] = _symbols(key, value, name, number, prefix)
             _check_length(key, sentence.layers[key], len(words), "its words", name, number, prefix)
         elif key != WORDS and value is not None:
             labels[key] = _label(key, value, name, number)
+    if record.get(TREE) is not None:
+        _add_tree(sentence, record[TREE], name, number, prefix)
     return sentence, labels
+
+
+def _add_tree(sentence: LayeredSentence, tree: Any, name: str, number: int, prefix: str) -> None:
+    """Add the layers of a sentence's bracketed parse; those that the sentence has already stay as they are."""
+    if not isinstance(tree, str):
+        raise FormatError(f'{prefix}"tree" must be a string, a bracketed parse of the sentence', name, number)
+    try:
+        parsed = [one for document in read_trees([tree], name) for one in document.sentences]
+    except FormatError as error:
+        raise FormatError(f"{prefix}{error.message}", name, number) from None
+    if len(parsed) != 1:
+        raise FormatError(f'{prefix}"tree" holds {len(parsed)} trees, and a sentence has one', name, number)
+    check_same_words(parsed[0].words, sentence.words, name, number, prefix)
+    sentence.layers = {**parsed[0].layers, **sentence.layers}
+    sentence.before = {**parsed[0].before, **sentence.before}
+
+
+def check_same_words(tree: Sequence[str], text: Sequence[str], name: str, number: int, prefix: str = "") -> None:
+    """Raise FormatError unless a tree has the words of its sentence."""
+    if list(tree) != list(text):
+        at = next((i for i, (a, b) in enumerate(zip(tree, text)) if a != b), min(len(tree), len(text)))
+        have = [repr(words[at]) if at < len(words) else "its end" for words in (tree, text)]
+        raise FormatError(f"{prefix}tree: word {at + 1} is {have[0]}, and the text has {have[1]}", name, number)
 
 
 def _check_length(
@@ -232,17 +260,3 @@ READERS: dict[str, Callable[[Sequence[str], str], Iterator[LayeredDocument]]] = 
     "tagged": read_tagged,
     "trees": read_trees,
 }
-
-
-def check_same_words(trees: Sequence[LayeredSentence], texts: Iterable[Sequence[str]], name: str) -> None:
-    """Raise FormatError unless the trees have the words of the text, sentence by sentence."""
-    texts = list(texts)
-    if len(trees) != len(texts):
-        raise FormatError(f"{len(trees)} trees for {len(texts)} sentences of the text", name)
-    for number, (tree, text) in enumerate(zip(trees, texts), start=1):
-        if tree.words != list(text):
-            at = next((i for i, (a, b) in enumerate(zip(tree.words, text)) if a != b), min(len(tree.words), len(text)))
-            have = [words[at] if at < len(words) else "its end" for words in (tree.words, list(text))]
-            raise FormatError(f"tree {number}: word {at + 1} is {have[0]!r}, and the text has {have[1]!r}", name)
-
-

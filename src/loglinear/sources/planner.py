@@ -7,6 +7,7 @@ history a few more; the constants were fitted to measurements on one x86-64 mach
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -95,8 +96,8 @@ def make_plan(
         least = min((e for e in estimates if e.method != "naive"), key=lambda e: e.nbytes)
         assert memory is not None
         raise MemoryError(
-            f"no method fits in {memory / 2**20:,.0f} MiB: {least.method} would need {least.nbytes / 2**20:,.0f} MiB; "
-            "raise the limit, or use fewer features (min_count, select)"
+            f"no method fits in {_size(memory)}: {least.method}, which needs least, would need {_size(least.nbytes)}; "
+            "raise the limit to that, or use fewer features (min_count, select)"
         )
     chosen = min(fitting, key=lambda e: e.seconds)
     others = [e for e in fitting if e is not chosen]
@@ -107,6 +108,12 @@ def make_plan(
     if partition is not None and chosen.method in OF_PARTITIONS and names:
         reason += f"; the partition is by {names[partition]}"
     return Plan(estimates, chosen, partition, memory, reason, tuple(apart))
+
+
+def _size(nbytes: float) -> str:
+    """Return a number of bytes in the largest unit that makes it one or more, rounded up."""
+    unit = max((u for u in (0, 10, 20, 30) if nbytes >= 1 << u), default=0)
+    return f"{math.ceil(nbytes / (1 << unit)):,} {('bytes', 'KiB', 'MiB', 'GiB')[unit // 10]}"
 
 
 def measured(

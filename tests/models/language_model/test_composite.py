@@ -92,6 +92,28 @@ def test_sources_of_ones_own_are_saved_by_name(tmp_path):
         LanguageModel.load(tmp_path / "m.ll")
 
 
+def test_what_documents_may_lack_when_a_model_is_used(model):
+    """A topic or label may be missing or new; a layer that a source sees may not."""
+    plain = [{"words": ["the", "dog"], "tags": ["D", "N"]}]
+    assert model.perplexity(plain) == model.perplexity([{**plain[0], "topic": "news"}])
+    with pytest.raises(FormatError, match="needs the layer 'tags', and the documents have words only"):
+        model.perplexity(["the dog"])
+    with pytest.raises(FormatError, match="layer 'tags' has 1 symbols, and the sentence needs 2"):
+        model.perplexity([{"words": ["the", "dog"], "tags": ["D"]}])
+    with pytest.raises(FormatError, match="layer 'tags' has 2 symbols, and the sentence needs 1"):
+        model.next_distribution({"words": ["the"], "tags": ["D", "N"]})
+
+
+def test_functions_of_the_history_are_checked():
+    drawn = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="source 'dice' is not deterministic: before event"):
+        LanguageModel(
+            sources=[Words(2), Function(lambda h: [str(drawn.integers(6))], title="dice")], verbose=0
+        ).fit(DOCUMENTS)
+    with pytest.raises(TypeError, match="must return a list of strings, not 'dog'"):
+        LanguageModel(sources=[Words(2), Function(lambda h: h.words[-1] and "dog")], verbose=0).fit(DOCUMENTS)
+
+
 def test_refusals_say_what_to_do(model):
     def fit(documents=DOCUMENTS, **settings):
         LanguageModel(**{"sources": "words:2,topic", "verbose": 0, **settings}).fit(documents)
@@ -108,7 +130,7 @@ def test_refusals_say_what_to_do(model):
         fit(disjoint="words+topic", method="caching")
     with pytest.raises(ValueError, match="give least counts to the sources"):
         fit(min_count=2)
-    with pytest.raises(MemoryError, match=r"no method fits in 0 MiB: .* would need"):
+    with pytest.raises(MemoryError, match=r"no method fits in 10 bytes: .*, would need \d+ KiB; raise"):
         fit(memory=10)
     with pytest.raises(FormatError, match="<documents>:2: the document has no 'topic'"):
         fit([*DOCUMENTS[:1], {"sentences": DOCUMENTS[0]["sentences"]}])
@@ -195,4 +217,6 @@ def test_a_source_of_many_symbols_scores_a_short_text():
     model = LanguageModel(sources=[Words(2), Skip(1)], strength=0.01, verbose=0).fit(text)
     found = model.perplexity(text[:3])
     assert np.isfinite(found)
+    with pytest.raises(ValueError, match=r"the partition variable has 2,401 values for .* histories: too many"):
+        LanguageModel(sources=[Words(2), Skip(1)], method="partition", verbose=0).fit(text)
     assert model.perplexity(text) == pytest.approx(found, rel=0.5)
