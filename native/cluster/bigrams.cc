@@ -124,4 +124,14 @@ Bigrams count_bigrams(ThreadPool& pool, const trie::SentencesView& sentences) {
   return out;
 }
 
+void check_labels(const Bigrams& bigrams, std::size_t n_classes, std::vector<std::uint32_t>& labels) {
+  if (n_classes == 0) throw InvalidInput("word classes: there must be at least one class");
+  if (labels.size() != bigrams.n_words) throw InvalidInput("word classes: there must be one class for each word");
+  for (std::size_t w = 1; w < labels.size(); ++w)
+    if (labels[w] >= n_classes)
+      throw InvalidInput("word classes: word " + std::to_string(w) + " has class " + std::to_string(labels[w]) +
+                         " of " + std::to_string(n_classes));
+  if (!labels.empty()) labels[0] = static_cast<std::uint32_t>(n_classes);
+}
+
 }  // namespace loglinear::cluster

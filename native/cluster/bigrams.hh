@@ -44,4 +44,7 @@ struct Bigrams {
 // Throws InvalidInput for sentences that are none, for the number 0 inside of them, and for too many tokens.
 Bigrams count_bigrams(ThreadPool& pool, const trie::SentencesView& sentences);
 
+// Checks that every word has a class below n_classes, and gives the boundary the class n_classes. Throws InvalidInput.
+void check_labels(const Bigrams& bigrams, std::size_t n_classes, std::vector<std::uint32_t>& labels);
+
 }  // namespace loglinear::cluster

@@ -1,21 +1,14 @@
 #include "cluster/exchange.hh"
 
 #include <algorithm>
-#include <cmath>
-#include <string>
 
+#include "cluster/batches.hh"
 #include "simd/loops.hh"
-#include "util/errors.hh"
 
 namespace loglinear::cluster {
 namespace {
 
-constexpr double kLeastGain = 1e-5;             // below it, rounding could have made the gain
-constexpr std::size_t kChunks = 16;             // of a batch
-constexpr std::size_t kBatchWork = 1 << 19;     // terms g(x) that a batch takes: about half a millisecond
-constexpr std::size_t kBatchWords = 256;        // so that few words decide in a state that others have left
-
-inline double g(double x) { return x > 0.0 ? x * std::log(x) : 0.0; }
+inline double g(double x) { return x_log_x(x); }
 
 // Sums the neighbours of a word by their classes.
 void sum_by_class(std::span<const Neighbour> entries, std::uint32_t word, const std::vector<std::uint32_t>& labels,
@@ -39,43 +32,25 @@ std::int32_t count_of_self(std::span<const Neighbour> entries, std::uint32_t wor
 }  // namespace
 
 Exchange::Exchange(const Bigrams& bigrams, std::size_t n_classes, std::span<const std::uint32_t> labels)
-    : bigrams_(bigrams), n_classes_(n_classes), n_rows_(n_classes + 1), stride_((n_rows_ + 7) / 8 * 8),
-      labels_(labels.begin(), labels.end()), order_(bigrams.by_count()) {
-  if (n_classes == 0) throw InvalidInput("word classes: there must be at least one class");
-  if (labels_.size() != bigrams.n_words) throw InvalidInput("word classes: there must be one class for each word");
-  for (std::size_t w = 1; w < labels_.size(); ++w)
-    if (labels_[w] >= n_classes)
-      throw InvalidInput("word classes: word " + std::to_string(w) + " has class " + std::to_string(labels_[w]) +
-                         " of " + std::to_string(n_classes));
-  if (!labels_.empty()) labels_[0] = static_cast<std::uint32_t>(n_classes);
+    : bigrams_(bigrams), n_classes_(n_classes), labels_(labels.begin(), labels.end()), order_(bigrams.by_count()),
+      table_(n_classes + 1) {
+  check_labels(bigrams, n_classes, labels_);
   sum_counts();
   around_.resize(kChunks);
   for (Surroundings& around : around_) {
-    around.after.assign(n_rows_, 0), around.before.assign(n_rows_, 0);
-    around.gains.assign(stride_, 0.0), around.adjusted.assign(stride_, 0.0);
+    around.after.assign(table_.n, 0), around.before.assign(table_.n, 0);
+    around.gains.assign(table_.stride, 0.0), around.adjusted.assign(table_.stride, 0.0);
   }
 }
 
 void Exchange::sum_counts() {
-  counts_.assign(n_rows_ * stride_, 0), transposed_ = counts_;
-  totals_.assign(stride_, 0.0);
   for (std::size_t w = 0; w < bigrams_.n_words; ++w) {
-    totals_[labels_[w]] += bigrams_.count[w];
-    for (const Neighbour& entry : bigrams_.after.of(w)) {
-      counts_[labels_[w] * stride_ + labels_[entry.word]] += entry.count;
-      transposed_[labels_[entry.word] * stride_ + labels_[w]] += entry.count;
-    }
+    table_.totals[labels_[w]] += bigrams_.count[w];
+    for (const Neighbour& entry : bigrams_.after.of(w)) table_.add(labels_[w], labels_[entry.word], entry.count);
   }
-  terms_.resize(counts_.size()), transposed_terms_.resize(counts_.size());
-  for (std::size_t i = 0; i < counts_.size(); ++i) terms_[i] = g(counts_[i]), transposed_terms_[i] = g(transposed_[i]);
 }
 
-double Exchange::log_likelihood() const {
-  double sum = bigrams_.word_term();
-  for (const double term : terms_) sum += term;
-  for (const double total : totals_) sum -= 2.0 * g(total);
-  return sum;
-}
+double Exchange::log_likelihood() const { return bigrams_.word_term() + table_.objective(); }
 
 void Exchange::collect(std::uint32_t word, Surroundings& around) const {
   around.self = count_of_self(bigrams_.after.of(word), word);
@@ -89,26 +64,26 @@ void Exchange::gains(std::uint32_t word, Surroundings& around) const {
   const std::size_t from = labels_[word], n = n_classes_;
   double* const out = around.gains.data();
   std::fill_n(out, n, 0.0);
-  loops.add_scaled_gains(totals_.data(), bigrams_.count[word], -2.0, out, n);
+  loops.add_scaled_gains(table_.totals.data(), bigrams_.count[word], -2.0, out, n);
   const auto side = [&](const std::vector<std::int32_t>& counts, const std::vector<double>& terms,
                         const std::vector<std::uint32_t>& classes, const std::vector<std::int32_t>& more,
                         const std::vector<std::int32_t>& taken) {
     for (const std::size_t d : classes) {
       if (d != from) {
-        loops.add_gains(&counts[d * stride_], &terms[d * stride_], more[d], out, n);
+        loops.add_gains(&counts[d * table_.stride], &terms[d * table_.stride], more[d], 1.0, out, n);
       } else {  // the other entries of the row are without the word
-        for (std::size_t c = 0; c < n; ++c) around.adjusted[c] = counts[d * stride_ + c] - taken[c];
+        for (std::size_t c = 0; c < n; ++c) around.adjusted[c] = counts[d * table_.stride + c] - taken[c];
         around.adjusted[from] = 0.0;  // whatever: that class is done below
         loops.add_scaled_gains(around.adjusted.data(), more[d], 1.0, out, n);
       }
     }
   };
-  side(transposed_, transposed_terms_, around.after_classes, around.after, around.before);
-  side(counts_, terms_, around.before_classes, around.before, around.after);
+  side(table_.transposed, table_.transposed_terms, around.after_classes, around.after, around.before);
+  side(table_.counts, table_.terms, around.before_classes, around.before, around.after);
   for (std::size_t c = 0; c < n; ++c) {
     const std::int32_t s = around.after[c], p = around.before[c];
     if (s + p + around.self == 0 || c == from || (around.self == 0 && (s == 0 || p == 0))) continue;
-    const double x = counts_[c * stride_ + c];
+    const double x = table_.count(c, c);
     out[c] += g(x + s + p + around.self) - g(x + s) - g(x + p) + g(x);
   }
   out[from] = put_gain(word, from, around);
@@ -118,29 +93,25 @@ void Exchange::gains(std::uint32_t word, Surroundings& around) const {
 double Exchange::put_gain(std::uint32_t word, std::size_t to, const Surroundings& around) const {
   const std::size_t from = labels_[word];
   const bool back = to == from;
-  const double total = totals_[to] - (back ? bigrams_.count[word] : 0);
+  const double total = table_.totals[to] - (back ? bigrams_.count[word] : 0);
   double sum = -2.0 * (g(total + bigrams_.count[word]) - g(total));
   const std::int32_t self = around.self, s_to = around.after[to], p_to = around.before[to];
   for (const std::size_t d : around.after_classes) {
     if (d == to) continue;
-    double x = counts_[to * stride_ + d];  // N(to, d) without the word
+    double x = table_.count(to, d);  // N(to, d) without the word
     if (back) x -= around.after[d];
     else if (d == from) x -= around.before[to];
     sum += g(x + around.after[d]) - g(x);
   }
   for (const std::size_t d : around.before_classes) {
     if (d == to) continue;
-    double x = counts_[d * stride_ + to];  // N(d, to) without the word
+    double x = table_.count(d, to);  // N(d, to) without the word
     if (back) x -= around.before[d];
     else if (d == from) x -= around.after[to];
     sum += g(x + around.before[d]) - g(x);
   }
-  const double more = s_to + p_to + self, x = counts_[to * stride_ + to] - (back ? more : 0.0);
+  const double more = s_to + p_to + self, x = table_.count(to, to) - (back ? more : 0.0);
   return sum + g(x + more) - g(x);
-}
-
-double Exchange::move_gain(std::uint32_t word, std::size_t to, const Surroundings& around) const {
-  return put_gain(word, to, around) - put_gain(word, labels_[word], around);
 }
 
 std::uint32_t Exchange::best_class(std::uint32_t word, Surroundings& around) const {
@@ -150,45 +121,38 @@ std::uint32_t Exchange::best_class(std::uint32_t word, Surroundings& around) con
   return static_cast<std::uint32_t>(std::max_element(first, first + n_classes_) - first);
 }
 
-void Exchange::add(std::size_t row, std::size_t column, std::int32_t more) {
-  const std::size_t a = row * stride_ + column, b = column * stride_ + row;
-  counts_[a] += more, transposed_[b] += more;
-  terms_[a] = transposed_terms_[b] = g(counts_[a]);
-}
-
 void Exchange::move(std::uint32_t word, std::size_t to, const Surroundings& around) {
   const std::size_t from = labels_[word];
-  for (const std::size_t d : around.after_classes) add(from, d, -around.after[d]), add(to, d, around.after[d]);
-  for (const std::size_t d : around.before_classes) add(d, from, -around.before[d]), add(d, to, around.before[d]);
-  add(from, from, -around.self), add(to, to, around.self);
-  totals_[from] -= bigrams_.count[word], totals_[to] += bigrams_.count[word];
+  for (const std::size_t d : around.after_classes) {
+    table_.add(from, d, -around.after[d]);
+    table_.add(to, d, around.after[d]);
+  }
+  for (const std::size_t d : around.before_classes) {
+    table_.add(d, from, -around.before[d]);
+    table_.add(d, to, around.before[d]);
+  }
+  table_.add(from, from, -around.self), table_.add(to, to, around.self);
+  table_.totals[from] -= bigrams_.count[word], table_.totals[to] += bigrams_.count[word];
   labels_[word] = static_cast<std::uint32_t>(to);
 }
 
+bool Exchange::move_if_better(std::uint32_t word, std::size_t to) {
+  if (to == labels_[word]) return false;
+  collect(word, around_[0]);
+  if (put_gain(word, to, around_[0]) - put_gain(word, labels_[word], around_[0]) <= kLeastGain) return false;
+  move(word, to, around_[0]);
+  return true;
+}
+
 std::size_t Exchange::pass(ThreadPool& pool) {
-  std::vector<std::uint32_t> best;
-  std::size_t n_moved = 0;
-  for (std::size_t begin = 0, end = 0; begin < order_.size(); begin = end) {
-    for (std::size_t work = 0; end < order_.size() && end - begin < kBatchWords && work < kBatchWork; ++end) {
-      const std::uint32_t word = order_[end];
-      work += n_classes_ * (std::min(bigrams_.after.of(word).size(), n_classes_) +
-                            std::min(bigrams_.before.of(word).size(), n_classes_) + 2);
-    }
-    best.resize(end - begin);
-    pool.run(std::min(kChunks, best.size()), [&](std::size_t chunk) {  // by turns: words of like counts, like work
-      for (std::size_t i = chunk; i < best.size(); i += kChunks)
-        best[i] = best_class(order_[begin + i], around_[chunk]);
-    });
-    for (std::size_t i = 0; i < best.size(); ++i) {
-      const std::uint32_t word = order_[begin + i];
-      if (best[i] == labels_[word]) continue;
-      collect(word, around_[0]);
-      if (move_gain(word, best[i], around_[0]) <= kLeastGain) continue;
-      move(word, best[i], around_[0]);
-      ++n_moved;
-    }
-  }
-  return n_moved;
+  return visit(
+      pool, order_,
+      [&](std::uint32_t word) {
+        return n_classes_ * (std::min(bigrams_.after.of(word).size(), n_classes_) +
+                             std::min(bigrams_.before.of(word).size(), n_classes_) + 2);
+      },
+      [&](std::uint32_t word, std::size_t chunk) { return best_class(word, around_[chunk]); },
+      [&](std::uint32_t word, std::uint32_t to) { return move_if_better(word, to); });
 }
 
 }  // namespace loglinear::cluster

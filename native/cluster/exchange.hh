@@ -23,13 +23,14 @@
 #include <vector>
 
 #include "cluster/bigrams.hh"
+#include "cluster/class_table.hh"
 #include "util/thread_pool.hh"
 
 namespace loglinear::cluster {
 
 // The classes that a word is beside, and scratch for its gains.
 struct Surroundings {
-  std::vector<std::int32_t> after, before;                   // [n_rows]: s_d and p_d, without the word itself
+  std::vector<std::int32_t> after, before;                   // [n_classes + 1] s_d and p_d, without the word itself
   std::vector<std::uint32_t> after_classes, before_classes;  // those that are not zero
   std::int32_t self = 0;                                     // N(w,w)
   std::vector<double> gains, adjusted;                       // [stride]
@@ -52,17 +53,14 @@ class Exchange {
   void gains(std::uint32_t word, Surroundings& around) const;
   std::uint32_t best_class(std::uint32_t word, Surroundings& around) const;
   double put_gain(std::uint32_t word, std::size_t to, const Surroundings& around) const;
-  double move_gain(std::uint32_t word, std::size_t to, const Surroundings& around) const;
   void move(std::uint32_t word, std::size_t to, const Surroundings& around);
-  void add(std::size_t row, std::size_t column, std::int32_t more);
+  bool move_if_better(std::uint32_t word, std::size_t to);
 
   const Bigrams& bigrams_;
-  std::size_t n_classes_, n_rows_, stride_;
+  std::size_t n_classes_;
   std::vector<std::uint32_t> labels_, order_;
-  std::vector<std::int32_t> counts_, transposed_;    // N(c,d) at [c][d], and at [d][c]
-  std::vector<double> terms_, transposed_terms_;     // g of them
-  std::vector<double> totals_;                       // N(c)
-  std::vector<Surroundings> around_;                 // one per chunk of a batch
+  ClassTable table_;                    // the boundary is its last class
+  std::vector<Surroundings> around_;   // one per chunk of a batch
 };
 
 }  // namespace loglinear::cluster

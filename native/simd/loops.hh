@@ -62,8 +62,10 @@ struct SingleLoops {
 
 // Loops of word clustering; cluster.inc says what each does.
 struct ClusterLoops {
-  void (*add_gains)(const std::int32_t* counts, const double* old, double more, double* out, std::size_t n);
+  void (*add_gains)(const std::int32_t* counts, const double* old, double more, double scale, double* out,
+                    std::size_t n);
   void (*add_scaled_gains)(const double* x, double more, double scale, double* out, std::size_t n);
+  void (*add_plain_gains)(const std::int32_t* counts, double more, double* out, std::size_t n);
 };
 
 struct Loops {

@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from loglinear.errors import FormatError, IncompatibleError, InterruptedWarning, LoglinearError, ModelFileError
     from loglinear.models import InputMethod, LanguageModel, MaxentClassifier, Reranker, Tagger, load
+    from loglinear.models.word_classes import WordClasses
     from loglinear.optimise.minimise import minimise
     from loglinear.optimise.objective import Objective
 
@@ -19,6 +20,7 @@ _HOME = {
     "MaxentClassifier": "loglinear.models",
     "Reranker": "loglinear.models",
     "Tagger": "loglinear.models",
+    "WordClasses": "loglinear.models.word_classes",
     "load": "loglinear.models",
     "Objective": "loglinear.optimise.objective",
     "minimise": "loglinear.optimise.minimise",
@@ -41,6 +43,7 @@ __all__ = [
     "Objective",
     "Reranker",
     "Tagger",
+    "WordClasses",
     "load",
     "minimise",
 ]

@@ -922,7 +922,39 @@ class Exchange:
     def step(self, pool: ThreadPool) -> int:
         """Visits every word once; returns how many moved."""
 
+    def labels(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+
     @property
-    def log_likelihood(self) -> float: ...
+    def objective(self) -> float:
+        """The log-likelihood of the class bigram model."""
+
+class Bidirectional:
+    """Bidirectional exchange clustering."""
+
+    def __init__(self, bigrams: Bigrams, n_classes: int, labels: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+    def step(self, pool: ThreadPool) -> int:
+        """Visits every word once; returns how many moved."""
 
     def labels(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+
+    @property
+    def objective(self) -> float: ...
+
+class Merger:
+    """Merges of classes of words, cheapest first."""
+
+    def __init__(self, pool: ThreadPool, bigrams: Bigrams, n_classes: int, labels: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)] | None = None) -> None: ...
+
+    def insert(self, pool: ThreadPool, n_more: int) -> int:
+        """Gives so many more words a class; returns how many are still to come."""
+
+    def put_rest(self, pool: ThreadPool) -> None:
+        """Makes one class of all words to come."""
+
+    def labels(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+
+    def tree(self, pool: ThreadPool) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]:
+        """
+        The two nodes of each merge, one after another; the i-th merge makes node n_classes + i.
+        """

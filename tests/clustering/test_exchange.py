@@ -47,7 +47,7 @@ def test_the_log_likelihood_is_that_of_the_model(seed):
     start = np.random.default_rng(seed).integers(0, 5, sentences.n_words).astype(np.uint32)
     labels = start.copy()
     labels[0] = 5
-    assert _core.Exchange(bigrams.native, 5, start).log_likelihood == pytest.approx(log_likelihood(sentences, labels))
+    assert _core.Exchange(bigrams.native, 5, start).objective == pytest.approx(log_likelihood(sentences, labels))
     found = exchange(bigrams, 5, start=start)
     assert found.log_likelihood == pytest.approx(log_likelihood(sentences, found.labels), rel=1e-12)
     assert found.log_likelihood > log_likelihood(sentences, labels)

@@ -17,6 +17,7 @@ COMMANDS = {
     "lm": "Train, evaluate, mix and compare n-gram language models: maximum entropy, Kneser-Ney and others.",
     "ime": "Build and use input methods, which convert what is typed to what is meant.",
     "rerank": "Rerank n-best lists by boosting, BLasso, the perceptron or maximum entropy on word n-grams.",
+    "cluster": "Learn classes of words from text: exchange clustering, Brown's merges.",
     "inspect": "Describe a model file and verify its checksum.",
     "demo": "Train models on Python's standard library, look inside and write a report.",
 }

@@ -2,6 +2,23 @@
 
 from __future__ import annotations
 
-from loglinear.clustering.exchange import Clustering, WordBigrams, cluster_words, exchange
+from loglinear.clustering.exchange import (
+    Clustering,
+    WordBigrams,
+    bidirectional,
+    cluster_words,
+    exchange,
+    log_likelihood,
+)
+from loglinear.clustering.merge import brown, class_bits
 
-__all__ = ["Clustering", "WordBigrams", "cluster_words", "exchange"]
+__all__ = [
+    "Clustering",
+    "WordBigrams",
+    "bidirectional",
+    "brown",
+    "class_bits",
+    "cluster_words",
+    "exchange",
+    "log_likelihood",
+]
