@@ -66,6 +66,19 @@ def test_export_one_topic_and_measure_what_that_loses(corpus, tmp_path):
     assert "has no topic source" in invoke("lm", "export", model, arpa, "--topic", "cars").output
 
 
+def test_histories_with_layers_are_json_objects(corpus, tmp_path):
+    model = tmp_path / "m.ll"
+    assert invoke("lm", "train", corpus, "-o", model, "--sources", "words:3,topic,tags:2").exit_code == 0
+    history = {"words": ["the"], "tags": ["D"], "topic": "cars"}
+    assert invoke("lm", "next", model, json.dumps(history), "-k", 1).stdout.startswith("car\t")
+    assert "topic: cars car" in invoke("lm", "explain", model, json.dumps({**history, "words": ["car"]})).stdout
+    drawn = invoke("lm", "generate", model, "--context", json.dumps(history), "-n", 2, "--seed", 1).stdout.splitlines()
+    assert [line.split()[0] for line in drawn] == ["the", "the"]
+    refused = invoke("lm", "next", model, '{"words": ["the"]')
+    assert "a history that begins with { must be a JSON object" in refused.output
+    assert "layer 'tags' has 2 symbols" in invoke("lm", "next", model, '{"words": ["the"], "tags": ["D", "N"]}').output
+
+
 def test_near_disjoint_sources_report_their_error(corpus, tmp_path):
     done = invoke("lm", "train", corpus, "-o", tmp_path / "m.ll", "--sources", "words:3,topic", "--disjoint",
                   "words+topic")  # fmt: skip

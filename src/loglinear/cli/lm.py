@@ -248,7 +248,7 @@ def explain(
     model: Model,
     sentence: Annotated[
         list[str] | None,
-        typer.Argument(metavar="SENTENCE...", help="A sentence; without one, lines are read from stdin."),
+        typer.Argument(metavar="SENTENCE...", help="A sentence, or a JSON object with layers; else stdin."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -330,13 +330,17 @@ def mix(
 def next_word(
     model: Model,
     context: Annotated[
-        list[str] | None, typer.Argument(metavar="CONTEXT...", help="The words that begin the sentence.")
+        list[str] | None,
+        typer.Argument(metavar="CONTEXT...", help="The words that begin the sentence, or a JSON object with layers."),
     ] = None,
     k: Annotated[int, typer.Option("-k", help="How many words.")] = 10,
     json: Json = False,
 ) -> None:
     """Print the most probable next words with their probabilities."""
-    found = _load(model, None).top(" ".join(context or []), k)
+    from loglinear.models.language_model.files import parse_history
+
+    loaded = _load(model, None)
+    found = loaded.top(parse_history(loaded, " ".join(context or [])), k)
     if json:
         console.print_json([{"word": word, "probability": p} for word, p in found])
         return
@@ -353,7 +357,9 @@ def generate(
     n: Annotated[int, typer.Option("-n", help="How many sentences.")] = 5,
     temperature: Annotated[float, typer.Option(help="Below 1: prefer probable words; above 1: improbable ones.")] = 1.0,
     max_length: Annotated[int, typer.Option(help="Maximum number of words of a sentence.")] = 100,
-    context: Annotated[str, typer.Option(help="Words that every sentence begins with.")] = "",
+    context: Annotated[
+        str, typer.Option(help="Words that every sentence begins with, or a JSON object with layers.")
+    ] = "",
     unknown: Annotated[bool, typer.Option("--unknown/--no-unknown", help="Whether <unk> may be drawn.")] = True,
     seed: Annotated[int | None, typer.Option(help="The same seed draws the same sentences.")] = None,
     threads: Threads = None,

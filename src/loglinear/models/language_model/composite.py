@@ -235,7 +235,8 @@ class CompositeQueries:
         labels = {k: v for k, v in record.items() if isinstance(v, (str, int))}
         out = []
         for _ in range(n):
-            words: list[str] = list(record.get("words", []))
+            given_words = record.get("words", [])
+            words: list[str] = split_units(given_words) if isinstance(given_words, str) else list(given_words)
             given = len(words)
             while len(words) < given + max_length:
                 p = self._distribution(self.history({**labels, "words": words}, lenient=True)[1])

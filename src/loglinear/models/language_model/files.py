@@ -5,6 +5,7 @@ The lines of a file of words are split, looked up and scored natively; no word b
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -200,9 +201,19 @@ def explain_sentences(
 ) -> Iterator[bytes]:
     """Yield what gave each sentence its probability, as text with an empty line after it or as one JSON object."""
     for sentence in sentences:
-        explained = model.explain(sentence)
+        explained = model.explain(parse_history(model, sentence))
         text = json_text(explained.to_dict()) if as_json else f"{explained}\n"
         yield f"{text}\n".encode("utf-8", "surrogatepass")
+
+
+def parse_history(model: LanguageModelPredictor, text: str) -> Any:
+    """Return words, or for a model with sources the JSON object that a text holds: words, layers and labels."""
+    if not isinstance(model.queries_, CompositeQueries) or not text.lstrip().startswith("{"):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"a history that begins with {{ must be a JSON object: {error}") from None
 
 
 # ---- generated sentences ---------------------------------------------------------------------------------------------
@@ -217,9 +228,10 @@ def generate(
     random_state: int | None = None,
 ) -> list[str]:
     """Draw sentences from the model, each beginning with the context."""
-    begin = model.split(context)
+    history = model.split(parse_history(model, context))
+    begin = model.split(history.get("words", [])) if isinstance(history, dict) else history
     drawn = model.queries_.sample(
-        n, max_length=max_length, random_state=random_state, temperature=temperature, context=begin, unknown=unknown
+        n, max_length=max_length, random_state=random_state, temperature=temperature, context=history, unknown=unknown
     )
     return [join_units([*begin, *(text.split(" ") if text else [])], model.units) for text in drawn]
 
