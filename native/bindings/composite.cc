@@ -119,9 +119,9 @@ void bind_composite(nb::module_& m) {
   clusters.def_prop_ro("columns", [](const BoundClusters& b) {
     nb::list out;
     for (const Column& c : b.method.columns())
-      out.append(nb::make_tuple(c.sources, c.depths, c.n_nodes(), c.n_terms()));
+      out.append(nb::make_tuple(c.sources, c.depths, c.n_nodes(), c.n_terms(), c.spread_context.size()));
     return out;
-  }, "(sources, depths of all but the first, nodes, terms) of every set of sources whose words intersect.");
+  }, "(sources, depths of all but the first, nodes, terms, spread contexts) of every set of sources that intersect.");
 }
 
 }  // namespace loglinear::bindings

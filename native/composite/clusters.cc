@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
+#include <mutex>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "composite/sweep.hh"
 #include "composite/unigrams.hh"
@@ -12,91 +14,219 @@
 namespace loglinear::composite {
 namespace {
 
-// p(w) D of all entries of a source that is not swept.
+// Memory of one evaluation.
 template <class Num>
-std::vector<Num> weighted(const Source& s, const std::vector<Num>& d, const std::vector<Num>& p) {
-  std::vector<Num> out(d.size());
-  for (std::size_t e = 0; e < d.size(); ++e) out[e] = p[s.entry_word[e]] * d[e];
-  return out;
-}
+struct Workspace {
+  Others<Num> others;
+  std::vector<Part<Num>> parts;
+};
+
+// Things that were used before and are free again.
+template <class T>
+class Spare {
+ public:
+  std::unique_ptr<T> take() {
+    const std::lock_guard lock(mutex_);
+    if (items_.empty()) return std::make_unique<T>();
+    auto item = std::move(items_.back());
+    items_.pop_back();
+    return item;
+  }
+  void give(std::unique_ptr<T> item) {
+    const std::lock_guard lock(mutex_);
+    items_.push_back(std::move(item));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<T>> items_;
+};
+
+template <class T>
+struct Lease {
+  Spare<T>& spare;
+  std::unique_ptr<T> item;
+
+  explicit Lease(Spare<T>& from) : spare(from), item(from.take()) {}
+  ~Lease() { spare.give(std::move(item)); }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+};
 
 template <class Num>
-Others<Num> before(ThreadPool& pool, const Problem& problem, std::span<const Column> free, std::span<const double> w,
-                   std::span<const double> v, const Unigrams<Num>& unigrams, std::vector<std::vector<Num>>& pd) {
-  Others<Num> out;
+void sums_before(ThreadPool& pool, const Clusters::View& view, std::span<const double> w, std::span<const double> v,
+                 const Unigrams<Num>& unigrams, Others<Num>& out) {
+  const Problem& problem = view.problem;
   const std::size_t M = problem.sources.size();
-  out.s.resize(M), out.d.resize(M), out.u.resize(M), pd.resize(M), out.free.resize(free.size());
-  out.u_size.resize(M), out.free_size.resize(free.size());
+  out.s.resize(M), out.d.resize(M), out.pd.resize(M);
+  out.u.assign(view.n_shared, 0.0), out.size.assign(view.n_shared, 0.0);
   if (M > 1) pool.run(M - 1, [&](std::size_t task) {
     const std::size_t i = task + 1;
     const Source& s = problem.sources[i];
+    const Slots& slots = view.slots[i];
     std::vector<double> scratch;
-    out.s[i].resize(s.n_entries()), out.d[i].resize(s.n_entries()), out.u[i].assign(s.n_contexts(), 0.0);
-    out.u_size[i].assign(s.n_contexts(), 0.0);
+    out.s[i].resize(s.n_entries()), out.pd[i].resize(s.n_entries());
+    out.d[i].assign(slots.n_slots, 0.0);
     parameters(s, w, v, 0, s.n_entries(), out.s[i].data(), scratch);
     for (std::size_t e = 0; e < s.n_entries(); ++e) {  // parents come first
       const Num parent = s.entry_parent[e] == kNone ? Num(1.0) : out.s[i][s.entry_parent[e]];
       out.s[i][e] *= parent;
-      out.d[i][e] = out.s[i][e] - parent;
+      const Num d = out.s[i][e] - parent;
+      out.d[i][slots.of_entry[e]] = d;
+      out.pd[i][e] = unigrams.p[s.entry_word[e]] * d;
     }
-    pd[i] = weighted(s, out.d[i], unigrams.p);
+    Num* u = out.u.data() + view.source_at[i];
+    double* size = out.size.data() + view.source_at[i];
     for (std::uint32_t c = 1; c < s.n_contexts(); ++c) {
-      Num sum = out.u[i][s.context_parent[c]];
-      double size = out.u_size[i][s.context_parent[c]];
+      u[c] = u[s.context_parent[c]], size[c] = size[s.context_parent[c]];
       for (std::uint32_t e = s.context_entry[c]; e < s.context_entry[c + 1]; ++e)
-        sum += pd[i][e], size += std::abs(value_of(pd[i][e]));
-      out.u[i][c] = sum, out.u_size[i][c] = size;
+        u[c] += out.pd[i][e], size[c] += std::abs(value_of(out.pd[i][e]));
     }
   });
-  pool.run(free.size(), [&](std::size_t k) {
-    auto& u = out.free[k];
-    auto& size = out.free_size[k];
-    u.resize(free[k].n_nodes()), size.assign(free[k].n_nodes(), 0.0);
-    for (std::size_t n = 0; n < free[k].n_nodes(); ++n) {
-      u[n] = sum_terms(free[k], n, pd[free[k].sources[0]].data(), out, true, size[n]);
-      const std::uint32_t parent = free[k].parent[n];
-      if (parent != kNone) u[n] += u[parent], size[n] += size[parent];
+  pool.run(view.columns.size() - view.n_owned, [&](std::size_t task) {
+    const std::size_t k = view.n_owned + task;
+    const Column& column = view.columns[k];
+    add_terms<true>(column, 0, column.n_stored_terms(), out.pd[column.sources[0]].data(), out, out.u.data(),
+                    out.size.data());
+    Num* u = out.u.data() + view.column_at[k];
+    double* size = out.size.data() + view.column_at[k];
+    for (std::size_t n = 0; n < column.n_nodes(); ++n)
+      if (column.parent[n] != kNone) u[n] += u[column.parent[n]], size[n] += size[column.parent[n]];
+  });
+}
+
+// The gradient of a source's entries from derivatives by D, deepest first: S changes with all weights of its chain.
+template <class Num>
+void chain_rule(const Source& source, const std::vector<Num>& s, const std::vector<Num>& d_bar,
+                std::span<const double> observed, std::span<double> out) {
+  std::vector<Num> s_bar(s.size(), 0.0), total(s.size(), 0.0);
+  for (std::size_t d = source.depth(); d > 0; --d)
+    for (std::uint32_t e = source.context_entry[source.depth_start[d]];
+         e < source.context_entry[source.depth_start[d + 1]]; ++e) {
+      const Num f = s[e] * (s_bar[e] + d_bar[e]) + total[e];
+      if (d > 1) {
+        const std::uint32_t parent = source.entry_parent[e];
+        s_bar[parent] -= d_bar[e];
+        total[parent] += f;
+      }
+      out[source.offset + e] = written(Num(source.value(e)) * f);
+      if constexpr (std::is_same_v<Num, double>) out[source.offset + e] -= observed[source.offset + e];
+    }
+}
+
+// Adds what all parts have into `total`.
+template <class Num, class Of>
+std::vector<Num> added(ThreadPool& pool, const std::vector<Part<Num>>& parts, std::size_t n, Of of) {
+  std::vector<Num> total(n, 0.0);
+  parallel_for(pool, n, kVectorChunk / 8, [&](std::size_t begin, std::size_t end) {
+    for (const auto& part : parts) {
+      const std::vector<Num>& own = of(part);
+      for (std::size_t j = begin; j < end; ++j) total[j] += own[j];
     }
   });
-  return out;
+  return total;
+}
+
+// Adds the parts up and writes the gradient of unigrams and of all sources but the first.
+template <class Num>
+void sums_after(ThreadPool& pool, const Clusters::View& view, const Unigrams<Num>& unigrams, const Others<Num>& others,
+                std::vector<Part<Num>>& parts, std::span<double> out) {
+  const Problem& problem = view.problem;
+  const std::size_t M = problem.sources.size();
+  std::vector<Num> a = added(pool, parts, view.n_shared, [](const Part<Num>& p) -> auto& { return p.a; });
+  for (std::size_t i = 1; i < M; ++i)  // up the chains of contexts and nodes
+    for (std::size_t c = problem.sources[i].n_contexts(); c-- > 1;)
+      a[view.source_at[i] + problem.sources[i].context_parent[c]] += a[view.source_at[i] + c];
+  for (std::size_t k = view.n_owned; k < view.columns.size(); ++k)
+    for (std::size_t n = view.columns[k].n_nodes(); n-- > 0;)
+      if (const std::uint32_t parent = view.columns[k].parent[n]; parent != kNone)
+        a[view.column_at[k] + parent] += a[view.column_at[k] + n];
+  pool.run(view.n_owned == view.columns.size() ? 0 : parts.size(), [&](std::size_t chunk) {
+    for (const Column& column : view.columns.subspan(view.n_owned)) {  // a slice of its terms to each chunk
+      const std::size_t i = column.sources[0], n = column.n_stored_terms();
+      const std::size_t size = (n + parts.size() - 1) / parts.size();
+      differentiate(column, std::min(chunk * size, n), std::min((chunk + 1) * size, n), a.data(), others.pd[i].data(),
+                    parts[chunk].pd[i].data(), others, parts[chunk]);
+    }
+  });
+  std::vector<std::vector<Num>> slope(M), p_bar(M);  // derivatives by p(w) D, and by p(w)
+  std::vector<std::vector<Num>> d_bar(M);
+  for (std::size_t i = 1; i < M; ++i) {
+    const std::size_t n = problem.sources[i].n_entries();
+    d_bar[i] = added(pool, parts, view.slots[i].n_slots, [i](const Part<Num>& p) -> auto& { return p.d[i]; });
+    if (parts[0].pd[i].empty()) slope[i].assign(n, 0.0);
+    else slope[i] = added(pool, parts, n, [i](const Part<Num>& p) -> auto& { return p.pd[i]; });
+  }
+  if (M > 1) pool.run(M - 1, [&](std::size_t task) {
+    const std::size_t i = task + 1;
+    const Source& s = problem.sources[i];
+    const auto& slot = view.slots[i].of_entry;
+    p_bar[i].assign(problem.n_words, 0.0);
+    for (std::uint32_t c = 1; c < s.n_contexts(); ++c)
+      for (std::uint32_t e = s.context_entry[c]; e < s.context_entry[c + 1]; ++e) {
+        const std::uint32_t word = s.entry_word[e];
+        const Num g = slope[i][e] + a[view.source_at[i] + c];
+        p_bar[i][word] += others.d[i][slot[e]] * g;
+        slope[i][e] = unigrams.p[word] * g + d_bar[i][slot[e]];
+      }
+    chain_rule(s, others.s[i], slope[i], problem.observed, out);
+  });
+  const auto root = added(pool, parts, problem.n_words, [](const Part<Num>& p) -> auto& { return p.root; });
+  Num a_root = 0.0;
+  for (const auto& part : parts) a_root += part.a_root;
+  for (std::size_t word = 0; word < problem.n_words; ++word) {
+    Num sum = a_root;
+    for (std::size_t i = 1; i < M; ++i) sum += p_bar[i][word];
+    out[word] = written(unigrams.p[word] * sum + root[word]);
+    if constexpr (std::is_same_v<Num, double>) out[word] -= problem.observed[word];
+  }
+  for (const auto& part : parts)
+    for (std::size_t j = 0; j < part.directly.size(); ++j) out[j] += part.directly[j];
 }
 
 }  // namespace
 
+struct Clusters::Workspaces {
+  Spare<Workspace<double>> values;
+  Spare<Workspace<Dual>> duals;
+  Spare<Frames<double>> value_frames;
+  Spare<Frames<Dual>> dual_frames;
+
+  template <class Num>
+  auto& workspaces() {
+    if constexpr (std::is_same_v<Num, double>) return values;
+    else return duals;
+  }
+  template <class Num>
+  auto& frames() {
+    if constexpr (std::is_same_v<Num, double>) return value_frames;
+    else return dual_frames;
+  }
+};
+
+Clusters::~Clusters() = default;
+Clusters::Clusters(Clusters&&) noexcept = default;
+
 Clusters::Clusters(ThreadPool& pool, const Problem& problem, std::span<const std::uint32_t> apart,
                    std::uint64_t max_bytes, std::size_t unit)
-    : problem_(problem), columns_(build_columns(pool, problem, apart, max_bytes)) {
+    : problem_(problem), spare_(std::make_unique<Workspaces>()) {
   if (problem.sources.empty() || problem.sources[0].depth() == 0)
     throw InvalidInput("sharing over intersections needs a source with contexts");
+  slots_.resize(problem.sources.size());
+  pool.run(slots_.size(), [&](std::size_t i) {
+    if (i == 0) order_ = Order(problem, 0);
+    else slots_[i] = Slots(problem.sources[i], problem.n_words);
+  });
+  columns_ = build_columns(pool, problem, slots_, order_, apart, max_bytes);
   while (n_owned_ < columns_.size() && columns_[n_owned_].sources[0] == 0) ++n_owned_;
-  const Source& s = problem.sources[0];
-  const std::size_t n = problem.n_histories(), first = s.depth_start[1], last = s.depth_start[2];
-  // Entries below each depth-1 context, and the histories that end there.
-  std::vector<std::uint64_t> work(last + 1, 0);
-  for (std::size_t d = 1; d <= s.depth(); ++d)
-    for (std::uint32_t c = s.depth_start[d]; c < s.depth_start[d + 1]; ++c)
-      work[s.ancestor(c, 1)] += 1 + s.context_entry[c + 1] - s.context_entry[c];
-  std::vector<std::uint32_t> histories(last + 1, 0);
-  for (const std::uint32_t c : problem.leaf[0]) ++histories[c == 0 ? 0 : s.ancestor(c, 1)];
-  std::vector<std::uint64_t> cost;
-  std::uint32_t at = histories[0];
-  if (at > 0) units_.push_back({static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(first), 0, at}), cost.push_back(at);
-  for (std::size_t c = first; c < last;) {
-    Unit u{static_cast<std::uint32_t>(c), 0, at, 0};
-    std::uint64_t size = 0, total = 0;
-    for (; c < last && (size == 0 || size + work[c] <= unit); ++c) size += work[c], at += histories[c], total += histories[c];
-    u.end = static_cast<std::uint32_t>(c), u.history = at;
-    units_.push_back(u), cost.push_back(size + 4 * total);
-  }
-  std::uint64_t all = 0, sum = 0;
-  for (const std::uint64_t c : cost) all += c;
-  chunks_.push_back(0);
-  for (std::uint32_t k = 0; k < units_.size(); ++k) {
-    sum += cost[k];
-    if (sum * kChunks >= all * chunks_.size() && k + 1 > chunks_.back()) chunks_.push_back(k + 1);
-  }
-  if (chunks_.back() != units_.size()) chunks_.push_back(static_cast<std::uint32_t>(units_.size()));
-  if (at != n) throw InvalidInput("histories are not sorted by the contexts of their first source");
+  plan(unit);
+  if (n_sums_ >= kNone) throw InvalidInput("the sources have more than 2^32 tuples of contexts");
+  localise(pool);
+}
+
+Clusters::View Clusters::view() const {
+  return {problem_, slots_, columns_, n_owned_, order_, frames_, pieces_, rows_, count_,
+          problem_.sources.size() - 1 + columns_.size(), source_at_, column_at_, n_shared_, n_sums_};
 }
 
 std::uint64_t Clusters::terms() const {
@@ -107,101 +237,43 @@ std::uint64_t Clusters::terms() const {
 }
 
 std::size_t Clusters::bytes() const {
-  std::size_t total = sizeof(Unit) * units_.size(), sums = problem_.n_words;
+  std::size_t total = sizeof(Unit) * units_.size() + sizeof(Frame) * frames_.size() + sizeof(Piece) * pieces_.size();
+  std::size_t sums = problem_.n_words + 2 * n_shared_;
   for (const Column& c : columns_) total += c.bytes();
-  for (std::size_t i = 1; i < problem_.sources.size(); ++i)
-    sums += problem_.sources[i].n_entries() + problem_.sources[i].n_contexts();
-  for (std::size_t k = n_owned_; k < columns_.size(); ++k) sums += columns_[k].n_nodes();
-  return total + 8 * (kChunks + 4) * sums;
+  for (const Slots& s : slots_) {
+    total += 4 * s.of_entry.size();
+    for (const auto& depth : s.depths) total += 4 * depth.row.size();
+    sums += s.n_slots;
+  }
+  total += 4 * (rows_.size() + order_.history.size() + order_.start.size() + order_.child.size()) + 8 * count_.size();
+  return total + 8 * (chunks_.size() + 4) * sums;
 }
 
-template <class Num>
+template <class Num, bool is_signed>
 double Clusters::evaluate(ThreadPool& pool, std::span<const double> w, std::span<const double> v, std::span<double> out,
-                          std::span<double> log_z, bool is_signed) const {
-  const std::size_t V = problem_.n_words, M = problem_.sources.size(), n_free = columns_.size() - n_owned_;
-  const std::span<const Column> free(columns_.data() + n_owned_, n_free);
-  const Unigrams<Num> unigrams(w, v, V);
-  std::vector<std::vector<Num>> pd;
-  Others<Num> others = before(pool, problem_, free, w, v, unigrams, pd);
-  std::vector<std::unique_ptr<Sweep<Num>>> parts(chunks_.size() - 1);
+                          std::span<double> log_z) const {
+  const View seen = view();
+  const Unigrams<Num> unigrams(w, v, problem_.n_words);
+  Lease<Workspace<Num>> lease(spare_->workspaces<Num>());
+  auto& [others, parts] = *lease.item;
+  sums_before(pool, seen, w, v, unigrams, others);
+  parts.resize(chunks_.size() - 1);
   pool.run(parts.size(), [&](std::size_t chunk) {
-    parts[chunk] = std::make_unique<Sweep<Num>>(problem_, columns_, n_owned_, w, v, unigrams, others, out, log_z,
-                                                  is_signed);
-    for (std::uint32_t k = chunks_[chunk]; k < chunks_[chunk + 1]; ++k) parts[chunk]->unit(units_[k]);
+    Lease<Frames<Num>> frames(spare_->frames<Num>());
+    parts[chunk].clear(seen);
+    Sweep<Num, is_signed> sweep(seen, {w, v, out, log_z}, unigrams, others, parts[chunk], *frames.item);
+    for (std::size_t k = chunks_[chunk]; k < chunks_[chunk + 1];) k = sweep.unit(units_, k);
+    sweep.finish();
   });
   if (!log_z.empty()) return 0.0;
-
-  // A of the others' contexts and nodes, from all chunks, and up their chains.
-  const auto add_all = [&](std::vector<Num>& total, auto of) {
-    parallel_for(pool, total.size(), kVectorChunk, [&](std::size_t begin, std::size_t end) {
-      for (const auto& part : parts) {
-        const std::vector<Num>& own = of(part->part);
-        for (std::size_t j = begin; j < end; ++j) total[j] += own[j];
-      }
-    });
-  };
-  std::vector<std::vector<Num>> a(M), a_free(n_free);
-  for (std::size_t i = 1; i < M; ++i) {
-    a[i].assign(problem_.sources[i].n_contexts(), 0.0);
-    add_all(a[i], [i](const Part<Num>& part) -> const std::vector<Num>& { return part.a[i]; });
-    for (std::size_t c = a[i].size(); c-- > 1;) a[i][problem_.sources[i].context_parent[c]] += a[i][c];
-  }
-  for (std::size_t k = 0; k < n_free; ++k) {
-    a_free[k].assign(free[k].n_nodes(), 0.0);
-    add_all(a_free[k], [k](const Part<Num>& part) -> const std::vector<Num>& { return part.free[k]; });
-    for (std::size_t n = a_free[k].size(); n-- > 0;)
-      if (free[k].parent[n] != kNone) a_free[k][free[k].parent[n]] += a_free[k][n];
-  }
-  // Derivatives of their terms, a slice of all nodes and contexts to each chunk.
-  std::vector<std::vector<std::vector<Num>>> pd_bar(parts.size(), std::vector<std::vector<Num>>(M));
-  pool.run(parts.size(), [&](std::size_t chunk) {
-    Part<Num>& part = parts[chunk]->part;
-    const auto slice = [&](std::size_t n) { return chunk_range(n, (n + parts.size() - 1) / parts.size() + 1, chunk); };
-    for (std::size_t k = 0; k < n_free; ++k) {
-      const std::size_t i = free[k].sources[0];
-      auto& own = pd_bar[chunk][i];
-      if (own.empty()) own.assign(problem_.sources[i].n_entries(), 0.0);
-      const Range r = slice(free[k].n_nodes());
-      for (std::size_t n = r.begin; n < r.end; ++n)
-        differentiate(free[k], n, a_free[k][n], pd[i].data(), own.data(), others, part);
-    }
-    for (std::size_t i = 1; i < M; ++i) {
-      const Source& s = problem_.sources[i];
-      const auto& own = pd_bar[chunk][i];
-      for (std::size_t e = 0; e < own.size(); ++e) {
-        part.d[i][e] += unigrams.p[s.entry_word[e]] * own[e];
-        part.p[s.entry_word[e]] += others.d[i][e] * own[e];
-      }
-      const Range r = slice(s.n_contexts());
-      for (std::size_t c = r.begin; c < r.end; ++c)
-        for (std::uint32_t e = s.context_entry[c]; e < s.context_entry[c + 1]; ++e) {
-          part.d[i][e] += unigrams.p[s.entry_word[e]] * a[i][c];
-          part.p[s.entry_word[e]] += others.d[i][e] * a[i][c];
-        }
-    }
-  });
-  std::vector<Num> p_bar(V, 0.0);
-  add_all(p_bar, [](const Part<Num>& part) -> const std::vector<Num>& { return part.p; });
+  sums_after(pool, seen, unigrams, others, parts, out);
   double value = 0.0;
-  Num a_root = 0.0;
-  for (const auto& part : parts) value += part->part.loss, a_root += part->part.a_root;
-  for (std::size_t word = 0; word < V; ++word) {
-    out[word] = written(unigrams.p[word] * (a_root + p_bar[word]));
-    if constexpr (std::is_same_v<Num, double>) out[word] -= problem_.observed[word];
-  }
-  for (std::size_t i = 1; i < M; ++i) {
-    const Source& s = problem_.sources[i];
-    std::vector<Num> d_bar(s.n_entries(), 0.0), s_bar(s.n_entries(), 0.0), total(s.n_entries(), 0.0);
-    add_all(d_bar, [i](const Part<Num>& part) -> const std::vector<Num>& { return part.d[i]; });
-    for (std::size_t d = s.depth(); d > 0; --d)
-      chain_rule(s, d, s.context_entry[s.depth_start[d]], s.context_entry[s.depth_start[d + 1]], others.s[i].data(),
-                 d_bar.data(), s_bar.data(), total.data(), problem_.observed, out);
-  }
-  for (const auto& part : parts)
-    for (std::size_t j = 0; j < part->part.directly.size(); ++j) out[j] += part->part.directly[j];
-  return value - parallel_sum(pool, w.size(), kVectorChunk, [&](std::size_t begin, std::size_t end) {
-           return simd::loops().dot(w.data() + begin, problem_.observed.data() + begin, end - begin);
-         });
+  for (const auto& part : parts) value += part.loss;
+  const Source& first = problem_.sources[0];
+  for (std::size_t j = 0; j < w.size(); ++j)  // the sweep has done its own
+    if (j < first.offset || j >= first.offset + first.n_entries()) value -= w[j] * problem_.observed[j];
+    else j = first.offset + first.n_entries() - 1;
+  return value;
 }
 
 double Clusters::value_and_gradient(ThreadPool& pool, std::span<const double> w, std::span<double> gradient) const {
@@ -212,7 +284,8 @@ double Clusters::value_and_gradient(ThreadPool& pool, std::span<const double> w,
     std::uint64_t terms;
     return naive(pool, problem_, w, gradient, terms);
   }
-  return evaluate<double>(pool, w, {}, gradient, {}, range.is_signed);
+  return range.is_signed ? evaluate<double, true>(pool, w, {}, gradient, {})
+                         : evaluate<double, false>(pool, w, {}, gradient, {});
 }
 
 void Clusters::hessian_vector(ThreadPool& pool, std::span<const double> w, std::span<const double> v,
@@ -221,7 +294,8 @@ void Clusters::hessian_vector(ThreadPool& pool, std::span<const double> w, std::
     throw InvalidInput("a composite model needs one number per weight");
   const Extent range = extent(pool, problem_, w);
   if (!(range.size <= kExtreme)) return naive_hessian_vector(pool, problem_, w, v, out);
-  evaluate<Dual>(pool, w, v, out, {}, range.is_signed);
+  if (range.is_signed) evaluate<Dual, true>(pool, w, v, out, {});
+  else evaluate<Dual, false>(pool, w, v, out, {});
 }
 
 void Clusters::log_z(ThreadPool& pool, std::span<const double> w, std::span<double> out) const {
@@ -229,7 +303,8 @@ void Clusters::log_z(ThreadPool& pool, std::span<const double> w, std::span<doub
     throw InvalidInput("a composite model needs one number per weight and one per history");
   const Extent range = extent(pool, problem_, w);
   if (!(range.size <= kExtreme)) return naive_log_z(pool, problem_, w, out);
-  evaluate<double>(pool, w, {}, {}, out, range.is_signed);
+  if (range.is_signed) evaluate<double, true>(pool, w, {}, {}, out);
+  else evaluate<double, false>(pool, w, {}, {}, out);
 }
 
 }  // namespace loglinear::composite

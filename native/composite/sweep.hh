@@ -1,9 +1,15 @@
 // The sweep over the first source of a composite model, and the sums over intersections that it shares with the rest:
-// what clusters.cc does to one unit. See clusters.hh for the equations.
+// what clusters.cc does to one unit. See clusters.hh for the equations. With Q(e) = p(w) S(e), the unigram being the
+// parent of entries of depth 1, a context sums Q(e) - Q(parent e); from the derivative G(e) by that difference follow
+//
+//   E(e) = Q(e) G(e) + sum over children e' of (E(e') - Q(e) G(e'))        expected totals, for features that are 1
+//
+// whose terms are positive where weights are.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
+#include <vector>
 
 #include "composite/clusters.hh"
 #include "composite/unigrams.hh"
@@ -13,333 +19,399 @@ namespace loglinear::composite {
 // The sums of the sources and columns that the first source does not own, made before its units are swept.
 template <class Num>
 struct Others {
-  std::vector<std::vector<Num>> s, d;  // [source][entry]
-  std::vector<std::vector<Num>> u;     // [source][context] sum of T along the chain
-  std::vector<std::vector<Num>> free;  // [column][node] the same
-  std::vector<std::vector<double>> u_size, free_size;  // the same sums of absolute terms: they show what cancelled
+  std::vector<std::vector<Num>> s, pd;  // [source][entry] S, p(w) D
+  std::vector<std::vector<Num>> d;      // [source][slot]
+  std::vector<Num> u;                   // [n_shared] sums of T along the chains of contexts and nodes
+  std::vector<double> size;             // the same sums of absolute terms: they show what cancelled
 };
 
 // What one chunk of units adds up.
 template <class Num>
 struct Part {
-  std::vector<Num> p;                     // [n_words] derivatives by p(w)
-  std::vector<std::vector<Num>> d;        // [source][entry] derivatives by D
-  std::vector<std::vector<Num>> a, free;  // [source][context], [column][node]: A
-  std::vector<double> directly;           // [n_weights] of histories that were summed over all words
+  std::vector<Num> root;             // [n_words] sum over children of unigrams, see above
+  std::vector<std::vector<Num>> d;   // [source][slot] derivatives by D
+  std::vector<std::vector<Num>> pd;  // [source][entry] derivatives by p(w) D, from columns that the source owns
+  std::vector<Num> a;                // [n_shared] A
+  std::vector<double> directly;      // [n_weights] of histories that were summed over all words
   Num a_root = 0.0;
   double loss = 0.0;
+
+  void clear(const Clusters::View& view) {
+    const std::size_t M = view.problem.sources.size();
+    root.assign(view.problem.n_words, 0.0);
+    d.resize(M), pd.resize(M);
+    for (std::size_t i = 1; i < M; ++i) d[i].assign(view.slots[i].n_slots, 0.0);
+    for (const Column& column : view.columns.subspan(view.n_owned))
+      pd[column.sources[0]].assign(view.problem.sources[column.sources[0]].n_entries(), 0.0);
+    directly.clear();
+    a_root = 0.0, loss = 0.0;
+  }
 };
 
 template <class Num>
-Num product_of_others(const std::uint32_t* row, const Column& column, const Others<Num>& others, std::size_t skip) {
+Num product_of_others(const std::uint32_t* term, const Column& column, const Others<Num>& others, std::size_t skip) {
   Num product = 1.0;
   for (std::size_t k = 1; k < column.sources.size(); ++k)
-    if (k != skip) product *= others.d[column.sources[k]][row[k]];
+    if (k != skip) product *= others.d[column.sources[k]][term[1 + k]];
   return product;
 }
 
-// Adds A times the derivatives of the terms of one node. `pd`: p(w) D of the owner's entries; `pd_bar` gets derivatives
-// by it. Both are shifted so that entry numbers index them.
-template <class Num>
-void differentiate(const Column& column, std::size_t node, const Num& a, const Num* pd, Num* pd_bar,
-                   const Others<Num>& others, Part<Num>& part) {
-  const std::size_t width = column.sources.size();
-  const std::uint32_t* row = column.entries.data() + column.term[node] * width;
-  const std::uint32_t* end = column.entries.data() + column.term[node + 1] * width;
-  if (width == 2) {
+// Adds stored terms [begin, end) to the sums of their nodes; `pd`: p(w) D of the owner's entries.
+template <bool is_signed, class Num>
+void add_terms(const Column& column, std::uint64_t begin, std::uint64_t end, const Num* pd, const Others<Num>& others,
+               Num* u, double* size) {
+  const std::size_t width = column.width();
+  const std::uint32_t* term = column.terms.data() + begin * width;
+  const std::uint32_t* stop = column.terms.data() + end * width;
+  if (width == 3) {
     const Num* d = others.d[column.sources[1]].data();
-    Num* d_bar = part.d[column.sources[1]].data();
-    for (; row < end; row += 2) {
-      pd_bar[row[0]] += a * d[row[1]];
-      d_bar[row[1]] += a * pd[row[0]];
+    for (; term < stop; term += 3) {
+      const Num product = pd[term[1]] * d[term[2]];
+      u[term[0]] += product;
+      if constexpr (is_signed) size[term[0]] += std::abs(value_of(product));
     }
     return;
   }
-  for (; row < end; row += width) {
-    pd_bar[row[0]] += a * product_of_others(row, column, others, 0);
-    for (std::size_t k = 1; k < width; ++k)
-      part.d[column.sources[k]][row[k]] += a * pd[row[0]] * product_of_others(row, column, others, k);
+  for (; term < stop; term += width) {
+    const Num product = pd[term[1]] * product_of_others(term, column, others, 0);
+    u[term[0]] += product;
+    if constexpr (is_signed) size[term[0]] += std::abs(value_of(product));
   }
 }
 
-// Returns the sum of the terms of a node, and adds their absolute values to `size`; without `sizes` they are positive,
-// and it may stay as it is.
+// Adds A times the derivatives of stored terms: to `g` by p(w) D of the owner, to `part` by D of the others.
 template <class Num>
-Num sum_terms(const Column& column, std::size_t node, const Num* pd, const Others<Num>& others, bool sizes,
-              double& size) {
-  const std::size_t width = column.sources.size();
-  const std::uint32_t* row = column.entries.data() + column.term[node] * width;
-  const std::uint32_t* end = column.entries.data() + column.term[node + 1] * width;
-  Num sum = 0.0;
-  if (width == 2) {
+void differentiate(const Column& column, std::uint64_t begin, std::uint64_t end, const Num* a, const Num* pd, Num* g,
+                   const Others<Num>& others, Part<Num>& part) {
+  const std::size_t width = column.width();
+  const std::uint32_t* term = column.terms.data() + begin * width;
+  const std::uint32_t* stop = column.terms.data() + end * width;
+  if (width == 3) {
     const Num* d = others.d[column.sources[1]].data();
-    if (!sizes) {  // two sums: neither waits for the other
-      Num other = 0.0;
-      for (; row + 2 < end; row += 4) sum += pd[row[0]] * d[row[1]], other += pd[row[2]] * d[row[3]];
-      if (row < end) sum += pd[row[0]] * d[row[1]];
-      return sum + other;
+    Num* d_bar = part.d[column.sources[1]].data();
+    for (; term < stop; term += 3) {
+      const Num own = a[term[0]];
+      g[term[1]] += own * d[term[2]];
+      d_bar[term[2]] += own * pd[term[1]];
     }
-    for (; row < end; row += 2) {
-      const Num term = pd[row[0]] * d[row[1]];
-      sum += term, size += std::abs(value_of(term));
-    }
-  } else {
-    for (; row < end; row += width) {
-      const Num term = pd[row[0]] * product_of_others(row, column, others, 0);
-      sum += term, size += std::abs(value_of(term));
-    }
+    return;
   }
-  return sum;
-}
-
-// The gradient of a source's entries from derivatives by D, deepest first: S changes with all weights of its chain.
-template <class Num>
-void chain_rule(const Source& source, std::size_t depth, std::uint32_t begin, std::uint32_t end, const Num* s,
-                const Num* d_bar, Num* s_bar, Num* total, std::span<const double> observed, std::span<double> out) {
-  for (std::uint32_t e = begin; e < end; ++e) {
-    const Num f = s[e] * (s_bar[e] + d_bar[e]) + total[e];
-    if (depth > 1) {
-      const std::uint32_t parent = source.entry_parent[e];
-      s_bar[parent] -= d_bar[e];
-      total[parent] += f;
-    }
-    out[source.offset + e] = written(Num(source.value(e)) * f);
-    if constexpr (std::is_same_v<Num, double>) out[source.offset + e] -= observed[source.offset + e];
+  for (; term < stop; term += width) {
+    const Num own = a[term[0]];
+    g[term[1]] += own * product_of_others(term, column, others, 0);
+    for (std::size_t k = 1; k < column.sources.size(); ++k)
+      part.d[column.sources[k]][term[1 + k]] += own * pd[term[1]] * product_of_others(term, column, others, k);
   }
 }
 
+// The loops of simd::RowLoops for duals.
+inline void rows_add(const double* rows, const std::uint32_t* pairs, std::size_t count, std::size_t n, const double* x,
+                     double* out) {
+  simd::loops().rows.add(rows, pairs, count, n, x, out);
+}
+inline void rows_add(const Dual* rows, const std::uint32_t* pairs, std::size_t count, std::size_t n, const Dual* x,
+                     Dual* out) {
+  for (std::size_t k = 0; k < count; ++k)
+    for (std::size_t j = 0; j < n; ++j) out[j] += x[pairs[2 * k]] * rows[pairs[2 * k + 1] * n + j];
+}
+inline void rows_both(const double* rows, const std::uint32_t* pairs, std::size_t count, std::size_t n, const double* x,
+                      const double* a, double* g, double* sums) {
+  simd::loops().rows.both(rows, pairs, count, n, x, a, g, sums);
+}
+inline void rows_both(const Dual* rows, const std::uint32_t* pairs, std::size_t count, std::size_t n, const Dual* x,
+                      const Dual* a, Dual* g, Dual* sums) {
+  for (std::size_t k = 0; k < count; ++k) {
+    const Dual mass = x[pairs[2 * k]];
+    const std::size_t row = pairs[2 * k + 1] * n;
+    Dual sum = 0.0;
+    for (std::size_t j = 0; j < n; ++j) sum += a[j] * rows[row + j], sums[row + j] += mass * a[j];
+    g[pairs[2 * k]] += sum;
+  }
+}
+
+// Memory of the units that one thread sweeps; it only grows.
 template <class Num>
-class Sweep {
- public:
-  Sweep(const Problem& problem, std::span<const Column> columns, std::size_t n_owned, std::span<const double> w,
-        std::span<const double> v, const Unigrams<Num>& unigrams, const Others<Num>& others, std::span<double> out,
-        std::span<double> log_z, bool is_signed)
-      : problem_(problem), columns_(columns), n_owned_(n_owned), w_(w), v_(v), unigrams_(unigrams), others_(others),
-        out_(out), log_z_(log_z), signed_(is_signed), nodes_(n_owned) {
-    part.p.assign(problem.n_words, 0.0);
-    for (const Source& s : problem.sources) {
-      const bool first = &s == problem.sources.data();
-      part.d.emplace_back(first ? 0 : s.n_entries());
-      part.a.emplace_back(first ? 0 : s.n_contexts());
-    }
-    for (std::size_t k = n_owned; k < columns.size(); ++k) part.free.emplace_back(columns[k].n_nodes());
-  }
-
-  Part<Num> part;
-
-  void unit(const Clusters::Unit& unit) {
-    const Source& s = problem_.sources[0];
-    place(unit);
-    for (std::size_t d = 1; d <= depth_; ++d) down(s, d);
-    for (std::size_t k = 0; k < n_owned_; ++k) down(columns_[k], nodes_[k]);
-    ratio_.clear(), tokens_.clear();
-    for (std::uint32_t x = unit.first_history; x < unit.history; ++x) history(x);
-    if (!log_z_.empty()) return;
-    simd::loops().log(ratio_.data(), ratio_.data(), ratio_.size());
-    part.loss += simd::loops().dot(ratio_.data(), tokens_.data(), ratio_.size());
-    for (std::size_t k = 0; k < n_owned_; ++k) up(columns_[k], nodes_[k]);
-    for (std::size_t d = depth_; d > 0; --d) up(s, d);
-  }
-
- private:
-  // Ranges of contexts, entries or nodes by depth, one after the other in local arrays.
-  struct Ranges {
-    std::vector<std::uint32_t> begin, end, base;
-
-    void clear() { begin.assign(1, 0), end.assign(1, 0), base.assign(1, 0); }
-    void add(std::uint32_t b, std::uint32_t e) {
-      base.push_back(size());
-      begin.push_back(b), end.push_back(e);
-    }
-    std::uint32_t size() const { return base.back() + end.back() - begin.back(); }
-    std::uint32_t shift(std::size_t d) const { return base[d] - begin[d]; }  // modulo 2^32
-  };
-  struct Nodes {
-    Ranges at;
-    std::vector<Num> u, a;
+struct Frames {
+  struct Frame {  // contexts of one depth
+    std::uint32_t first_context = 0, end_context = 0, first_entry = 0, end_entry = 0;
+    std::vector<Num> q, pd, g, d;  // [entries] Q, Q - Q(parent), G from columns, the sum over children
+    std::vector<Num> u, a;         // [contexts]
     std::vector<double> size;
   };
+  std::vector<Frame> depths;
+  std::vector<Num> u, a;     // [n_sums] of nodes and of the contexts of other sources
+  std::vector<double> size;
+  std::vector<Num> ratio;
+  std::vector<double> plain, logarithms, tokens, scratch, scratch_words;
+};
 
-  void place(const Clusters::Unit& unit) {
-    const Source& s = problem_.sources[0];
-    contexts_.clear(), entries_.clear();
-    for (auto& n : nodes_) n.at.clear();
-    std::uint32_t begin = unit.begin, end = unit.end;
-    depth_ = 0;
-    for (std::size_t d = 1; d <= s.depth() && begin < end; ++d, ++depth_) {
-      contexts_.add(begin, end);
-      entries_.add(s.context_entry[begin], s.context_entry[end]);
-      for (std::size_t k = 0; k < n_owned_; ++k) {
-        const Column& column = columns_[k];
-        const auto first = column.context.begin();
-        const auto b = first + column.depth_start[d], e = first + column.depth_start[d + 1];
-        nodes_[k].at.add(static_cast<std::uint32_t>(std::lower_bound(b, e, begin) - first),
-                         static_cast<std::uint32_t>(std::lower_bound(b, e, end) - first));
+template <class T>
+void at_least(std::vector<T>& v, std::size_t n) {
+  if (v.size() < n) v.resize(n + n / 4);
+}
+
+template <class Num, bool is_signed>
+class Sweep {
+ public:
+  struct Arrays {
+    std::span<const double> w, v;
+    std::span<double> out, log_z;
+  };
+
+  Sweep(const Clusters::View& view, const Arrays& arrays, const Unigrams<Num>& unigrams, const Others<Num>& others,
+        Part<Num>& part, Frames<Num>& frames)
+      : view_(view), source_(view.problem.sources[0]), a_(arrays), unigrams_(unigrams), others_(others), part_(part),
+        f_(frames) {
+    f_.depths.resize(source_.depth() + 1);
+    at_least(f_.u, view.n_sums), at_least(f_.a, view.n_sums);
+    std::copy_n(others.u.begin(), view.n_shared, f_.u.begin());
+    std::fill_n(f_.a.begin(), view.n_shared, Num(0.0));
+    if constexpr (is_signed) {
+      at_least(f_.size, view.n_sums);
+      std::copy_n(others.size.begin(), view.n_shared, f_.size.begin());
+    }
+  }
+
+  // The unit at position i; returns the position after it.
+  std::size_t unit(std::span<const Clusters::Unit> units, std::size_t i) {
+    const Clusters::Unit& u = units[i];
+    for (std::uint32_t f = u.first; f < u.last; ++f) {
+      const Clusters::Frame& frame = view_.frames[f];
+      if (frame.depth > 0) down(frame.depth, frame.begin, frame.end);
+      for (std::size_t k = 0; k < view_.n_owned; ++k) down(view_.columns[k], f, k);
+      histories(frame.depth, frame.begin, frame.end);
+    }
+    std::size_t next = i + 1;
+    while (next < u.next) next = unit(units, next);
+    if (a_.log_z.empty())
+      for (std::uint32_t f = u.last; f-- > u.first;) {
+        for (std::size_t k = 0; k < view_.n_owned; ++k) up(view_.columns[k], f, k);
+        if (view_.frames[f].depth > 0) up(view_.frames[f].depth);
       }
-      if (d == s.depth()) continue;
-      const auto parents = s.context_parent.begin();
-      const auto b = parents + s.depth_start[d + 1], e = parents + s.depth_start[d + 2];
-      const std::uint32_t first = begin, last = end;
-      begin = static_cast<std::uint32_t>(std::lower_bound(b, e, first) - parents);
-      end = static_cast<std::uint32_t>(std::lower_bound(b, e, last) - parents);
-    }
-    const std::size_t n = entries_.size();
-    if (s_.size() < n) {
-      for (auto* a : {&s_, &d_, &pd_, &pd_bar_, &s_bar_, &total_}) a->resize(n * 5 / 4);
-    }
-    for (auto* a : {&pd_bar_, &s_bar_, &total_}) std::fill_n(a->begin(), n, Num(0.0));
-    u_.assign(contexts_.size() + 1, 0.0);
-    a_.assign(contexts_.size() + 1, 0.0);
-    u_size_.assign(contexts_.size() + 1, 0.0);
-    for (auto& node : nodes_) {
-      node.u.assign(node.at.size(), 0.0), node.a.assign(node.at.size(), 0.0);
-      node.size.assign(node.at.size(), 0.0);
+    return u.next;
+  }
+
+  // Hands what the histories added to the other sources to the part.
+  void finish() { part_.a.assign(f_.a.begin(), f_.a.begin() + static_cast<std::ptrdiff_t>(view_.n_shared)); }
+
+ private:
+  using Frame = typename Frames<Num>::Frame;
+  using Piece = Clusters::Piece;
+
+  void down(std::size_t depth, std::uint32_t c0, std::uint32_t c1) {
+    Frame& f = f_.depths[depth];
+    const std::uint32_t e0 = source_.context_entry[c0], n = source_.context_entry[c1] - e0, m = c1 - c0;
+    f.first_context = c0, f.end_context = c1, f.first_entry = e0, f.end_entry = e0 + n;
+    for (auto* a : {&f.q, &f.pd, &f.g, &f.d}) at_least(*a, n);
+    at_least(f.u, m), at_least(f.a, m), at_least(f.size, m);
+    std::fill_n(f.g.begin(), n, Num(0.0)), std::fill_n(f.d.begin(), n, Num(0.0)), std::fill_n(f.a.begin(), m, Num(0.0));
+    parameters(source_, a_.w, a_.v, e0, e0 + n, f.q.data(), f_.scratch);
+    const Frame& g = f_.depths[depth - 1];
+    const std::uint32_t* above = depth == 1 ? source_.entry_word.data() : source_.entry_parent.data();
+    const Num* mass = depth == 1 ? unigrams_.p.data() : g.q.data();
+    const std::uint32_t shift = depth == 1 ? 0 : g.first_entry;
+    Num *q = f.q.data(), *pd = f.pd.data();
+    std::uint32_t j = 0;
+    for (std::uint32_t c = c0; c < c1; ++c) {
+      Num sum = 0.0;
+      double size = 0.0;
+      for (const std::uint32_t stop = source_.context_entry[c + 1] - e0; j < stop; ++j) {
+        const Num p = mass[above[e0 + j] - shift];
+        pd[j] = p * (q[j] - Num(1.0));
+        q[j] *= p;
+        sum += pd[j];
+        if constexpr (is_signed) size += std::abs(value_of(pd[j]));
+      }
+      if (depth > 1) {
+        const std::uint32_t parent = source_.context_parent[c] - g.first_context;
+        sum += g.u[parent];
+        if constexpr (is_signed) size += g.size[parent];
+      }
+      f.u[c - c0] = sum;
+      if constexpr (is_signed) f.size[c - c0] = size;
     }
   }
 
-  void down(const Source& s, std::size_t d) {
-    const std::uint32_t begin = entries_.begin[d], base = entries_.base[d];
-    parameters(s, w_, v_, begin, entries_.end[d], s_.data() + base, scratch_);
-    const std::uint32_t above = d > 1 ? entries_.shift(d - 1) : 0;
-    for (std::uint32_t e = begin, j = base; e < entries_.end[d]; ++e, ++j) {
-      const Num parent = d > 1 ? s_[s.entry_parent[e] + above] : Num(1.0);
-      s_[j] *= parent;
-      d_[j] = s_[j] - parent;
-      pd_[j] = unigrams_.p[s.entry_word[e]] * d_[j];
-    }
-    const std::uint32_t shift = entries_.shift(d);
-    for (std::uint32_t c = contexts_.begin[d], j = contexts_.base[d]; c < contexts_.end[d]; ++c, ++j) {
-      const std::uint32_t parent = s.context_parent[c] + contexts_.shift(d - 1);
-      Num sum = d > 1 ? u_[parent] : Num(0.0);
-      double size = d > 1 ? u_size_[parent] : 0.0;
-      for (std::uint32_t e = s.context_entry[c]; e < s.context_entry[c + 1]; ++e) sum += pd_[e + shift];
-      if (signed_)
-        for (std::uint32_t e = s.context_entry[c]; e < s.context_entry[c + 1]; ++e)
-          size += std::abs(value_of(pd_[e + shift]));
-      u_[j] = sum, u_size_[j] = size;
-    }
+  // Where the nodes are of the spread context above spread context s of a frame.
+  std::uint32_t above(const Column& column, std::uint32_t f, std::size_t k, std::uint32_t s) const {
+    const Piece& piece = view_.pieces[view_.frames[f].above * view_.n_owned + k];
+    return piece.spread_at + (column.spread_parent[s] - piece.first_spread) * column.together;
   }
 
-  // Pointers that entry numbers of depth d index.
-  Num* shifted(std::vector<Num>& local, std::size_t d) const {
-    return local.data() + static_cast<std::ptrdiff_t>(entries_.base[d]) - static_cast<std::ptrdiff_t>(entries_.begin[d]);
-  }
-
-  void down(const Column& column, Nodes& nodes) {
-    for (std::size_t d = 1; d <= depth_; ++d) {
-      const Num* pd = shifted(pd_, d);
-      for (std::uint32_t n = nodes.at.begin[d], j = nodes.at.base[d]; n < nodes.at.end[d]; ++n, ++j) {
-        nodes.u[j] = sum_terms(column, n, pd, others_, signed_, nodes.size[j]);
-        if (d == 1) continue;
-        const std::uint32_t parent = column.parent[n] + nodes.at.shift(d - 1);
-        nodes.u[j] += nodes.u[parent], nodes.size[j] += nodes.size[parent];
+  void down(const Column& column, std::uint32_t f, std::size_t k) {
+    const Piece& piece = view_.pieces[f * view_.n_owned + k];
+    const std::size_t depth = view_.frames[f].depth, n = column.together;
+    const Num* pd = f_.depths[depth].pd.data();
+    Num* u = f_.u.data();
+    const std::uint32_t end = piece.spread_at + static_cast<std::uint32_t>((piece.end_spread - piece.first_spread) * n);
+    std::fill(f_.a.begin() + piece.at, f_.a.begin() + end, Num(0.0));
+    const std::uint32_t* parent = column.parent.data() + piece.first;
+    for (std::uint32_t j = piece.at; j < piece.spread_at; ++j, ++parent) {
+      u[j] = u[*parent];
+      if constexpr (is_signed) f_.size[j] = f_.size[*parent];
+    }
+    for (std::uint32_t s = piece.first_spread, at = piece.spread_at; s < piece.end_spread; ++s, at += n) {
+      const std::uint64_t first = column.spread_pair[s], count = column.spread_pair[s + 1] - first;
+      const std::uint32_t from = depth == 1 ? 0 : above(column, f, k, s);
+      if (depth == 1) std::fill_n(u + at, n, Num(0.0));
+      else std::copy_n(u + from, n, u + at);
+      const Num* d = rows_of(column, others_.d);
+      rows_add(d, column.pairs.data() + 2 * first, count, n, pd, u + at);
+      if constexpr (is_signed) {
+        double* size = f_.size.data() + at;
+        if (depth == 1) std::fill_n(size, n, 0.0);
+        else std::copy_n(f_.size.data() + from, n, size);
+        for (std::uint64_t p = first; p < first + count; ++p)
+          for (std::size_t j = 0; j < n; ++j)
+            size[j] += std::abs(value_of(pd[column.pairs[2 * p]] * d[column.pairs[2 * p + 1] * n + j]));
       }
     }
+    add_terms<is_signed>(column, piece.term, piece.end_term, pd, others_, u, f_.size.data());
   }
 
-  void up(const Column& column, Nodes& nodes) {
-    for (std::size_t d = depth_; d > 0; --d) {
-      const Num* pd = shifted(pd_, d);
-      Num* pd_bar = shifted(pd_bar_, d);
-      for (std::uint32_t n = nodes.at.begin[d], j = nodes.at.base[d]; n < nodes.at.end[d]; ++n, ++j) {
-        if (d > 1) nodes.a[column.parent[n] + nodes.at.shift(d - 1)] += nodes.a[j];
-        differentiate(column, n, nodes.a[j], pd, pd_bar, others_, part);
+  template <class Vectors>
+  auto* rows_of(const Column& column, Vectors& of) const {
+    return of[column.sources[1]].data() + view_.slots[column.sources[1]].depths[column.depths[0]].first;
+  }
+
+  void up(const Column& column, std::uint32_t f, std::size_t k) {
+    const Piece& piece = view_.pieces[f * view_.n_owned + k];
+    const std::size_t depth = view_.frames[f].depth, n = column.together;
+    Frame& frame = f_.depths[depth];
+    Num* a = f_.a.data();
+    differentiate(column, piece.term, piece.end_term, a, frame.pd.data(), frame.g.data(), others_, part_);
+    for (std::uint32_t s = piece.first_spread, at = piece.spread_at; s < piece.end_spread; ++s, at += n) {
+      const std::uint64_t first = column.spread_pair[s], count = column.spread_pair[s + 1] - first;
+      rows_both(rows_of(column, others_.d), column.pairs.data() + 2 * first, count, n, frame.pd.data(), a + at,
+                frame.g.data(), rows_of(column, part_.d));
+      if (depth == 1) continue;
+      Num* parent = a + above(column, f, k, s);
+      for (std::size_t j = 0; j < n; ++j) parent[j] += a[at + j];
+    }
+    const std::uint32_t* parent = column.parent.data() + piece.first;
+    if (depth > 1)
+      for (std::uint32_t j = piece.at; j < piece.spread_at; ++j, ++parent) a[*parent] += a[j];
+  }
+
+  void up(std::size_t depth) {
+    const Frame& f = f_.depths[depth];
+    Frame& g = f_.depths[depth - 1];
+    const std::uint32_t e0 = f.first_entry, shift = depth == 1 ? 0 : g.first_entry;
+    const std::uint32_t* above = depth == 1 ? source_.entry_word.data() : source_.entry_parent.data();
+    const Num* mass = depth == 1 ? unigrams_.p.data() : g.q.data();
+    Num* sums = depth == 1 ? part_.root.data() : g.d.data();
+    const double* observed = view_.problem.observed.data() + source_.offset;
+    double* out = a_.out.data() + source_.offset;
+    for (std::uint32_t c = f.first_context; c < f.end_context; ++c) {
+      const Num a = f.a[c - f.first_context];
+      if (depth > 1) g.a[source_.context_parent[c] - g.first_context] += a;
+      for (std::uint32_t e = source_.context_entry[c]; e < source_.context_entry[c + 1]; ++e) {
+        const std::uint32_t j = e - e0, parent = above[e] - shift;
+        const Num slope = f.g[j] + a, expected = f.q[j] * slope + f.d[j];
+        sums[parent] += expected - mass[parent] * slope;
+        if constexpr (std::is_same_v<Num, double>) out[e] = source_.value(e) * expected - observed[e];
+        else out[e] = written(Num(source_.value(e)) * expected);
       }
     }
+    if constexpr (std::is_same_v<Num, double>)
+      part_.loss -= simd::loops().dot(a_.w.data() + source_.offset + e0, observed + e0, f.end_entry - e0);
   }
 
-  void up(const Source& s, std::size_t d) {
-    const std::uint32_t above = d > 1 ? entries_.shift(d - 1) : 0;
-    std::uint32_t j = entries_.base[d];
-    for (std::uint32_t c = contexts_.begin[d], k = contexts_.base[d]; c < contexts_.end[d]; ++c, ++k) {
-      const Num a = a_[k];
-      if (d > 1) a_[s.context_parent[c] + contexts_.shift(d - 1)] += a;
-      for (std::uint32_t e = s.context_entry[c]; e < s.context_entry[c + 1]; ++e, ++j) {
-        const std::uint32_t word = s.entry_word[e];
-        const Num pd_bar = pd_bar_[j] + a;
-        part.p[word] += d_[j] * pd_bar;
-        const Num d_bar = pd_bar * unigrams_.p[word];
-        const Num f = s_[j] * (s_bar_[j] + d_bar) + total_[j];
-        if (d > 1) {
-          const std::uint32_t parent = s.entry_parent[e] + above;
-          s_bar_[parent] -= d_bar;
-          total_[parent] += f;
+  // The histories that end in contexts [c0, c1) of one depth: their normalisers, and what they add to A.
+  void histories(std::size_t depth, std::uint32_t c0, std::uint32_t c1) {
+    const std::uint32_t begin = view_.order.start[c0], n = view_.order.start[c1] - begin;
+    if (n == 0) return;
+    at_least(f_.ratio, n), at_least(f_.tokens, n), at_least(f_.logarithms, n);
+    std::copy_n(view_.count.begin() + begin, n, f_.tokens.begin());
+    if (view_.stride == 2) normalise<2>(depth, c0, c1, begin);
+    else normalise<0>(depth, c0, c1, begin);
+    const double* values;
+    if constexpr (std::is_same_v<Num, double>) {
+      values = f_.ratio.data();
+    } else {
+      at_least(f_.plain, n);
+      for (std::uint32_t x = 0; x < n; ++x) f_.plain[x] = f_.ratio[x].v;
+      values = f_.plain.data();
+    }
+    simd::loops().log(values, f_.logarithms.data(), n);
+    if (!a_.log_z.empty()) {
+      for (std::uint32_t x = 0; x < n; ++x)  // negative tokens: summed directly
+        if (f_.tokens[x] >= 0.0) a_.log_z[view_.order.history[begin + x]] = unigrams_.log_z + f_.logarithms[x];
+      return;
+    }
+    double tokens = 0.0;
+    for (std::uint32_t x = 0; x < n; ++x) tokens += f_.tokens[x];
+    part_.loss += simd::loops().dot(f_.logarithms.data(), f_.tokens.data(), n) + tokens * unigrams_.log_z;
+    for (std::uint32_t x = 0; x < n; ++x) f_.ratio[x] = Num(f_.tokens[x]) / f_.ratio[x];
+    if (view_.stride == 2) spread_tokens<2>(depth, c0, c1, begin);
+    else spread_tokens<0>(depth, c0, c1, begin);
+  }
+
+  // Z(x) / Z(unigrams). `fixed`: the stride, if it is known when this is compiled.
+  template <std::size_t fixed>
+  void normalise(std::size_t depth, std::uint32_t c0, std::uint32_t c1, std::uint32_t begin) {
+    const std::size_t stride = fixed > 0 ? fixed : view_.stride;
+    const std::uint32_t* row = view_.rows.data() + begin * stride;
+    const Num* u = f_.u.data();
+    Num* ratio = f_.ratio.data();
+    for (std::uint32_t c = c0, x = 0; c < c1; ++c) {
+      const Num base = depth == 0 ? Num(1.0) : Num(1.0) + f_.depths[depth].u[c - c0];
+      for (const std::uint32_t stop = view_.order.start[c + 1] - begin; x < stop; ++x, row += stride) {
+        Num r = base;
+        for (std::size_t k = 0; k < stride; ++k) r += u[row[k]];
+        if constexpr (is_signed) {
+          double size = 1.0 + (depth == 0 ? 0.0 : f_.depths[depth].size[c - c0]);
+          for (std::size_t k = 0; k < stride; ++k) size += f_.size[row[k]];
+          if (!(value_of(r) > kCancelled * size) || !std::isfinite(value_of(r))) direct(begin + x, x), r = 1.0;
         }
-        out_[s.offset + e] = written(Num(s.value(e)) * f);
-        if constexpr (std::is_same_v<Num, double>) out_[s.offset + e] -= problem_.observed[s.offset + e];
+        ratio[x] = r;
       }
     }
   }
 
-  std::uint32_t local(std::uint32_t number, const Ranges& at, std::span<const std::uint32_t> depth_start) const {
-    std::size_t d = 1;
-    while (number >= depth_start[d + 1]) ++d;
-    return number + at.shift(d);
+  template <std::size_t fixed>
+  void spread_tokens(std::size_t depth, std::uint32_t c0, std::uint32_t c1, std::uint32_t begin) {
+    const std::size_t stride = fixed > 0 ? fixed : view_.stride;
+    const std::uint32_t* row = view_.rows.data() + begin * stride;
+    Num* a = f_.a.data();
+    const Num* own = f_.ratio.data();
+    for (std::uint32_t c = c0, x = 0; c < c1; ++c) {
+      Num sum = 0.0;
+      for (const std::uint32_t stop = view_.order.start[c + 1] - begin; x < stop; ++x, row += stride) {
+        sum += own[x];
+        for (std::size_t k = 0; k < stride; ++k) a[row[k]] += own[x];
+      }
+      part_.a_root += sum;
+      if (depth > 0) f_.depths[depth].a[c - c0] += sum;
+    }
   }
 
-  void history(std::uint32_t x) {
-    const Source& first = problem_.sources[0];
-    Num r = 1.0;
-    double magnitude = 1.0;
-    const auto add = [&](const Num& u, double size) { r += u, magnitude += size; };
-    const std::uint32_t c = problem_.leaf[0][x];
-    const std::uint32_t at = c == 0 ? 0 : local(c, contexts_, first.depth_start);
-    if (c != 0) add(u_[at], u_size_[at]);
-    for (std::size_t i = 1; i < problem_.sources.size(); ++i)
-      add(others_.u[i][problem_.leaf[i][x]], others_.u_size[i][problem_.leaf[i][x]]);
-    for (std::size_t k = 0; k < columns_.size(); ++k) {
-      const std::uint32_t n = columns_[k].node[x];
-      if (n == kNone) continue;
-      if (k >= n_owned_) {
-        add(others_.free[k - n_owned_][n], others_.free_size[k - n_owned_][n]);
-        continue;
-      }
-      const std::uint32_t j = local(n, nodes_[k].at, columns_[k].depth_start);
-      add(nodes_[k].u[j], nodes_[k].size[j]);
-    }
-    const double count = problem_.count[x];
-    const bool cancelled = !(value_of(r) > kCancelled * magnitude) || !std::isfinite(value_of(r));
-    if (!log_z_.empty()) {
-      log_z_[x] = cancelled ? direct(x, 0.0) : unigrams_.log_z + std::log(value_of(r));
+  // Sums over all words; the history then has no tokens left.
+  void direct(std::uint32_t at, std::uint32_t x) {
+    const std::uint32_t history = view_.order.history[at];
+    const double count = f_.tokens[x];
+    f_.tokens[x] = 0.0;
+    if (!a_.log_z.empty()) {
+      std::vector<double>& scores = f_.scratch_words;
+      scores.resize(view_.problem.n_words);
+      history_scores(view_.problem, a_.w, history, scores);
+      a_.log_z[history] = simd::loops().logsumexp(scores.data(), scores.size());
+      f_.tokens[x] = -1.0;
       return;
     }
     if (count == 0.0) return;
-    if (cancelled) {
-      part.loss += count * direct(x, count);
-      return;
-    }
-    part.loss += count * unigrams_.log_z;
-    ratio_.push_back(value_of(r)), tokens_.push_back(count);
-    const Num a = Num(count) / r;
-    part.a_root += a;
-    if (c != 0) a_[at] += a;
-    for (std::size_t i = 1; i < problem_.sources.size(); ++i) part.a[i][problem_.leaf[i][x]] += a;
-    for (std::size_t k = 0; k < columns_.size(); ++k) {
-      const std::uint32_t n = columns_[k].node[x];
-      if (n == kNone) continue;
-      if (k >= n_owned_) part.free[k - n_owned_][n] += a;
-      else nodes_[k].a[local(n, nodes_[k].at, columns_[k].depth_start)] += a;
-    }
+    if (part_.directly.empty()) part_.directly.assign(a_.w.size(), 0.0);
+    if (!a_.v.empty()) naive_tangent(view_.problem, a_.w, a_.v, history, count, part_.directly, f_.scratch_words);
+    else part_.loss += count * naive_history(view_.problem, a_.w, history, count, part_.directly, f_.scratch_words);
   }
 
-  double direct(std::uint32_t x, double count) {
-    if (part.directly.empty()) part.directly.assign(w_.size(), 0.0);
-    if (!v_.empty()) return naive_tangent(problem_, w_, v_, x, count, part.directly, scratch_words_), 0.0;
-    return naive_history(problem_, w_, x, count, part.directly, scratch_words_);
-  }
-
-  const Problem& problem_;
-  std::span<const Column> columns_;
-  std::size_t n_owned_, depth_ = 0;
-  std::span<const double> w_, v_;
+  const Clusters::View& view_;
+  const Source& source_;
+  Arrays a_;
   const Unigrams<Num>& unigrams_;
   const Others<Num>& others_;
-  std::span<double> out_, log_z_;
-  bool signed_;
-  Ranges contexts_, entries_;
-  std::vector<Nodes> nodes_;
-  std::vector<Num> s_, d_, pd_, pd_bar_, s_bar_, total_, u_, a_;
-  std::vector<double> u_size_, ratio_, tokens_, scratch_, scratch_words_;
+  Part<Num>& part_;
+  Frames<Num>& f_;
 };
 
 }  // namespace loglinear::composite

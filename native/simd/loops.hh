@@ -68,6 +68,16 @@ struct ClusterLoops {
   void (*add_plain_gains)(const std::int32_t* counts, double more, double* out, std::size_t n);
 };
 
+// Rows of one length n, a multiple of 16, chosen by pairs (place in x and g, row).
+struct RowLoops {
+  // out += sum over pairs of x[place] rows[row].
+  void (*add)(const double* rows, const std::uint32_t* pairs, std::size_t count, std::size_t n, const double* x,
+              double* out);
+  // g[place] += a . rows[row] and sums[row] += x[place] a, for all pairs.
+  void (*both)(const double* rows, const std::uint32_t* pairs, std::size_t count, std::size_t n, const double* x,
+               const double* a, double* g, double* sums);
+};
+
 struct Loops {
   const char* name;
 
@@ -100,6 +110,7 @@ struct Loops {
   SeparableLoops separable;
   SingleLoops single;
   ClusterLoops cluster;
+  RowLoops rows;
   template <class Index>
   const SparseLoops<Index>& sparse() const {
     if constexpr (sizeof(Index) == 4) return sparse32;
