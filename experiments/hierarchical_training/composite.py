@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import time
 from collections.abc import Iterable, Iterator
@@ -26,6 +27,7 @@ from loglinear.sources.topics import cluster_documents
 SYNTACTIC = "words:3,heads:3,headtags:3"
 LINES_PER_DOCUMENT = 200  # of Gutenberg, whose books are not marked
 TREES_PER_DOCUMENT = 40
+TURNS = 9  # of timings in turn
 
 
 # ---- corpora ---------------------------------------------------------------------------------------------------------
@@ -95,12 +97,7 @@ def problem_row(
     plan = make_plan(problem, partition=partition_of(features))
     planned = time.perf_counter() - began
     plan = measured(problem, plan, limit=limit)
-    order = max((one.order for one in sources if isinstance(one, Words)), default=0)
-    plain = None
-    if order:
-        loss = NgramMaxentLoss(build_trie(documents.sentences, order))
-        w, g = np.full(loss.n_weights, 0.1), np.empty(loss.n_weights)
-        plain = float(np.median([_time(lambda: loss.value_and_gradient(w, g)) for _ in range(7)]))
+    alternating = _alternating(problem, plan, documents, sources)
     rows = {
         e.method: {
             "terms": e.terms, "seconds": e.seconds, "bytes": e.nbytes, "measured_terms": e.measured_terms,
@@ -117,8 +114,7 @@ def problem_row(
         "title": title, "sources": [s.spec() for s in sources], "words": problem.n_words,
         "tokens": documents.n_events, "features": [one.table.n_entries for one in features],
         "histories": problem.n_histories, "tuples": _tuples(features, documents, numbering), "methods": rows,
-        "chosen": plan.chosen.method, "plain": plain, "build_seconds": built, "plan_seconds": planned,
-        "one_thread": _one_thread(problem, plan),
+        "chosen": plan.chosen.method, "build_seconds": built, "plan_seconds": planned, **alternating,
     }  # fmt: skip
 
 
@@ -128,6 +124,39 @@ def _time(call: Any) -> float:
     return time.perf_counter() - began
 
 
+def _alternating(problem: Any, plan: Any, documents: Documents, sources: list[InformationSource]) -> Json:
+    """Time an iteration of the chosen method, on one thread too, and of plain n-grams, each in turn.
+
+    Whatever else runs on the machine meets all of them: the ratios are medians over the turns.
+    """
+    chosen = make_normaliser(problem, plan.chosen.method, partition=plan.partition)
+    single = copy.copy(chosen)
+    single.n_threads = 1  # type: ignore[attr-defined]
+    w, g = np.zeros(problem.n_weights), np.empty(problem.n_weights)
+    w[problem.n_words :] = 0.1
+    calls = {"two": lambda: chosen.value_and_gradient(w, g), "one": lambda: single.value_and_gradient(w, g)}
+    order = max((one.order for one in sources if isinstance(one, Words)), default=0)
+    if order:
+        loss = NgramMaxentLoss(build_trie(documents.sentences, order))
+        plain_w, plain_g = np.full(loss.n_weights, 0.1), np.empty(loss.n_weights)
+        calls["plain"] = lambda: loss.value_and_gradient(plain_w, plain_g)
+    for call in calls.values():
+        call()
+    taken = {name: np.array([]) for name in calls}
+    for _ in range(TURNS):
+        for name, call in calls.items():
+            taken[name] = np.append(taken[name], _time(call))
+    out: Json = {"two_threads": float(np.median(taken["two"])), "one_thread": float(np.median(taken["one"])),
+                 "one_over_two": float(np.median(taken["one"] / taken["two"])), "plain": None,
+                 "times_plain": None}  # fmt: skip
+    if order:
+        out["plain"] = float(np.median(taken["plain"]))
+        out["times_plain"] = float(np.median(taken["two"] / taken["plain"]))
+        say(f"  in turn: {plan.chosen.method} {out['two_threads']:.4f} s, plain {out['plain']:.4f} s, ratio "
+            f"{out['times_plain']:.2f}; on one thread {out['one_thread']:.4f} s, ratio {out['one_over_two']:.2f}")  # fmt: skip
+    return out
+
+
 def _tuples(features: Any, documents: Documents, numbering: Numbering) -> int:
     """Count the distinct (history, word) pairs."""
     group = documents.words.astype(np.uint64)
@@ -135,13 +164,6 @@ def _tuples(features: Any, documents: Documents, numbering: Numbering) -> int:
         leaf = one.leaves(documents, numbering)
         group = np.unique((group << np.uint64(32)) | leaf, return_inverse=True)[1].astype(np.uint64)
     return int(group.max()) + 1
-
-
-def _one_thread(problem: Any, plan: Any) -> float:
-    """Return the seconds of an iteration of the chosen method on one thread (section 3.10)."""
-    normaliser = make_normaliser(problem, plan.chosen.method, partition=plan.partition, n_threads=1)
-    w, g = np.zeros(problem.n_weights), np.empty(problem.n_weights)
-    return float(np.median([_time(lambda: normaliser.value_and_gradient(w, g)) for _ in range(3)]))
 
 
 def terms_and_times(folder: Path, limit: float, names: list[str]) -> list[Json]:

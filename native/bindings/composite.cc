@@ -4,6 +4,7 @@
 
 #include "bindings/arrays.hh"
 #include "composite/levels.hh"
+#include "composite/tables.hh"
 
 namespace loglinear::bindings {
 
@@ -67,9 +68,53 @@ void bind_method(nb::class_<B>& c) {
       .def_prop_ro("bytes", [](const B& b) { return b.method.bytes(); });
 }
 
+Table table_of(const std::vector<In<std::uint32_t>>& arrays) {
+  if (arrays.size() != 4) throw nb::value_error("a table has four arrays");
+  return {view(arrays[0]), view(arrays[1]), view(arrays[2]), view(arrays[3])};
+}
+
+void bind_tables(nb::module_& m) {
+  m.def("group_rows", [](ThreadPool& pool, const std::vector<In<std::uint32_t>>& columns) {
+    std::vector<std::span<const std::uint32_t>> views;
+    for (const auto& column : columns) views.push_back(view(column));
+    Groups found;
+    {
+      nb::gil_scoped_release release;
+      found = group_rows(pool, views);
+    }
+    return nb::make_tuple(to_numpy(std::move(found.example)), to_numpy(std::move(found.count)),
+                          to_numpy(std::move(found.number)));
+  }, nb::arg("pool"), nb::arg("columns"),
+        "(an example, the size) of every group of equal rows in lexicographic order, and the group of every row.");
+  m.def("table_leaves", [](ThreadPool& pool, const std::vector<In<std::uint32_t>>& table, In<std::int32_t> symbols,
+                           std::size_t depth, Out<std::uint32_t> leaf) {
+    nb::gil_scoped_release release;
+    find_leaves(pool, table_of(table), view(symbols), depth, view(leaf));
+  }, nb::arg("pool"), nb::arg("table"), nb::arg("symbols").noconvert(), nb::arg("depth"), nb::arg("leaf").noconvert());
+  m.def("table_counts", [](ThreadPool& pool, const std::vector<In<std::uint32_t>>& table, In<std::uint32_t> leaf,
+                           In<std::uint32_t> words, Out<double> out) {
+    nb::gil_scoped_release release;
+    count_entries(pool, table_of(table), view(leaf), view(words), view(out));
+  }, nb::arg("pool"), nb::arg("table"), nb::arg("leaf").noconvert(), nb::arg("words").noconvert(),
+        nb::arg("out").noconvert());
+  m.def("table_scores", [](ThreadPool& pool, const std::vector<In<std::uint32_t>>& table, In<std::uint32_t> leaf,
+                           In<std::uint32_t> words, In<double> weights, Out<double> score, Out<std::uint8_t> depth) {
+    nb::gil_scoped_release release;
+    score_entries(pool, table_of(table), view(leaf), view(words), view(weights), view(score), view(depth));
+  }, nb::arg("pool"), nb::arg("table"), nb::arg("leaf").noconvert(), nb::arg("words").noconvert(),
+        nb::arg("weights").noconvert(), nb::arg("score").noconvert(), nb::arg("depth").noconvert());
+  m.def("previous_symbols", [](ThreadPool& pool, In<std::int32_t> numbers, In<std::int64_t> event_ptr,
+                               std::size_t first_back, std::size_t n_back, std::int32_t begin, Out<std::int32_t> out) {
+    nb::gil_scoped_release release;
+    previous_symbols(pool, view(numbers), view(event_ptr), first_back, n_back, begin, view(out));
+  }, nb::arg("pool"), nb::arg("numbers").noconvert(), nb::arg("event_ptr").noconvert(), nb::arg("first_back"),
+        nb::arg("n_back"), nb::arg("begin"), nb::arg("out").noconvert());
+}
+
 }  // namespace
 
 void bind_composite(nb::module_& m) {
+  bind_tables(m);
   nb::class_<BoundProblem>(m, "CompositeProblem", "Histories and features of several information sources, checked.")
       .def(nb::init<std::size_t, std::vector<std::vector<In<std::uint32_t>>>, std::vector<std::optional<In<double>>>,
                     std::vector<std::size_t>, std::vector<In<std::uint32_t>>, In<double>, In<double>>(),

@@ -848,6 +848,19 @@ class ListPerceptron:
 
     def average(self, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
+def group_rows(pool: ThreadPool, columns: Sequence[Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]]) -> tuple:
+    """
+    (an example, the size) of every group of equal rows in lexicographic order, and the group of every row.
+    """
+
+def table_leaves(pool: ThreadPool, table: Sequence[Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]], symbols: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], depth: int, leaf: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None: ...
+
+def table_counts(pool: ThreadPool, table: Sequence[Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]], leaf: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+def table_scores(pool: ThreadPool, table: Sequence[Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]], leaf: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], score: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], depth: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu')]) -> None: ...
+
+def previous_symbols(pool: ThreadPool, numbers: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], event_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], first_back: int, n_back: int, begin: int, out: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')]) -> None: ...
+
 class CompositeProblem:
     """Histories and features of several information sources, checked."""
 
@@ -901,7 +914,7 @@ class CompositeClusters:
     @property
     def columns(self) -> list:
         """
-        (sources, depths of all but the first, nodes, terms) of every set of sources whose words intersect.
+        (sources, depths of all but the first, nodes, terms, spread contexts) of every set of sources that intersect.
         """
 
 class Bigrams:

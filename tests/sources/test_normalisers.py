@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 
 from loglinear.sources.normalisers import METHODS, OF_PARTITIONS, check_partition, disjointness_error, make_normaliser
+from loglinear.sources.problem import make_problem
+from loglinear.sources.table import build_table
 from tests.composite_problems import direct_sums, random_problem
 
 
@@ -59,6 +61,38 @@ def test_threads_agree_to_the_bit(method):
     assert found[0] == found[1] == found[2]
 
 
+def test_sharing_spreads_contexts_that_occur_with_most_of_another_source():
+    problem, rng = spread_problem()
+    sharing = make_normaliser(problem, "sharing")
+    (_, _, nodes, _, spread), *_ = sharing.native.columns
+    assert 0 < 16 * spread < nodes  # others store their terms
+    for positive in (True, False):  # positive weights have a loop of their own
+        w = rng.normal(size=problem.n_weights) * 0.7
+        w = np.abs(w) if positive else w
+        loss, expected, log_z = direct_sums(problem, w)
+        gradient, ahead, behind, found = np.empty((4, w.size))
+        assert sharing.value_and_gradient(w, gradient) == pytest.approx(loss, rel=1e-12)
+        np.testing.assert_allclose(gradient + problem.observed, expected, rtol=0, atol=1e-12 * problem.count.sum())
+        np.testing.assert_allclose(sharing.log_z(w), log_z, rtol=0, atol=1e-12)
+        v = rng.normal(size=w.size)
+        sharing.hessian_vector(w, v, found)
+        sharing.value_and_gradient(w + 1e-5 * v, ahead)
+        sharing.value_and_gradient(w - 1e-5 * v, behind)
+        np.testing.assert_allclose(found, (ahead - behind) / 2e-5, atol=1e-6 * np.abs(found).max())
+
+
+def spread_problem():
+    """Return a problem of 12 topics, some words frequent in all of them, and many rare contexts."""
+    rng = np.random.default_rng(4)
+    n, n_words = 4000, 60
+    first = np.minimum(rng.geometric(0.08, n), 80).astype(np.int32)
+    words = np.minimum(rng.geometric(0.1, n) - 1, n_words - 1).astype(np.uint32)
+    chains = np.stack([first, rng.integers(0, 9, n).astype(np.int32)], axis=1)
+    topics = rng.integers(0, 12, (n, 1)).astype(np.int32)
+    tables = [build_table(chains, words), build_table(topics, words, select=150)]
+    return make_problem(n_words, tables, [tables[0].leaves(chains), tables[1].leaves(topics)], words), rng
+
+
 def test_sharing_needs_fewer_terms_than_caching():
     problem, _ = random_problem(5, n_sources=3, n_words=200, n_events=3000)
     out, w = np.empty(problem.n_weights), np.zeros(problem.n_weights)
@@ -97,9 +131,6 @@ def test_refusals_say_what_to_do():
 
 
 def test_a_partition_with_too_many_values_is_refused():
-    from loglinear.sources.problem import make_problem
-    from loglinear.sources.table import build_table
-
     words = np.zeros(5000, np.uint32)
     symbols = np.arange(5000, dtype=np.int32)[:, None]
     table = build_table(symbols, words)

@@ -22,10 +22,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from loglinear import _core
 from loglinear.data.documents import Documents, Layer, Numbering
 from loglinear.errors import FormatError, IncompatibleError
 from loglinear.features.word_vocabulary import BEGIN
 from loglinear.formats.text import decode, name_of, read_bytes, split_lines
+from loglinear.threads import pool
 
 Symbols = NDArray[np.int32]  # [n_events, depth], -1 where a chain ends
 PENALTIES = ("elastic_net", "l1", "l2", "none", "tree-l2", "tree-linf")
@@ -121,13 +123,16 @@ class InformationSource:
         return ":".join(given)
 
 
-def _shifted(numbers: NDArray[Any], documents: Documents, back: int, begin: int) -> NDArray[np.int32]:
-    """Return the numbers of the events ``back`` before each in its sentence; ``begin`` before the first, then -1."""
-    out = np.full(documents.n_events, -1, np.int32)
-    inside = documents.position >= back
-    out[inside] = numbers[np.flatnonzero(inside) - back]
-    if begin >= 0:
-        out[documents.position == back - 1] = begin
+def _previous(
+    numbers: NDArray[Any], documents: Documents, first: int, depth: int, begin: int
+) -> NDArray[np.int32]:
+    """Return the numbers of the events ``first``, ``first`` + 1, ... before each in its sentence: [n_events, depth].
+
+    Before the first event of a sentence comes ``begin``, if it is not negative, and then -1.
+    """
+    out = np.empty((documents.n_events, depth), np.int32)
+    given = np.ascontiguousarray(numbers, np.int32)
+    _core.previous_symbols(pool(), given, documents.event_ptr, first, depth, begin, out)
     return out
 
 
@@ -140,17 +145,15 @@ class Words(InformationSource):
 
     def symbols(self, documents: Documents, numbering: Numbering, state: State) -> Symbols:
         """Return the words before each event, the last one first."""
-        return _words(documents, numbering, range(1, self.depth + 1))
+        return _words(documents, numbering, 1, self.depth)
 
     def symbol_name(self, number: int, place: int, numbering: Numbering, state: State) -> str:
         """Return a word."""
         return numbering.vocabulary.word(number)
 
 
-def _words(documents: Documents, numbering: Numbering, backs: Sequence[int]) -> Symbols:
-    words = documents.words.astype(np.int32)
-    begin = numbering.vocabulary.begin
-    return np.stack([_shifted(words, documents, back, begin) for back in backs], axis=1)
+def _words(documents: Documents, numbering: Numbering, first: int, depth: int) -> Symbols:
+    return _previous(documents.words, documents, first, depth, numbering.vocabulary.begin)
 
 
 @dataclass(frozen=True)
@@ -173,7 +176,7 @@ class Skip(InformationSource):
 
     def symbols(self, documents: Documents, numbering: Numbering, state: State) -> Symbols:
         """Return the words before the skipped ones."""
-        return _words(documents, numbering, range(self.skipped + 1, self.skipped + self.depth + 1))
+        return _words(documents, numbering, self.skipped + 1, self.depth)
 
     def symbol_name(self, number: int, place: int, numbering: Numbering, state: State) -> str:
         """Return a word."""
@@ -198,7 +201,7 @@ class Tags(InformationSource):
         layer = _layer(self, documents.layers, self.layer, documents)
         numbers = documents.at_events(layer.numbers, -1)
         begin = len(numbering.layers.get(self.layer, ()))  # <s>
-        return np.stack([_shifted(numbers, documents, k, begin) for k in range(1, self.depth + 1)], axis=1)
+        return _previous(numbers, documents, 1, self.depth, begin)
 
     def symbol_name(self, number: int, place: int, numbering: Numbering, state: State) -> str:
         """Return a symbol of the layer."""
@@ -251,7 +254,7 @@ class Topic(InformationSource):
         topics = self._topics(documents, numbering)[:, None]
         if self.depth == 1:
             return topics
-        return np.concatenate([topics, _words(documents, numbering, range(1, self.depth))], axis=1)
+        return np.concatenate([topics, _words(documents, numbering, 1, self.depth - 1)], axis=1)
 
     def _topics(self, documents: Documents, numbering: Numbering) -> NDArray[np.int32]:
         if self.label in documents.before:
@@ -317,7 +320,7 @@ class Classes(InformationSource):
 
     def symbols(self, documents: Documents, numbering: Numbering, state: State) -> Symbols:
         """Return the classes of the words before each event."""
-        words = _words(documents, numbering, range(1, self.depth + 1))
+        words = _words(documents, numbering, 1, self.depth)
         return np.where(words >= 0, state["of_word"][words], -1).astype(np.int32)
 
     def symbol_name(self, number: int, place: int, numbering: Numbering, state: State) -> str:

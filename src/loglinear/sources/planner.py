@@ -16,6 +16,7 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
+from loglinear import _core
 from loglinear.sources.normalisers import (
     METHODS,
     OF_PARTITIONS,
@@ -26,6 +27,7 @@ from loglinear.sources.normalisers import (
 )
 from loglinear.sources.problem import CompositeProblem
 from loglinear.sources.table import FeatureTable, Index
+from loglinear.threads import pool
 
 SAMPLE = 300  # nodes of each kind whose words are counted
 # Nanoseconds of one evaluation of loss and gradient on two threads.
@@ -166,7 +168,7 @@ def _level_counts(
     problem: CompositeProblem, levels: list[list[tuple[int, int]]], rng: np.random.Generator
 ) -> tuple[float, int]:
     """Return (terms, nodes): the distinct contexts of each level, times the mean number of words of a sample."""
-    terms, nodes, group = float(problem.n_words), 0, np.zeros(problem.n_histories, np.int64)
+    terms, nodes, group = float(problem.n_words), 0, np.zeros(problem.n_histories, np.uint32)
     for level in levels:
         contexts = []
         for i, d in level:
@@ -196,7 +198,7 @@ def _cluster_counts(
                 alive = np.flatnonzero(np.all([context[p] > 0 for p in patterns], axis=0))
                 if alive.size == 0:
                     continue
-                group = np.zeros(alive.size, np.int64)
+                group = np.zeros(alive.size, np.uint32)
                 for p in patterns:
                     group = _refined(group, context[p][alive])
                 examples = alive[_examples(group)]
@@ -210,12 +212,12 @@ def _cluster_counts(
     return terms, n_nodes, nbytes
 
 
-def _refined(group: NDArray[np.int64], context: Index) -> NDArray[np.int64]:
-    return np.unique((group.astype(np.uint64) << np.uint64(32)) | context, return_inverse=True)[1].astype(np.int64)
+def _refined(group: Index, context: Index) -> Index:
+    return _core.group_rows(pool(), [group, context])[2]
 
 
-def _examples(group: NDArray[np.int64]) -> NDArray[np.int64]:
-    out = np.empty(int(group.max(initial=-1)) + 1, np.int64)
+def _examples(group: Index) -> NDArray[np.int64]:
+    out = np.empty(int(group.max()) + 1 if group.size else 0, np.int64)
     out[group] = np.arange(group.size)
     return out
 

@@ -6,7 +6,7 @@ The weights are those of the V unigrams, then those of the entries of each sourc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear.sources.table import FeatureTable, Index
+from loglinear.threads import pool
 
 FloatArray = NDArray[np.float64]
 
@@ -113,26 +114,25 @@ def make_problem(
     words : the word of every event
     counted : what was observed of each table, where that is known already
     """
-    inverse = np.zeros(words.size, np.int64)
-    for leaf in leaves:
-        _, inverse = np.unique((inverse.astype(np.uint64) << np.uint64(32)) | leaf, return_inverse=True)
-    n = int(inverse.max(initial=-1)) + 1
-    example = np.empty(n, np.int64)
-    example[inverse] = np.arange(words.size)
     observed = [np.bincount(words, minlength=n_words).astype(np.float64)]
     for table, leaf, known in zip(tables, leaves, counted or [None] * len(tables)):
         observed.append(table.count_entries(leaf, words) if known is None else known)
-    problem = CompositeProblem(
-        n_words, tuple(tables), tuple(leaf[example] for leaf in leaves),
-        np.bincount(inverse, minlength=n).astype(np.float64), np.concatenate(observed),
+    example, count, _ = join_histories(tables, leaves)
+    return CompositeProblem(
+        n_words, tuple(tables), tuple(leaf[example] for leaf in leaves), count.astype(np.float64),
+        np.concatenate(observed),
     )  # fmt: skip
-    return sorted_histories(problem)
 
 
-def sorted_histories(problem: CompositeProblem) -> CompositeProblem:
-    """Sort the histories as the kernels need them: by the first context, then the deepest, of the table they sweep."""
-    table, leaf = problem.tables[problem.swept], problem.leaves[problem.swept]
-    first = table.ancestors(leaf, 1) if table.depth else leaf
-    order = np.lexsort((leaf, first))
-    leaves = tuple(np.ascontiguousarray(one[order]) for one in problem.leaves)
-    return replace(problem, leaves=leaves, count=np.ascontiguousarray(problem.count[order]))
+def join_histories(tables: Sequence[FeatureTable], leaves: Sequence[Index]) -> tuple[Index, Index, Index]:
+    """Return an event of every distinct history, its number of events, and the history of every event.
+
+    Histories are sorted as the kernels need them: by the first context, then the deepest, of the table they sweep.
+    """
+    swept = int(np.argmax([table.n_entries for table in tables]))
+    table = tables[swept]
+    every = np.arange(table.n_contexts, dtype=np.uint32)
+    rank = np.empty_like(every)
+    rank[np.lexsort((every, table.ancestors(every, 1) if table.depth else every))] = every
+    others = [leaf for i, leaf in enumerate(leaves) if i != swept]
+    return _core.group_rows(pool(), [rank[leaves[swept]], *others])

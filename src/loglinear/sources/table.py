@@ -15,6 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from loglinear import _core
+from loglinear.threads import pool
+
 NONE = 0xFFFFFFFF
 _MOST_UNSEEN = 50_000_000  # features of contexts with words that they were not seen with
 
@@ -78,47 +81,30 @@ class FeatureTable:
         found[found < self.depth_start[d]] = 0
         return found
 
+    @property
+    def _native(self) -> list[Index]:
+        return [self.context_parent, self.context_symbol, self.context_entry, self.entry_word]
+
     def leaves(self, symbols: NDArray[np.int32]) -> Index:
         """Return the deepest context of every event that this table has: [n_events]."""
-        leaf = np.zeros(symbols.shape[0], np.uint32)
-        alive = np.arange(symbols.shape[0])
-        for d in range(1, self.depth + 1):
-            symbol = symbols[alive, d - 1]
-            alive, symbol = alive[symbol >= 0], symbol[symbol >= 0]
-            wanted = _key(leaf[alive], symbol)
-            first, end = int(self.depth_start[d]), int(self.depth_start[d + 1])
-            have = _key(self.context_parent[first:end], self.context_symbol[first:end])
-            at, found = _find(have, wanted)
-            alive = alive[found]
-            leaf[alive] = first + at[found]
+        leaf = np.empty(symbols.shape[0], np.uint32)
+        chains = np.ascontiguousarray(symbols, np.int32)
+        _core.table_leaves(pool(), self._native, chains, symbols.shape[1], leaf)
         return leaf
 
-    def count_entries(self, leaf: Index, words: Index, weights: NDArray[np.float64] | None = None) -> Any:
+    def count_entries(self, leaf: Index, words: Index) -> NDArray[np.float64]:
         """Return how often each entry is active with the word that follows, times its value: [n_entries]."""
-        out = np.zeros(self.n_entries)
-        keys = _key(self.entry_context(), self.entry_word)
-        for d in range(1, self.depth + 1):
-            context = self.ancestors(leaf, d)
-            inside = context > 0
-            part = self.entries_of_depth(d)
-            at, found = _find(keys[part], _key(context[inside], words[inside]))
-            given = None if weights is None else weights[inside][found]
-            out[part] = np.bincount(at[found], given, minlength=part.stop - part.start)
+        out = np.empty(self.n_entries)
+        _core.table_counts(pool(), self._native, leaf, words, out)
         return out if self.entry_value is None else out * self.entry_value
 
     def scores(
         self, leaf: Index, words: Index, weights: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         """Return the score that the entries of each event give its word, and the depth of the deepest: [n_events]."""
-        score, depth = np.zeros(leaf.size), np.zeros(leaf.size, np.int64)
-        keys = _key(self.entry_context(), self.entry_word)
-        own = weights if self.entry_value is None else weights * self.entry_value
-        for d in range(1, self.depth + 1):
-            context, part = self.ancestors(leaf, d), self.entries_of_depth(d)
-            inside = np.flatnonzero(context > 0)
-            at, found = _find(keys[part], _key(context[inside], words[inside]))
-            score[inside[found]] += own[part][at[found]]
-            depth[inside[found]] = d
+        score, depth = np.empty(leaf.size), np.empty(leaf.size, np.uint8)
+        own = np.ascontiguousarray(weights) if self.entry_value is None else weights * self.entry_value
+        _core.table_scores(pool(), self._native, leaf, words, own, score, depth)
         return score, depth
 
     def find_entry(self, context: int, word: int) -> int:
@@ -183,8 +169,8 @@ def build_table(
     for d in range(1, depth + 1):
         symbol = symbols[alive, d - 1]
         alive, context, symbol = alive[symbol >= 0], context[symbol >= 0], symbol[symbol >= 0]
-        found, number = np.unique(_key(context, symbol), return_inverse=True)
-        keys, counts = _counted(_key(number.astype(np.uint32), words[alive]))
+        found, _, number = _joined(context, symbol.astype(np.uint32))
+        keys, counts, _ = _joined(number, words[alive])
         if d == 1 and limits[0] == 0:
             keys, counts = _with_unseen(keys, counts, found.size, words)
         keep = counts >= limits[d - 1]
@@ -223,10 +209,10 @@ def _key(high: NDArray[Any], low: NDArray[Any]) -> Keys:
     return (high.astype(np.uint64) << np.uint64(32)) | low.astype(np.uint64)
 
 
-def _counted(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
-    keys = np.sort(keys)
-    first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if keys.size else np.empty(0, np.intp)
-    return keys[first], np.diff(np.append(first, keys.size))
+def _joined(high: Index, low: Index) -> tuple[Keys, NDArray[np.int64], Index]:
+    """Return the distinct pairs in order, how often each occurs, and the number of every pair."""
+    example, counts, number = _core.group_rows(pool(), [high, low])
+    return _key(high[example], low[example]), counts.astype(np.int64), number
 
 
 def _with_unseen(

@@ -23,11 +23,13 @@ from loglinear.formats.running_text import check_text, split_units
 from loglinear.models.push import Push
 from loglinear.sources.extraction import SourceFeatures
 from loglinear.sources.kinds import InformationSource, Topic
-from loglinear.sources.normalisers import make_normaliser, usable_partition
-from loglinear.sources.problem import CompositeProblem, native_problem
+from loglinear.sources.normalisers import Normaliser, make_normaliser, usable_partition
+from loglinear.sources.problem import CompositeProblem, join_histories, native_problem
 from loglinear.sources.topics import TopicAssigner
 
 UNSEEN = "\0"  # a symbol that no layer has
+FEATURES_PER_HISTORY = 100  # about as long as the other methods take for a history, sharing takes for so many features
+MOST_SHARED = 1 << 32  # bytes of intersections
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,26 +133,24 @@ class CompositeQueries:
 
     def _log_z(self, leaves: Sequence[np.ndarray]) -> FloatArray:
         """Return log Z of every event, once per distinct history."""
-        inverse = np.zeros(leaves[0].size, np.int64)
-        for leaf in leaves:
-            _, inverse = np.unique((inverse.astype(np.uint64) << np.uint64(32)) | leaf, return_inverse=True)
-        n = int(inverse.max(initial=-1)) + 1
-        example = np.empty(n, np.int64)
-        example[inverse] = np.arange(inverse.size)
         tables = tuple(one.table for one in self.features)
-        swept = int(np.argmax([t.n_entries for t in tables]))
-        chosen = leaves[swept][example]
-        order = np.lexsort((chosen, tables[swept].ancestors(chosen, 1)))
+        example, _, number = join_histories(tables, leaves)
         problem = CompositeProblem(
-            self.vocabulary.n_words, tables, tuple(np.ascontiguousarray(leaf[example][order]) for leaf in leaves),
-            np.ones(n), np.zeros(self.weights.size),
+            self.vocabulary.n_words, tables, tuple(leaf[example] for leaf in leaves), np.ones(example.size),
+            np.zeros(self.weights.size),
         )  # fmt: skip
+        return self._normaliser(problem).log_z(self.weights)[number]
+
+    def _normaliser(self, problem: CompositeProblem) -> Normaliser:
+        """Return the method that is fastest once: sharing goes through all features, the others through histories."""
+        if problem.n_histories * FEATURES_PER_HISTORY > problem.n_weights:
+            try:
+                return make_normaliser(problem, "sharing", max_bytes=MOST_SHARED, n_threads=self.n_threads)
+            except MemoryError:  # too many intersections
+                pass
         partition = usable_partition(problem, self.partition())
-        method = "hierarchical" if partition is None or len(tables) == 1 else "partition-hierarchical"
-        normaliser = make_normaliser(problem, method, partition=partition, n_threads=self.n_threads)
-        log_z = np.empty(n)
-        log_z[order] = normaliser.log_z(self.weights)
-        return log_z[inverse]
+        method = "hierarchical" if partition is None or len(problem.tables) == 1 else "partition-hierarchical"
+        return make_normaliser(problem, method, partition=partition, n_threads=self.n_threads)
 
     def score_sentences(self, documents: Documents | Sentences) -> SentenceScores:
         """Return the scores of all sentences, as those of n-gram models are reported."""
