@@ -152,8 +152,9 @@ def _alternating(problem: Any, plan: Any, documents: Documents, sources: list[In
     if order:
         out["plain"] = float(np.median(taken["plain"]))
         out["times_plain"] = float(np.median(taken["two"] / taken["plain"]))
-        say(f"  in turn: {plan.chosen.method} {out['two_threads']:.4f} s, plain {out['plain']:.4f} s, ratio "
-            f"{out['times_plain']:.2f}; on one thread {out['one_thread']:.4f} s, ratio {out['one_over_two']:.2f}")  # fmt: skip
+        say(f"  in turn: {plan.chosen.method} {out['two_threads']:.4f} s, plain {out['plain']:.4f} s, "
+            f"ratio {out['times_plain']:.2f}")  # fmt: skip
+    say(f"  on one thread {out['one_thread']:.4f} s, ratio to two {out['one_over_two']:.2f}")
     return out
 
 

@@ -167,10 +167,12 @@ def build_table(
     depth_start, n_entries = [0, 1], 0
     before: Keys = np.empty(0, np.uint64)
     for d in range(1, depth + 1):
-        symbol = symbols[alive, d - 1]
-        alive, context, symbol = alive[symbol >= 0], context[symbol >= 0], symbol[symbol >= 0]
+        symbol = symbols[:, d - 1] if alive.size == n else symbols[alive, d - 1]
+        known = symbol >= 0
+        if not known.all():
+            alive, context, symbol = alive[known], context[known], symbol[known]
         found, _, number = _joined(context, symbol.astype(np.uint32))
-        keys, counts, _ = _joined(number, words[alive])
+        keys, counts, _ = _joined(number, words if alive.size == n else words[alive])
         if d == 1 and limits[0] == 0:
             keys, counts = _with_unseen(keys, counts, found.size, words)
         keep = counts >= limits[d - 1]
@@ -194,7 +196,8 @@ def build_table(
         n_entries += keys.size
         depth_start.append(depth_start[-1] + int(used.sum()))
         before = _key(renumber[(keys >> np.uint64(32)).astype(np.intp)].astype(np.uint32), keys.astype(np.uint32))
-        alive, context = alive[used[number]], renumber[number[used[number]]].astype(np.uint32)
+        if d < depth:
+            alive, context = alive[used[number]], renumber[number[used[number]]].astype(np.uint32)
     if n_entries > NONE - 1:
         raise ValueError(f"{n_entries:,} features of one source, and {NONE - 1:,} is the limit")
     return FeatureTable(
