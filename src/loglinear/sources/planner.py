@@ -31,9 +31,15 @@ from loglinear.threads import pool
 
 SAMPLE = 300  # nodes of each kind whose words are counted
 # Nanoseconds of one evaluation of loss and gradient on two threads.
-COSTS = {"naive term": 7.0, "level term": 9.0, "cluster term": 4.5, "node": 60.0, "history": 25.0, "entry": 12.0}
+COSTS = {"naive term": 7.0, "level term": 9.0, "node": 60.0, "history": 25.0, "entry": 12.0}
 # Partitions go through the contexts of the other sources once per value, so they find less in the cache.
 COLD = {"level term": 14.0, "node": 600.0}
+# Of sums over intersections. Where contexts are spread (native/composite/clusters.hh) more terms are summed than are
+# counted here, but each takes less; the intersections of patterns have more sets that the sweep does not own.
+SHARED = {
+    "sharing": {"term": 0.8, "node": 8.0, "history": 4.0, "entry": 8.0},
+    "cluster-expansion": {"term": 2.0, "node": 16.0, "history": 4.0, "entry": 8.0},
+}
 
 
 @dataclass(frozen=True)
@@ -153,11 +159,11 @@ def _estimate(
     if method == "naive":
         terms = float(n) * problem.n_words
         return Estimate(method, terms, (terms * COSTS["naive term"] + fixed) * 1e-9, 64.0 * entries)
-    if method in ("sharing", "cluster-expansion"):
-        flat = method == "cluster-expansion"
-        terms, nodes, nbytes = _cluster_counts(problem, flat, rng, apart)
-        seconds = (terms * COSTS["cluster term"] + nodes * COSTS["node"] + fixed) * 1e-9
-        return Estimate(method, terms + entries, seconds, nbytes)
+    if method in SHARED:
+        cost, counted = SHARED[method], _cluster_counts(problem, method == "cluster-expansion", rng, apart)
+        terms, nodes, nbytes = counted
+        seconds = terms * cost["term"] + nodes * cost["node"] + n * cost["history"] + entries * cost["entry"]
+        return Estimate(method, terms + entries, seconds * 1e-9, nbytes)
     terms, nodes = _level_counts(problem, levels_of(problem, method, partition), rng)
     costs = {**COSTS, **COLD} if method in OF_PARTITIONS else COSTS
     seconds = (terms * costs["level term"] + nodes * costs["node"] + fixed) * 1e-9
@@ -189,7 +195,9 @@ def _cluster_counts(
     groups = [[p] for p in problem.patterns] if flat else [
         [p for p in problem.patterns if p[0] == i] for i in range(len(problem.tables))]  # fmt: skip
     context = {p: problem.tables[p[0]].ancestors(problem.leaves[p[0]], p[1]) for p in problem.patterns}
-    terms, n_nodes, nbytes = 0.0, 0, 8.0 * 12 * problem.n_words
+    swept = max(groups, key=lambda group: sum(_n_entries(problem, p) for p in group))
+    others = sum(_n_entries(problem, p) for group in groups if group is not swept for p in group)
+    terms, n_nodes, nbytes = 0.0, 0, 100.0 * (problem.n_words + others) + 16.0 * problem.n_histories
     for size in range(2, len(groups) + 1):
         for chosen in combinations(groups, size):
             if any(set(one) <= {group[0][0] for group in chosen} for one in apart):
@@ -208,8 +216,14 @@ def _cluster_counts(
                 found = examples.size * float(np.mean(sizes))
                 terms += found
                 n_nodes += int(examples.size * share)
-                nbytes += 4 * size * found + 16 * examples.size * share + 4 * problem.n_histories
+                sums = 8 if any(group is swept for group in chosen) else 150  # of a node; of every chunk
+                nbytes += 4 * (size + 1) * found + sums * examples.size * share + 4 * problem.n_histories
     return terms, n_nodes, nbytes
+
+
+def _n_entries(problem: CompositeProblem, pattern: tuple[int, int]) -> int:
+    part = problem.tables[pattern[0]].entries_of_depth(pattern[1])
+    return part.stop - part.start
 
 
 def _refined(group: Index, context: Index) -> Index:
