@@ -7,9 +7,10 @@ symbols by first occurrence; a symbol that training has not seen has the number 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -226,7 +227,7 @@ def number_documents(
                 if name not in getattr(sentence, kind):
                     raise FormatError(f"the sentence lacks the layer {name!r}, which others have", sentence.source,
                                       sentence.line)  # fmt: skip
-            symbols = (symbol for sentence in flat for symbol in getattr(sentence, kind)[name])
+            symbols = chain.from_iterable(getattr(sentence, kind)[name] for sentence in flat)
             found[name] = _numbered(symbols, None if known is None else known.get(name, ()))
         tables.append(found)
     labels = {
@@ -240,11 +241,8 @@ def number_documents(
 
 
 def _numbered(symbols: Iterable[str | None], known: tuple[str, ...] | None) -> Layer:
-    numbers = {} if known is None else {name: n for n, name in enumerate(known)}
-    out = []
-    for symbol in symbols:
-        if symbol is None:
-            out.append(-1)
-        else:
-            out.append(numbers.setdefault(symbol, len(numbers)) if known is None else numbers.get(symbol, -1))
-    return Layer(np.array(out, np.int32), tuple(numbers) if known is None else known)
+    given = list(symbols)
+    names = tuple(symbol for symbol in dict.fromkeys(given) if symbol is not None) if known is None else known
+    numbers: dict[str | None, int] = {name: n for n, name in enumerate(names)}
+    find: Callable[[str | None, int], int] = numbers.get
+    return Layer(np.fromiter(map(find, given, repeat(-1)), np.int32, len(given)), names)

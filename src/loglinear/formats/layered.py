@@ -166,7 +166,7 @@ def _check_length(
 
 
 def _symbols(layer: str, value: Any, name: str, number: int, prefix: str) -> list[str]:
-    if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
+    if not isinstance(value, (list, tuple)) or not all(issubclass(kind, str) for kind in set(map(type, value))):
         raise FormatError(f"{prefix}{layer!r} must be a list of strings", name, number)
     return list(value)
 

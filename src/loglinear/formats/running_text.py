@@ -220,7 +220,7 @@ def _line_of(sentence: object, number: int, units: Units) -> str:
         if units == "words":
             return sentence.replace("\n", " ")
         raise FormatError("a line end inside the sentence; split it there", SENTENCES, number)
-    if not isinstance(sentence, list | tuple) or not all(isinstance(word, str) for word in sentence):
+    if not isinstance(sentence, list | tuple) or not all(issubclass(kind, str) for kind in set(map(type, sentence))):
         kind = type(sentence).__name__
         raise TypeError(f"sentence {number} must be a string or a list of strings, not {kind}")
     line = " ".join(sentence)
