@@ -178,6 +178,9 @@ def write(output: Path, parts: Json) -> Path:
         "*cluster-expansion* that of Lafferty and Suhm; *sharing* sums over intersections of sources and keeps the",
         "hierarchy within each. Other jobs ran on the machine while these times were taken.",
         "",
+        "The treebank's problems are those of the paper's tables 3.5 (sizes), 3.9, 3.10 (syntactic: terms and times)",
+        "and 3.13 (syntax with topics); those of Brown and Gutenberg are tables 3.5, 3.11 and 3.12 (topics).",
+        "",
         "    LOGLINEAR_DATA=... python -m experiments.hierarchical_training.sources",
     ]
     return write_page(output / f"{NAME}.md", introduction, SECTIONS, parts)
