@@ -194,7 +194,7 @@ def assigners(folder: Path) -> Json:
     for smoothing in (0.03, 0.1, 0.3):
         counted = naive_bayes_assigner(fold.documents[0], "topic", smoothing)
         out[f"naive Bayes, smoothing {smoothing:g}"] = _right(fold, counted)
-    for strength in (1.0, 3.0, 10.0):
+    for strength in (0.1, 0.3, 1.0, 3.0):
         out[f"maximum entropy, strength {strength:g}"] = _right(fold, _maxent(fold, strength))
     for name, share in out.items():
         say(f"  {name}: {share:.3f}")
