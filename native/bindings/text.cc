@@ -82,6 +82,19 @@ void bind_rows(nb::module_& m) {
     return rows_to_numpy(std::move(rows));
   }, nb::arg("pool"), nb::arg("blob").noconvert(), nb::arg("offsets").noconvert(), nb::arg("orders"),
         nb::arg("vocabulary"), "(indptr, indices, values)");
+  m.def("replace_words", [](ThreadPool& pool, In<std::uint8_t> blob, In<std::int64_t> offsets, const BoundIndex& words,
+                            In<std::int32_t> labels, In<std::uint8_t> names, In<std::int64_t> name_offsets,
+                            const std::string& mark) {
+    PackedStrings result;
+    {
+      nb::gil_scoped_release release;
+      result = replace_words(pool, Strings{as_characters(blob), view(offsets)}, words.index, view(labels),
+                             Strings{as_characters(names), view(name_offsets)}, mark);
+    }
+    return nb::make_tuple(bytes_array(std::move(result.blob)), to_numpy(std::move(result.offsets)));
+  }, nb::arg("pool"), nb::arg("blob").noconvert(), nb::arg("offsets").noconvert(), nb::arg("words"),
+        nb::arg("labels").noconvert(), nb::arg("names").noconvert(), nb::arg("name_offsets").noconvert(),
+        nb::arg("mark"), "(blob, offsets) of the texts with classes in place of their words");
 }
 
 nb::tuple conll(ThreadPool& pool, In<std::uint8_t> text, const std::string& separator, bool comments,

@@ -390,4 +390,35 @@ CountRows count_word_ngrams(ThreadPool& pool, Strings texts, std::span<const std
                     [&] { return Collect{texts, orders, vocabulary, {}, {}}; });
 }
 
+PackedStrings replace_words(ThreadPool& pool, Strings texts, const StringIndex& words,
+                            std::span<const std::int32_t> labels, Strings names, std::string_view mark) {
+  texts.check(), names.check();
+  if (names.size() == 0) throw InvalidInput("word classes: there are no names of classes");
+  for (const std::int32_t label : labels)
+    if (label < 0 || static_cast<std::size_t>(label) >= names.size())
+      throw InvalidInput("word classes: a word has the class " + std::to_string(label) + " of " +
+                         std::to_string(names.size()));
+  constexpr std::size_t kTexts = 64;
+  std::vector<PackedStrings> pieces(chunk_count(texts.size(), kTexts));
+  pool.run(pieces.size(), [&](std::size_t chunk) {
+    std::string line;
+    const Range range = chunk_range(texts.size(), kTexts, chunk);
+    for (std::size_t t = range.begin; t < range.end; ++t) {
+      line.clear();
+      for_each_word(texts[t], [&](std::string_view word) {
+        const std::int32_t found = words.find(word);
+        const bool known = found >= 0 && static_cast<std::size_t>(found) < labels.size();
+        line.append(mark);
+        line.append(names[known ? static_cast<std::size_t>(labels[found]) : names.size() - 1]);
+        line.push_back(' ');
+      });
+      pieces[chunk].push_back(line);
+    }
+  });
+  PackedStrings out;
+  for (const PackedStrings& piece : pieces)
+    for (std::size_t t = 0; t < piece.size(); ++t) out.push_back(piece[t]);
+  return out;
+}
+
 }  // namespace loglinear::text

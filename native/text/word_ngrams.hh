@@ -37,4 +37,9 @@ WordNgrams fit_word_ngrams(ThreadPool& pool, Strings texts, std::span<const std:
 CountRows count_word_ngrams(ThreadPool& pool, Strings texts, std::span<const std::int32_t> orders,
                             const StringIndex& vocabulary);
 
+// The texts with every word replaced by `mark` and the name of its class, one blank between them; words that `words`
+// lacks have the last name. labels: the class of each of the words, a number of the names.
+PackedStrings replace_words(ThreadPool& pool, Strings texts, const StringIndex& words,
+                            std::span<const std::int32_t> labels, Strings names, std::string_view mark);
+
 }  // namespace loglinear::text

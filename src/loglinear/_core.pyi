@@ -306,6 +306,9 @@ def fit_word_ngrams(pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict
 def count_word_ngrams(pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], orders: Sequence[int], vocabulary: StringIndex) -> tuple:
     """(indptr, indices, values)"""
 
+def replace_words(pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], words: StringIndex, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], names: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], name_offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], mark: str) -> tuple:
+    """(blob, offsets) of the texts with classes in place of their words"""
+
 def parse_conll(pool: ThreadPool, text: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], separator: str, comments: bool, chunk_size: int = 262144) -> tuple:
     """(sequence_ptr, first lines, [(ids, blob, offsets) of each column])"""
 

@@ -151,7 +151,7 @@ B
         ("U:%x", "expected %x\\[row,column\\] at '%x'; a percent sign always begins a macro"),
         ("U:100%", "expected %x"),
         ("U:%%x[0,0]", "expected %x"),
-        ("U:%y[0,0]", "unknown command %y at '%y\\[0,0\\]'; the commands are %x, %t and %m"),
+        ("U:%y[0,0]", "unknown command %y at '%y\\[0,0\\]'; the commands are %x, %t, %m and %c"),
         ("U:%x[a,0]", "bad numbers at '%x\\[a,0\\]'"),
         ("U:%x[0]", "bad numbers"),
         ("U:%x[0,-1]", "bad numbers"),

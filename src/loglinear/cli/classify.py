@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from loglinear.cli import choices, console, training
-from loglinear.cli.options import Checkpoint, Encoding, Errors, Json, L1Ratio, Output, Threads, Verbose
+from loglinear.cli.options import Checkpoint, Classes, Encoding, Errors, Json, L1Ratio, Output, Threads, Verbose
 from loglinear.cli.tuning import Dev, TrainCommand, tune_setting
 from loglinear.formats import FORMATS
 
@@ -71,6 +71,7 @@ def train(
     seed: Annotated[int | None, typer.Option(help="Seed of the stochastic solver and of cross-validation.")] = None,
     ngrams: Annotated[str, typer.Option(metavar="N,N,...", help="Word n-grams of texts that are features.")] = "1",
     min_count: Annotated[int, typer.Option(help="Drop word n-grams that occur less often.")] = 1,
+    classes: Classes = None,
     encoding: Encoding = "utf-8",
     checkpoint: Checkpoint = None,
     verbose: Verbose = False,
@@ -87,7 +88,7 @@ def train(
     model = MaxentClassifier(
         penalty, strength, l1_ratio=l1_ratio, nonnegative=nonnegative, solver=solver, tolerance=tolerance,
         max_iterations=max_iterations, tune=tune_setting(tune, dev), ngrams=orders, min_count=min_count,
-        n_threads=threads, random_state=seed, checkpoint=checkpoint, verbose=1 if verbose else "auto",
+        classes=classes, n_threads=threads, random_state=seed, checkpoint=checkpoint, verbose=1 if verbose else "auto",
     )  # fmt: skip
     examples = train_on_file(model, data, format, encoding, validation=dev)
     show = console.print_json if json else _print_summary

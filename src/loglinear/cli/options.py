@@ -24,6 +24,10 @@ DocumentFormat = Annotated[
         show_default="by the file's name",
     ),
 ]
+Classes = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Word classes as features: a file of 'word TAB class', or of Brown's paths."),
+]
 Checkpoint = Annotated[
     str | None, typer.Option(metavar="FILE", help="Save the state of training to this file, and resume from it.")
 ]

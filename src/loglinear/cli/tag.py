@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from loglinear.cli import choices, console, training
-from loglinear.cli.options import Checkpoint, Encoding, Errors, Json, Output, Threads, Verbose
+from loglinear.cli.options import Checkpoint, Classes, Encoding, Errors, Json, Output, Threads, Verbose
 from loglinear.cli.tuning import Dev, TrainCommand, Tune, tune_setting
 
 app = console.new_app()
@@ -45,6 +45,7 @@ def train(
             help="Templates of attributes for columns: a built-in set, or a CRF++ or Wapiti file; list: show the sets.",
         ),
     ] = None,
+    classes: Classes = None,
     format: Format = None,
     estimator: Annotated[
         str | None,
@@ -125,11 +126,11 @@ def train(
     for path in filter(None, (output, checkpoint)):
         console.check_writable(path)
     settings = _given(
-        estimator=estimator, templates=templates, order=order, features=features, transitions=transitions,
-        min_count=min_count, hash_bits=hash_bits, oov=oov or None, base=base, initialise=initialise, scheme=scheme,
-        penalty=penalty, strength=strength, l1_ratio=l1_ratio, solver=solver, tolerance=tolerance,
-        max_iterations=max_iterations, tune=tune_setting(tune, dev), n_threads=threads, random_state=seed,
-        checkpoint=checkpoint, verbose=1 if verbose else None,
+        estimator=estimator, templates=templates, classes=classes, order=order, features=features,
+        transitions=transitions, min_count=min_count, hash_bits=hash_bits, oov=oov or None, base=base,
+        initialise=initialise, scheme=scheme, penalty=penalty, strength=strength, l1_ratio=l1_ratio, solver=solver,
+        tolerance=tolerance, max_iterations=max_iterations, tune=tune_setting(tune, dev), n_threads=threads,
+        random_state=seed, checkpoint=checkpoint, verbose=1 if verbose else None,
     )  # fmt: skip
 
     from loglinear.models.tagger.files import train_on_file

@@ -57,6 +57,25 @@ Uhyphen=%t[0,0,"-"]
 Uno.letter=%t[0,0,"^\A*$"]
 """
 
+# Added to templates that do not look at word classes, where classes are given: those of the word and of its neighbours,
+# whole and by their first bits (Turian, Ratinov and Bengio, "Word representations", ACL 2010). Classes that are not
+# strings of bits have such beginnings too, which tell little.
+CLASS_TEMPLATES = """\
+Uprevious2.class=%c[-2,0]
+Uprevious.class=%c[-1,0]
+Uclass=%c[0,0]
+Unext.class=%c[1,0]
+Unext2.class=%c[2,0]
+Uprevious.class/class=%c[-1,0]/%c[0,0]
+Uclass/next.class=%c[0,0]/%c[1,0]
+Uprevious.class.4=%c[-1,0,4]
+Uclass.4=%c[0,0,4]
+Unext.class.4=%c[1,0,4]
+Uprevious.class.7=%c[-1,0,7]
+Uclass.7=%c[0,0,7]
+Unext.class.7=%c[1,0,7]
+"""
+
 TEMPLATE_SETS: dict[str, str] = {
     # Words and parts of speech with the label: those of CRFsuite's example for chunking.
     "chunking": _WORDS_AND_TAGS.format("U"),

@@ -9,6 +9,8 @@ A template is a line: a letter, any text, and macros in it. The letter says what
     U02:%x[@1,0] %x[@-1,0]     rows counted from the first token (@1, @2, ...) and from the last (@-1, @-2, ...)
     U03:%t[0,0,"^\\u"]          true or false: whether the expression matches somewhere in the value
     U04:%m[0,0,"...?$"]        the text that it matches, which may be empty
+    U05:%c[0,0]                the word class of the value (features/word_classes.py)
+    U06:%c[0,0,4]              the first 4 characters of it: of a string of bits, a class that is four merges from all
     B                          no macro: the transition from label to label
 
 Expressions are those of Wapiti (native/text/wapiti_regex.hh), with the letters, digits, spaces and punctuation of
@@ -35,7 +37,10 @@ _MAX_TEMPLATES = 10_000
 
 
 class View(NamedTuple):
-    """A column and the function of its values: ``same``, ``lower``, ``test``, ``match`` or ``match_lower``."""
+    """A column and the function of its values: ``same``, ``lower``, ``test``, ``match``, ``match_lower``, ``class``.
+
+    The pattern of ``class`` is how many characters of it are seen; all where it is empty.
+    """
 
     column: int
     function: str
@@ -95,6 +100,7 @@ def parse_templates(text: str, source: str = "<templates>") -> TemplateFile:
 
 _HEAD = re.compile(r"%([A-Za-z])\[")
 _PLACE = re.compile(r"[ \t]*(@?)([-+]?[0-9]{1,9})[ \t]*,[ \t]*([0-9]{1,9})[ \t]*")
+_LENGTH = re.compile(r",[ \t]*([1-9][0-9]{0,3})[ \t]*")
 _PATTERN = re.compile(r',[ \t]*"((?:[^"\\]|\\.)*)"[ \t]*', re.DOTALL)
 
 
@@ -139,8 +145,8 @@ class _LineParser:
         if not head:
             self.fail(f"expected %x[row,column] at {shown}; a percent sign always begins a macro")
         command = head[1]
-        if command.lower() not in "xtm":
-            self.fail(f"unknown command %{command} at {shown}; the commands are %x, %t and %m")
+        if command.lower() not in "xtm" and command != "c":
+            self.fail(f"unknown command %{command} at {shown}; the commands are %x, %t, %m and %c")
         place = _PLACE.match(self.line, head.end())
         if not place:
             what = "indirect rows (*) are not supported" if self.line.startswith("*", head.end()) else "bad numbers"
@@ -153,7 +159,10 @@ class _LineParser:
         if absolute and row == 0:
             self.fail(f"row @0 at {shown}; absolute rows are @1, @2, ... from the start and @-1, @-2, ... from the end")
         end, pattern = place.end(), ""
-        if command not in "xX":
+        if command == "c":
+            length = _LENGTH.match(self.line, end)
+            end, pattern = (length.end(), length[1]) if length else (end, "")
+        elif command not in "xX":
             end, pattern = self.pattern(end, shown, command)
         if not self.line.startswith("]", end):
             self.fail(f"missing bracket after {self.line[at:end][:60]!r}; expected {_example(command)}")
@@ -170,9 +179,12 @@ class _LineParser:
         return match.end(), match[1]
 
     def view(self, column: int, command: str, pattern: str) -> int:
-        function = {"x": "same", "X": "lower", "m": "match", "M": "match_lower"}.get(command, "test")
+        functions = {"x": "same", "X": "lower", "m": "match", "M": "match_lower", "c": "class"}
+        function = functions.get(command, "test")
         return self.views.setdefault(View(column, function, pattern), len(self.views))
 
 
 def _example(command: str) -> str:
+    if command == "c":
+        return "%c[row,column] or %c[row,column,length]"
     return f"%{command}[row,column]" if command in "xX" else f'%{command}[row,column,"expression"]'

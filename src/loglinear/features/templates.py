@@ -24,14 +24,16 @@ from loglinear import _core, threads
 from loglinear.errors import FormatError, IncompatibleError, LoglinearError
 from loglinear.features.columns import Columns
 from loglinear.features.sequences import TokenRows
-from loglinear.features.template_sets import TEMPLATE_SETS
+from loglinear.features.template_sets import CLASS_TEMPLATES, TEMPLATE_SETS
 from loglinear.features.template_syntax import Template, View, parse_templates
 from loglinear.features.token_featuriser import Buckets, TokenFeaturiser, check_counts, check_indices
 from loglinear.features.views import view_strings
 from loglinear.features.vocabulary import Vocabulary
+from loglinear.features.word_classes import WordClassLexicon
 from loglinear.formats.text import Source, decode, read_bytes
 
 _EMPTY = np.zeros(0, dtype=np.int32)
+_CLASS_ARRAY = "class_"  # the names of the arrays of word classes begin with it
 
 
 def load_templates(name_or_path: Source) -> str:
@@ -60,16 +62,25 @@ class TemplateFeatures(TokenFeaturiser):
 
     ``templates`` is the name of a built-in set or template text; for a file use :func:`load_templates`. With hashing,
     attributes of different scopes (label, pair, both) get separate parts of the numbers, and names are not kept.
+
+    ``classes`` are the word classes that macros ``%c`` see; templates without such a macro get some.
     """
 
     kind = "templates"
 
-    def __init__(self, templates: str, *, min_count: int = 1, hash_bits: int | None = None) -> None:
+    def __init__(
+        self, templates: str, *, min_count: int = 1, hash_bits: int | None = None,
+        classes: WordClassLexicon | None = None,
+    ) -> None:
         check_counts(min_count, hash_bits)
         self.min_count = min_count
         self.hash_bits = hash_bits
+        self.classes = classes
         self.text = _template_text(templates)
         self.templates, self.views, self._has_transitions = parse_templates(self.text)
+        if classes is not None and not self.sees_classes:
+            self.text = self.text.rstrip("\n") + "\n" + CLASS_TEMPLATES
+            self.templates, self.views, self._has_transitions = parse_templates(self.text)
         self._codes: NDArray[np.int32] | None = None  # [n_attributes, max_macros]
         self._template_of: NDArray[np.int32] | None = None  # [n_attributes]
         self._vocabularies: list[Vocabulary] = []
@@ -86,6 +97,11 @@ class TemplateFeatures(TokenFeaturiser):
     def n_columns_needed(self) -> int:
         """Return the number of columns that the data must have."""
         return 1 + max((view.column for view in self.views), default=-1)
+
+    @property
+    def sees_classes(self) -> bool:
+        """Whether a template looks at word classes."""
+        return any(view.function == "class" for view in self.views)
 
     @property
     def has_transitions(self) -> bool:
@@ -141,7 +157,7 @@ class TemplateFeatures(TokenFeaturiser):
 
     @property
     def _name_begin(self) -> int:
-        return 1 if self.text in TEMPLATE_SETS.values() else 0
+        return 1 if self.text.removesuffix(CLASS_TEMPLATES) in TEMPLATE_SETS.values() else 0
 
     # ---- columns to rows
 
@@ -159,7 +175,7 @@ class TemplateFeatures(TokenFeaturiser):
         known = [self._vocabularies[v] if self._codes is not None else None for v in range(len(self.views))]
         maps, vocabularies = [], []
         for view, vocabulary in zip(self.views, known):
-            numbers, larger = _number_values(view, columns.vocabularies[view.column], vocabulary)
+            numbers, larger = _number_values(view, columns.vocabularies[view.column], vocabulary, self.classes)
             maps.append(numbers)
             vocabularies.append(larger)
         template_of = _EMPTY if self._template_of is None else self._template_of
@@ -183,7 +199,8 @@ class TemplateFeatures(TokenFeaturiser):
             return _rows(self._look_up().find(threads.pool(n_threads), columns.sequence_ptr, ids, maps))
         buckets = self._hashed()
         first, bits, _ = self._hash_layout()
-        hashes = [_core.hash_strings(*view_strings(view, columns.vocabularies[view.column])) for view in self.views]
+        values = [view_strings(view, columns.vocabularies[view.column], self.classes) for view in self.views]
+        hashes = [_core.hash_strings(*strings) for strings in values]
         rows = self._native().hash(threads.pool(n_threads), columns.sequence_ptr, ids, hashes, first, bits)
         return buckets.rows(_rows(rows))
 
@@ -192,7 +209,7 @@ class TemplateFeatures(TokenFeaturiser):
         known, values = self.view_vocabularies[view], columns.vocabularies[self.views[view].column]
         if self.views[view].function == "same" and values is known:
             return np.arange(len(known), dtype=np.int32)
-        blob, offsets = view_strings(self.views[view], values)
+        blob, offsets = view_strings(self.views[view], values, self.classes)
         numbers = np.empty(offsets.size - 1, dtype=np.int32)
         known.index().find(blob, offsets, numbers)
         return numbers
@@ -214,6 +231,23 @@ class TemplateFeatures(TokenFeaturiser):
     def settings(self) -> dict[str, Any]:
         """Return the parameters of the constructor, as JSON values; templates always as text."""
         return {"templates": self.text, "min_count": self.min_count, "hash_bits": self.hash_bits}
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return settings (JSON values) and arrays, those of the word classes included."""
+        settings, arrays = super().to_arrays()
+        if self.classes is None:
+            return settings, arrays
+        return settings, arrays | {_CLASS_ARRAY + name: array for name, array in self.classes.to_arrays().items()}
+
+    @classmethod
+    def from_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> TemplateFeatures:
+        """Return the featuriser that ``to_arrays`` described, checked."""
+        featuriser = super().from_arrays(settings, arrays)
+        if featuriser.sees_classes:
+            begin = len(_CLASS_ARRAY)
+            found = {name[begin:]: array for name, array in arrays.items() if name.startswith(_CLASS_ARRAY)}
+            featuriser.classes = WordClassLexicon.from_arrays(found)
+        return featuriser
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         arrays: dict[str, NDArray[Any]] = {
@@ -340,12 +374,14 @@ def _template_text(templates: str) -> str:
     raise ValueError(f"unknown templates {templates!r}; the built-in sets are {known}; read a file with load_templates")
 
 
-def _number_values(view: View, values: Vocabulary, known: Vocabulary | None) -> tuple[NDArray[np.int32], Vocabulary]:
+def _number_values(
+    view: View, values: Vocabulary, known: Vocabulary | None, classes: WordClassLexicon | None
+) -> tuple[NDArray[np.int32], Vocabulary]:
     """Return the number of each value in its view, and the vocabulary with new values at the end."""
     if view.function == "same" and (known is None or known is values):
         return np.arange(len(values), dtype=np.int32), values
     before = Vocabulary.from_strings(()) if known is None else known
-    numbers, blob, offsets = _core.intern_strings(before.blob, before.offsets, *view_strings(view, values))
+    numbers, blob, offsets = _core.intern_strings(before.blob, before.offsets, *view_strings(view, values, classes))
     return numbers, Vocabulary(blob, offsets)
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from loglinear import _core
 from loglinear.features.template_syntax import View
 from loglinear.features.vocabulary import Vocabulary, pack_strings
+from loglinear.features.word_classes import WordClassLexicon
 
 _BITS = (  # as in native/text/wapiti_regex.hh
     (1, str.isdecimal),
@@ -21,13 +22,20 @@ _BITS = (  # as in native/text/wapiti_regex.hh
 )
 
 
-def view_strings(view: View, values: Vocabulary) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def view_strings(
+    view: View, values: Vocabulary, lexicon: WordClassLexicon | None = None
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Return the value of the view for each value of the column, as bytes and offsets."""
     blob, offsets = values.blob, values.offsets
     if view.function == "same":
         return blob, offsets
     if view.function == "lower":
         return _lower(blob, offsets)
+    if view.function == "class":
+        if lexicon is None:
+            raise ValueError("the templates look at word classes (%c): give a file or a dict of them, classes=...")
+        n_first = int(view.pattern) if view.pattern else None
+        return lexicon.strings((blob, offsets), _lower(blob, offsets), n_first)
     regex = _core.WapitiRegex(view.pattern)
     characters, classes = _classes(blob)
     if view.function == "test":

@@ -8,6 +8,8 @@ of punctuation. (The full table is in native/util/words.hh.) Symbols and emoji c
 typographic apostrophe ’ does not, and scripts written without spaces are not segmented: give those as tokens.
 
 An n-gram's name is its words joined by one space. Features are numbered by order, then by first occurrence.
+
+Where word classes are given (features/word_classes.py), n-grams of the classes of words follow, named ``∈0110 ∈10``.
 """
 
 from __future__ import annotations
@@ -15,19 +17,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from loglinear import _core
-from loglinear.features.featuriser import Featuriser, Rows
+from loglinear.errors import ModelFileError
+from loglinear.features.featuriser import Featuriser, Rows, sum_rows
+from loglinear.features.sequences import take_ranges
 from loglinear.features.vocabulary import Vocabulary, pack_strings
+from loglinear.features.word_classes import WordClassLexicon
 
 _MAX_ORDER = 32
+_MEMBER = "∈"  # before the name of a class: a word character, so that classes are words of their own
+_CLASS_ARRAY = "class_"  # the names of the arrays of word classes begin with it
 
 
 class WordNgrams(Featuriser):
-    """Word n-grams of the given orders that occur at least ``min_count`` times in the training texts."""
+    """Word n-grams of the given orders that occur at least ``min_count`` times in the training texts.
+
+    ``classes`` adds the n-grams of the classes of words, of the same orders (``WordClassLexicon.for_texts``).
+    """
 
     kind = "words"
 
-    def __init__(self, ngrams: Iterable[int] = (1,), lowercase: bool = True, min_count: int = 1) -> None:
+    def __init__(
+        self, ngrams: Iterable[int] = (1,), lowercase: bool = True, min_count: int = 1,
+        classes: WordClassLexicon | None = None,
+    ) -> None:
         orders = sorted(set(ngrams))
         if not orders or any(type(n) is not int or not 1 <= n <= _MAX_ORDER for n in orders):
             raise ValueError(f"ngrams must be one or more orders between 1 and {_MAX_ORDER}, not {orders}")
@@ -38,21 +54,60 @@ class WordNgrams(Featuriser):
         self.ngrams = tuple(orders)
         self.lowercase = lowercase
         self.min_count = min_count
+        self.classes = classes
 
     def fit_transform(self, texts: Sequence[str], n_threads: int = 1) -> Rows:
         """Learn the vocabulary of the texts and count it in each; threads do not change the result."""
-        blob, offsets = pack_strings(self._prepare(texts))
-        rows, *names = _core.fit_word_ngrams(
-            _core.ThreadPool(n_threads), blob, offsets, list(self.ngrams), self.min_count
-        )
+        pool, packed = _core.ThreadPool(n_threads), pack_strings(self._prepare(texts))
+        rows, *names = _core.fit_word_ngrams(pool, *packed, list(self.ngrams), self.min_count)
         self._vocabulary = Vocabulary(*names)
-        return rows
+        if self.classes is None:
+            return rows
+        n_words = len(self._vocabulary)
+        of_classes, *names = _core.fit_word_ngrams(
+            pool, *self._class_texts(packed, pool), list(self.ngrams), self.min_count
+        )
+        self._vocabulary = self._vocabulary.joined(Vocabulary(*names))
+        self._vocabulary.index()  # a text that has the mark of classes in a word could make a name twice
+        indptr, indices, values = of_classes
+        return _side_by_side(rows, (indptr, indices + np.int32(n_words), values), len(self._vocabulary))
 
     def transform(self, texts: Sequence[str], n_threads: int = 1) -> Rows:
         """Count the known n-grams of each text; others are ignored."""
         index = self.vocabulary.index()
-        blob, offsets = pack_strings(self._prepare(texts))
-        return _core.count_word_ngrams(_core.ThreadPool(n_threads), blob, offsets, list(self.ngrams), index)
+        pool, packed = _core.ThreadPool(n_threads), pack_strings(self._prepare(texts))
+        rows = _core.count_word_ngrams(pool, *packed, list(self.ngrams), index)
+        if self.classes is None:
+            return rows
+        of_classes = _core.count_word_ngrams(pool, *self._class_texts(packed, pool), list(self.ngrams), index)
+        return _side_by_side(rows, of_classes, len(self.vocabulary))
+
+    def _class_texts(self, packed: tuple[NDArray[Any], NDArray[Any]], pool: _core.ThreadPool) -> tuple[Any, Any]:
+        """Return the texts with classes in place of words, as bytes and offsets."""
+        assert self.classes is not None
+        words, names = self.classes.words.index(), self.classes.names
+        blob, offsets = _core.replace_words(
+            pool, *packed, words, self.classes.labels, names.blob, names.offsets, _MEMBER
+        )
+        return blob, offsets
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return settings (JSON values) and arrays, those of the word classes included."""
+        settings, arrays = super().to_arrays()
+        if self.classes is not None:
+            arrays |= {_CLASS_ARRAY + name: array for name, array in self.classes.to_arrays().items()}
+        return settings, arrays
+
+    @classmethod
+    def from_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> WordNgrams:
+        """Make the featuriser of what ``to_arrays`` returned, which is checked."""
+        if "classes" in settings:
+            raise ModelFileError(f"featuriser {cls.kind!r}: bad settings: classes are arrays")
+        featuriser = super().from_arrays(settings, arrays)
+        begin = len(_CLASS_ARRAY)
+        found = {name[begin:]: array for name, array in arrays.items() if name.startswith(_CLASS_ARRAY)}
+        featuriser.classes = WordClassLexicon.from_arrays(found) if found else None
+        return featuriser
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the constructor, as JSON values."""
@@ -67,3 +122,14 @@ class WordNgrams(Featuriser):
             return [text.lower() for text in texts]
         except AttributeError:
             return texts  # pack_strings names the item at fault
+
+
+def _side_by_side(left: Rows, right: Rows, n_features: int) -> Rows:
+    """Return rows that have the values of both."""
+    n_left, n_right = np.diff(left[0]), np.diff(right[0])
+    n_rows, lengths = n_left.size, n_left + n_right
+    both = np.stack([np.arange(n_rows), np.arange(n_rows) + n_rows], axis=1).reshape(-1)
+    starts = np.concatenate([left[0][:-1], right[0] + left[0][-1]])
+    _, places = take_ranges(np.asarray(starts, np.int64), both)
+    ids, values = np.concatenate([left[1], right[1]]), np.concatenate([left[2], right[2]])
+    return sum_rows(lengths.tolist(), ids[places], values[places], n_features)

@@ -26,7 +26,7 @@ from loglinear import _core
 from loglinear.data.documents import Documents, Layer, Numbering
 from loglinear.errors import FormatError, IncompatibleError
 from loglinear.features.word_vocabulary import BEGIN
-from loglinear.formats.text import decode, name_of, read_bytes, split_lines
+from loglinear.formats.class_file import read_classes
 from loglinear.threads import pool
 
 Symbols = NDArray[np.int32]  # [n_events, depth], -1 where a chain ends
@@ -301,7 +301,10 @@ class HeadTags(Heads):
 
 @dataclass(frozen=True)
 class Classes(InformationSource):
-    """The classes of the last words, from a dict or from a file of lines ``word TAB class``."""
+    """The classes of the last words, from a dict or a file: ``word TAB class``, or the paths of Brown's tool.
+
+    A word without a class has no class features: a chain ends before it.
+    """
 
     kind: ClassVar[str] = "classes"
     order: int = 2
@@ -311,7 +314,7 @@ class Classes(InformationSource):
         """Return the class of every word of the vocabulary, <s> included; -1 for words without one."""
         if self.classes is None:
             raise ValueError("classes: give the class of each word, as a dict or a file of lines word TAB class")
-        by_word = self.classes if isinstance(self.classes, Mapping) else _read_classes(self.classes)
+        by_word = self.classes if isinstance(self.classes, Mapping) else read_classes(self.classes)
         names = list(dict.fromkeys([*by_word.values(), BEGIN]))
         number = {name: n for n, name in enumerate(names)}
         words = [*numbering.vocabulary, BEGIN]
@@ -326,18 +329,6 @@ class Classes(InformationSource):
     def symbol_name(self, number: int, place: int, numbering: Numbering, state: State) -> str:
         """Return a class."""
         return str(state["names"][number])
-
-
-def _read_classes(path: str | os.PathLike[str]) -> dict[str, str]:
-    name, out = name_of(path), {}
-    for number, line in enumerate(split_lines(decode(read_bytes(path), name)), start=1):
-        if not line or line.isspace():
-            continue
-        word, tab, label = line.partition("\t")
-        if not tab or not word or not label:
-            raise FormatError("expected a word, a tab and its class", name, number)
-        out[word] = label
-    return out
 
 
 _CHECKED = 200  # events on which a function is called twice

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,8 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         choice
     ngrams, min_count : tuple of int and int, for lists of texts: the orders of the word n-grams that are features, and
         how often one must occur; defaults (1,) and 1
+    classes : word classes whose n-grams are features of texts as well: a file (``word TAB class``, or the ``paths`` of
+        Brown's tool) or a dict (``WordClasses.to_dict()``); default None. The model file has them
     n_threads : int or None, number of native threads; default None, all cores
     random_state : int or None, seed of the stochastic solver and of the folds of tune="cv"; default None
     warm_start : bool, start from the weights of the last fit; default False
@@ -88,6 +90,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         tune: str | Sequence[float] | None = None,
         ngrams: tuple[int, ...] = (1,),
         min_count: int = 1,
+        classes: Mapping[str, str] | str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
         random_state: int | None = None,
         warm_start: bool = False,
@@ -106,6 +109,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         self.tune = tune
         self.ngrams = ngrams
         self.min_count = min_count
+        self.classes = classes
         self.n_threads = n_threads
         self.random_state = random_state
         self.warm_start = warm_start
@@ -120,7 +124,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
     # ---- encoding ---------------------------------------------------------------------------------------------------
     def _fit_rows(self, X: Any) -> Rows:
         """Encode training examples of any accepted kind; sets ``featuriser_`` and ``n_features_in_``."""
-        self.featuriser_ = featuriser_for(X, ngrams=self.ngrams, min_count=self.min_count)
+        self.featuriser_ = featuriser_for(X, ngrams=self.ngrams, min_count=self.min_count, classes=self.classes)
         if isinstance(X, (SparseRows, DenseRows)):
             rows: Rows = X
         elif self.featuriser_ is not None:

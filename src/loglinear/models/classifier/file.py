@@ -13,6 +13,7 @@ import numpy as np
 
 from loglinear.errors import ModelFileError
 from loglinear.features import FEATURISERS
+from loglinear.features.word_classes import file_name
 from loglinear.models import archive as files
 from loglinear.models.archive import (
     Archive,
@@ -64,7 +65,9 @@ def save(model: Any, path: Any) -> None:
     kept = np.flatnonzero(np.any(weights != 0, axis=1))
     featuriser, n_features = model.featuriser_, weights.shape[0]
     label_kind, arrays = _label_arrays(model.classes_)
-    settings: dict[str, Any] = {"parameters": as_json(model.parameters()), "labels": label_kind}
+    parameters = model.parameters()
+    parameters["classes"] = file_name(parameters.get("classes"))  # the featuriser has the classes themselves
+    settings: dict[str, Any] = {"parameters": as_json(parameters), "labels": label_kind}
     if featuriser is not None:
         if kept.size < n_features:
             featuriser = featuriser.take(kept)

@@ -48,6 +48,9 @@ class Tagger(TaggerPredictor, Estimator):
     estimator : "crf" (default), "memm", "pseudolikelihood", "m-estimation" or "hmm"
     templates : for input in columns: a built-in set ("chunking", "sha-pereira", "ner", "pos", "hmm"), a file of
         CRF++ or Wapiti templates, or their text. None (default): the input is dicts or strings of attributes per token
+    classes : word classes that templates see: a file (``word TAB class``, or the ``paths`` of Brown's tool) or a dict
+        (``WordClasses.to_dict()``); ``%c[0,0]`` in a template is the class of a word, ``%c[0,0,4]`` its first four
+        bits. Templates without ``%c`` get some. The model file has the classes. None (default): no classes
     order : 1 (default), or 2 for features of three labels
     features : "observed" (default: attribute-label pairs that occur in training) or "all"
     transitions : "observed" (default) or "all"; label pairs without a weight are possible, with weight zero

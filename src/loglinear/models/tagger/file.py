@@ -17,6 +17,7 @@ from loglinear.features.attributes import AttributeFeatures
 from loglinear.features.sequences import as_label
 from loglinear.features.templates import TemplateFeatures
 from loglinear.features.vocabulary import Vocabulary, pack_strings
+from loglinear.features.word_classes import file_name
 from loglinear.formats.crfsuite import read_crfsuite_dump
 from loglinear.hmm.model import HMM
 from loglinear.hmm.oov import OovMap
@@ -61,6 +62,7 @@ def save(model: Any, path: Any) -> None:
     arrays["weights"] = weights
     arrays["classes"], arrays["class_offsets"] = pack_strings([str(label) for label in model.classes_])
     parameters = {**model.parameters(), "constraint": as_constraint(model.constraint)}
+    parameters["classes"] = file_name(model.classes)  # the featuriser has the classes themselves
     settings: dict[str, Any] = {"parameters": as_json(parameters)}
     if (kind := type(model.classes_[0]).__name__) != "str":
         settings["labels"] = kind

@@ -62,7 +62,7 @@ def train_on_file(
 
 
 # A model that is continued keeps these settings: its attributes are numbered by them.
-_FIXED = ("estimator", "templates", "order", "min_count", "hash_bits", "oov", "initialise")
+_FIXED = ("estimator", "templates", "classes", "order", "min_count", "hash_bits", "oov", "initialise")
 
 
 def make_tagger(continued: Source | None, settings: dict[str, Any]) -> Tagger:

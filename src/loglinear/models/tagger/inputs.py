@@ -18,6 +18,7 @@ from loglinear.features.columns import Columns
 from loglinear.features.sequences import TokenRows
 from loglinear.features.templates import TemplateFeatures, load_templates
 from loglinear.features.token_featuriser import TokenFeaturiser
+from loglinear.features.word_classes import WordClassLexicon
 from loglinear.hmm.oov import OovMap
 from loglinear.models.tagger.settings import TaggerSettings
 from loglinear.threads import pool
@@ -70,23 +71,27 @@ class TokenReader:
         return cls.make(
             settings.templates, columns=settings.has_base or settings.initialise is not None,
             oov=settings.oov or settings.has_base, features=settings.estimator != "hmm", min_count=settings.min_count,
-            hash_bits=settings.hash_bits,
+            hash_bits=settings.hash_bits, classes=settings.classes,
         )
 
     @classmethod
     def make(
-        cls, templates: Any, *, columns: bool, oov: bool, features: bool, min_count: int, hash_bits: int | None
+        cls, templates: Any, *, columns: bool, oov: bool, features: bool, min_count: int, hash_bits: int | None,
+        classes: Any = None,
     ) -> TokenReader:
         """Make a reader by its pieces; ``columns``: the input is columns even without templates."""
         if isinstance(templates, os.PathLike):
             templates = os.fspath(templates)
         if templates is not None and (not isinstance(templates, str) or not templates.strip()):
             raise ValueError(f"templates must be a name, a file or template text, not {templates!r}")
+        if classes is not None and (templates is None or not features):
+            raise ValueError("word classes are seen by templates: name a set of them, such as templates='ner'")
+        lexicon = None if classes is None else WordClassLexicon.of(classes)
         reads_columns = templates is not None or columns
         featuriser: TokenFeaturiser | None = None
         if features and templates is not None:
             text = templates if "\n" in templates or "%" in templates else load_templates(templates)
-            featuriser = TemplateFeatures(text, min_count=min_count, hash_bits=hash_bits)
+            featuriser = TemplateFeatures(text, min_count=min_count, hash_bits=hash_bits, classes=lexicon)
         elif features:
             featuriser = AttributeFeatures(min_count=min_count, hash_bits=hash_bits)
         return cls(featuriser, OovMap() if oov else None, reads_columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
 from numbers import Real
 from typing import Any
@@ -30,6 +30,7 @@ class TaggerSettings:
     estimator: str = "crf"
     templates: str | os.PathLike[str] | None = None
     _: KW_ONLY
+    classes: Mapping[str, str] | str | os.PathLike[str] | None = None
     order: int = 1
     features: str = "observed"
     transitions: str = "observed"
