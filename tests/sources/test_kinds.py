@@ -37,6 +37,17 @@ def test_what_each_source_sees():  # events: the dog barks </s> a dog eats </s> 
     assert named(Function(lambda h: [str(len(h.words)), h.labels["topic"]], order=3), 2) == ["3", "pets"]
 
 
+def test_classes_are_read_from_files_of_both_forms(tmp_path):
+    path = tmp_path / "classes"
+    path.write_text("the\tdet\ndog\tnoun\n")
+    assert named(Classes(2, path), 1) == ["det"]
+    path.write_text("00\tthe\t7\n01\tdog\t3\n")
+    assert named(Classes(3, str(path)), 2) == ["01", "00"]
+    path.write_text("the\tdet\nthe\tnoun\n")
+    with pytest.raises(FormatError, match=":2: the word 'the' is also in line 1"):
+        named(Classes(2, path), 1)
+
+
 def test_specifications():
     assert parse_sources("words:3,topic,tags:2") == [Words(3), Topic(), Tags(2)]
     assert parse_source("topic:select=65000") == Topic(select=65000)
