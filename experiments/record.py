@@ -21,7 +21,7 @@ Json = dict[str, Any]
 Section = Callable[[Json, Json, Path], list[str]]  # (the part, all parts, the folder of the page) to lines
 _SECTION = re.compile(r"<!-- section ([\w-]+) -->\n(.*?)\n<!-- end of \1 -->", re.DOTALL)
 _MARK = re.compile(r"<!-- remarks ([\w-]+) -->\n(.*?)<!-- end -->", re.DOTALL)
-_PLACES = {"--json", "--output", "--work"}  # options whose values are paths, which pages leave out
+_PLACES = {"--json", "--output", "--work", "--peers"}  # options whose values are paths, which pages leave out
 
 
 def say(*words: object) -> None:

@@ -63,7 +63,7 @@ def _features(part: Json, parts: Json, folder: Path) -> list[str]:
         chosen = max(runs, key=lambda s: runs[s]["dev"])
         for setting, run in runs.items():
             gain = "" if setting == "none" else f"{100 * (run['test'] - runs['none']['test']):+.2f}"
-            mark = " ←" if setting == chosen else ""
+            mark = " ←" if setting == chosen and len(runs) > 1 else ""
             dev, test = f"{100 * run['dev']:.2f}", f"{100 * run['test']:.2f}"
             rows.append([task, score, ABOUT[setting] + mark, dev, test, gain, f"{run['strength']:g}",
                          f"{run['weights']:,}", f"{run['seconds']:.0f} s"])  # fmt: skip

@@ -19,7 +19,7 @@ from loglinear import Tagger, WordClasses
 from loglinear.formats.text import read_bytes
 from loglinear.models.tagger.reading import read_sequences
 
-STRENGTHS = (3.0, 1.0, 0.3)
+STRENGTHS = (3.0, 1.0, 0.3, 0.1, 0.03)
 N_DEV = 1000
 # Name -> number of classes and the text they are learnt from; "none" has no classes.
 SETTINGS: dict[str, tuple[int, str] | None] = {
