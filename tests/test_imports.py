@@ -9,7 +9,7 @@ import loglinear
 
 PACKAGE = Path(loglinear.__file__).parent
 NATIVE = {
-    "formats", "features", "data", "hmm", "backoff", "losses", "penalties", "solvers", "stagewise", "models",
+    "formats", "features", "data", "hmm", "backoff", "grammar", "losses", "penalties", "solvers", "stagewise", "models",
     "optimise", "sources", "structure", "threads", "clustering",
 }  # fmt: skip
 

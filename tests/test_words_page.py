@@ -12,8 +12,8 @@ import loglinear
 
 PAGE = (Path(__file__).parents[1] / "docs" / "words.md").read_text(encoding="utf-8")
 COMMANDS = {
-    "MaxentClassifier": "classify train", "Tagger": "tag train", "LanguageModel": "lm train",
-    "InputMethod": "ime build", "Reranker": "rerank train",
+    "MaxentClassifier": "classify train", "Tagger": "tag train", "Parser": "parse train",
+    "LanguageModel": "lm train", "InputMethod": "ime build", "Reranker": "rerank train",
 }  # fmt: skip
 SPELT = {"n_threads": "--threads", "random_state": "--seed", "validation": "--dev"}  # options with names of their own
 # Options that are no setting of the model: how files are read, what is printed; and those that the page lists.

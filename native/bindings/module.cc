@@ -41,4 +41,5 @@ NB_MODULE(_core, m) {
   bind_lists(m);
   bind_composite(m);
   bind_cluster(m);
+  bind_grammar(m);
 }

@@ -9,7 +9,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from loglinear.errors import FormatError, IncompatibleError, InterruptedWarning, LoglinearError, ModelFileError
-    from loglinear.models import InputMethod, LanguageModel, MaxentClassifier, Reranker, Tagger, load
+    from loglinear.models import InputMethod, LanguageModel, MaxentClassifier, Parser, Reranker, Tagger, load
     from loglinear.models.word_classes import WordClasses
     from loglinear.optimise.minimise import minimise
     from loglinear.optimise.objective import Objective
@@ -18,6 +18,7 @@ _HOME = {
     "InputMethod": "loglinear.models",
     "LanguageModel": "loglinear.models",
     "MaxentClassifier": "loglinear.models",
+    "Parser": "loglinear.models",
     "Reranker": "loglinear.models",
     "Tagger": "loglinear.models",
     "WordClasses": "loglinear.models.word_classes",
@@ -41,6 +42,7 @@ __all__ = [
     "MaxentClassifier",
     "ModelFileError",
     "Objective",
+    "Parser",
     "Reranker",
     "Tagger",
     "WordClasses",

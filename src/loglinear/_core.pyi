@@ -974,3 +974,94 @@ class Merger:
         """
         The two nodes of each merge, one after another; the i-th merge makes node n_classes + i.
         """
+
+def read_brackets(pool: ThreadPool, text: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], chunk_bytes: int = 1048576) -> tuple:
+    """(tree_ptr, label, word, size, labels, words) of bracketed trees."""
+
+def write_brackets(pool: ThreadPool, tree_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], label: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], word: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], size: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], label_blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], label_offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], word_blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], word_offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]:
+    """Trees as text, one per line."""
+
+def check_trees(tree_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], label: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], word: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], size: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], n_labels: int, n_words: int) -> None:
+    """Raise ValueError for arrays that are no trees."""
+
+def find_heads(tree_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], label: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], word: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], size: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], n_labels: int, n_words: int, from_left: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], wanted_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], wanted: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], is_word_like: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], possessed: int, possessive: int, out: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu')]) -> None:
+    """out[v] = the leaf that holds the head word of node v."""
+
+def binarise_trees(tree_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], label: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], word: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], size: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], n_words: int, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], right: bool, horizontal: int, vertical: int, annotate_tags: bool) -> tuple:
+    """
+    (tree_ptr, symbol, word, size, symbols): trees of symbols with at most two children.
+    """
+
+def unbinarise_trees(tree_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], symbol: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], word: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], size: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], n_words: int, kind: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], chain_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], chain: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], n_labels: int) -> tuple:
+    """(tree_ptr, label, word, size): the trees that symbols stand for."""
+
+def generate_trees(pool: ThreadPool, ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], cumulative: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], first: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], second: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], start: int, n: int, seed: int, max_nodes: int) -> tuple:
+    """(tree_ptr, symbol, word, size) of n trees drawn from a grammar."""
+
+class GrammarRules:
+    """Rules of a binarised grammar, checked once."""
+
+    def __init__(self, n_symbols: int, start: int, binary_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], left: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], right: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], unary_parent: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], unary_child: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], tag_symbol: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+    def chart_bytes(self, n: int) -> int:
+        """Memory of a chart of n words."""
+
+class TreeFeatures:
+    """Which features of trees have weights, checked once."""
+
+    def __init__(self, rules: object, n_words: int, n_word_classes: int, n_labels: int, n_classes: int, rule_class: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], class_label: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], tag_label: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], rule_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], rule_weight: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], bucket: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], role_ptr: Sequence[Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]], role_target: Sequence[Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]]) -> None: ...
+
+    @property
+    def n_weights(self) -> int: ...
+
+    @property
+    def anchored(self) -> bool: ...
+
+    def count(self, pool: ThreadPool, sentences: TreeSentences, part_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], rule: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], begin: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], split: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], end: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]) -> tuple:
+        """(indptr, indices, values): how often each tree has each feature."""
+
+class TreeModel:
+    """Weights of features of trees, with a base model or without."""
+
+    def __init__(self, features: object, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, lexicon_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], lexicon_tag: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], lexicon_base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None) -> None: ...
+
+class TreeSentences:
+    """Sentences of numbered words."""
+
+    def __init__(self, sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], words: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], class_of_word: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+class TreeMasks:
+    """Symbols that may stand over each span."""
+
+    def __init__(self, ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], bits: Annotated[NDArray[numpy.uint64], dict(order='C', device='cpu', writable=False)], coarse: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], n_words: int) -> None: ...
+
+class TreeConstraints:
+    """Given brackets and tags, and the labels that unary rules make."""
+
+    def __init__(self, bracket_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)] | None, begin: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)] | None, end: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)] | None, label: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)] | None, tags: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)] | None, hidden: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], label_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+def tree_loss(pool: ThreadPool, model: TreeModel, sentences: TreeSentences, masks: TreeMasks | None, constraints: TreeConstraints | None, gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float:
+    """Sum of log Z; the gradient is the expected counts."""
+
+def tree_log_normalisers(pool: ThreadPool, model: TreeModel, sentences: TreeSentences, masks: TreeMasks | None, constraints: TreeConstraints | None, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """log Z of every sentence."""
+
+def best_trees(pool: ThreadPool, model: TreeModel, sentences: TreeSentences, masks: TreeMasks | None, constraints: TreeConstraints | None) -> tuple:
+    """(tree_ptr, symbol, word, size, score, list_ptr) of the best trees."""
+
+def nbest_trees(pool: ThreadPool, model: TreeModel, sentences: TreeSentences, masks: TreeMasks | None, constraints: TreeConstraints | None, k: int) -> tuple:
+    """The same of the k best trees of every sentence."""
+
+def sample_trees(pool: ThreadPool, model: TreeModel, sentences: TreeSentences, masks: TreeMasks | None, constraints: TreeConstraints | None, n_samples: int, seed: int) -> tuple:
+    """The same of trees drawn from p(tree | sentence)."""
+
+def recall_trees(pool: ThreadPool, model: TreeModel, sentences: TreeSentences, masks: TreeMasks | None, constraints: TreeConstraints | None, n_labels: int, cost: float) -> tuple:
+    """The same, as trees of labels, of greatest expected recall."""
+
+def tree_marginals(pool: ThreadPool, model: TreeModel, sentences: TreeSentences, masks: TreeMasks | None, constraints: TreeConstraints | None, n_labels: int, threshold: float) -> tuple:
+    """(ptr, begin, end, label, probability) of constituents."""
+
+def coarse_masks(pool: ThreadPool, model: TreeModel, sentences: TreeSentences, threshold: float, always_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)] | None, always_symbol: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)] | None, always_begin: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)] | None, always_end: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)] | None) -> tuple:
+    """
+    (ptr, bits, kept, possible, lost): masks of what a coarse model finds likely.
+    """

@@ -70,11 +70,11 @@ def test_exposed_heads_of_a_tree_by_hand():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("(S (NP a)) )", "after tree 1: a closing bracket without an opening one"),
-        ("(S (NP a)", "tree 1 ends before its brackets close"),
-        ("(S (NP a)) word", "'word' stands outside of brackets, after tree 1"),
+        ("(S (NP a)) )", "tree 2: a closing bracket without an opening one"),
+        ("(S (NP a)", "tree 1: the tree ends before its brackets close"),
+        ("(S (NP a)) word", "tree 2: 'word' stands outside of all brackets"),
         ("(S (NP a)) (S (-NONE- *))", "tree 2 has no words"),
-        ("(S (NP a b))", "tree 1: 'b' stands beside a word or children"),
+        ("(S (NP a b))", "tree 1: 'b' stands beside a word or brackets"),
     ],
 )
 def test_bad_trees_name_their_number(text, message):
@@ -92,7 +92,7 @@ def test_trees_of_json_lines_must_have_the_words_of_the_text():
     for record, message in (
         ({"words": ["the", "cat"], "tree": TREE}, "f:1: tree: word 2 is 'dog', and the text has 'cat'"),
         ({"words": [*words, "!"], "tree": TREE}, "f:1: tree: word 6 is its end, and the text has '!'"),
-        ({"words": words, "tree": TREE[:-1]}, "f:1: tree 1 ends before its brackets close"),
+        ({"words": words, "tree": TREE[:-1]}, "f:1: tree 1: the tree ends before its brackets close"),
         ({"words": words, "tree": TREE + TREE}, 'f:1: "tree" holds 2 trees, and a sentence has one'),
         ({"words": words, "tree": ["S"]}, 'f:1: "tree" must be a string'),
         ({"sentences": [{"words": ["a"], "tree": TREE}]}, "f:1: sentence 1: tree: word 1 is 'the', and the text has"),

@@ -14,6 +14,7 @@ from loglinear.cli.console import new_app
 COMMANDS = {
     "classify": "Train, evaluate and use maximum-entropy classifiers.",
     "tag": "Train, evaluate and use taggers of sequences: CRF, MEMM, HMM and others.",
+    "parse": "Train, evaluate and use constituency parsers: grammars, M-estimates and random fields over trees.",
     "lm": "Train, evaluate, mix and compare n-gram language models: maximum entropy, Kneser-Ney and others.",
     "ime": "Build and use input methods, which convert what is typed to what is meant.",
     "rerank": "Rerank n-best lists by boosting, BLasso, the perceptron or maximum entropy on word n-grams.",

@@ -12,14 +12,10 @@ Empty elements (-NONE-) are left out; labels lose their functions (NP-SBJ is NP)
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from loglinear.errors import FormatError
-
 BEGIN = "<s>"
-_TOKEN = re.compile(r"[()]|[^\s()]+")
 
 # The head of a constituent: the first child, from the left (l) or the right (r), with the first of these labels that
 # any child has; without one, the first child from that side. In the manner of Magerman and Collins.
@@ -60,57 +56,19 @@ class Tree:
     word: str | None = None
     children: list[Tree] = field(default_factory=list)
 
+    def __str__(self) -> str:
+        """Return the tree in brackets, on one line."""
+        from loglinear.formats.bracketed import Trees, format_bracketed
+
+        return format_bracketed(Trees.of([self])).decode("utf-8", "surrogatepass").rstrip("\n")
+
 
 def parse_trees(text: str, source: str = "<text>") -> Iterator[Tree]:
-    """Yield the trees of a text; errors name the tree by its number. Brackets around a whole tree are dropped."""
-    number = 0
-    stack: list[Tree] = []
-    for match in _TOKEN.finditer(text):
-        token = match.group()
-        if token == "(":
-            if not stack:
-                number += 1
-            stack.append(Tree(""))
-        elif token == ")":
-            if not stack:
-                raise FormatError(f"after tree {number}: a closing bracket without an opening one", source)
-            tree = stack.pop()
-            if stack:
-                if stack[-1].word is not None:
-                    raise FormatError(f"tree {number}: {stack[-1].word!r} has both a word and children", source)
-                stack[-1].children.append(tree)
-                continue
-            yield _whole(tree, source, number)
-        elif not stack:
-            raise FormatError(f"{token!r} stands outside of brackets, after tree {number}", source)
-        elif not stack[-1].label and not stack[-1].children:
-            stack[-1].label = token
-        elif stack[-1].word is None and not stack[-1].children:
-            stack[-1].word = token
-        else:
-            raise FormatError(f"tree {number}: {token!r} stands beside a word or children", source)
-    if stack:
-        raise FormatError(f"tree {number} ends before its brackets close", source)
+    """Yield the trees of a text, stripped (formats/bracketed.py); errors name the line and the number of the tree."""
+    from loglinear.formats.bracketed import parse_bracketed, strip
 
-
-def _whole(tree: Tree, source: str, number: int) -> Tree:
-    found = _pruned(tree)
-    while found is not None and found.label in ("", "TOP", "ROOT") and len(found.children) == 1:
-        found = found.children[0]
-    if found is None:
-        raise FormatError(f"tree {number} has no words", source)
-    return found
-
-
-def _pruned(tree: Tree) -> Tree | None:
-    """Return the tree without empty elements and functions of labels."""
-    if tree.word is not None:
-        return None if tree.label == "-NONE-" else tree
-    children = [kept for child in tree.children if (kept := _pruned(child)) is not None]
-    if not children:
-        return None
-    label = tree.label if tree.label.startswith("-") else re.split(r"[-=|]", tree.label)[0]
-    return Tree(label, None, children)
+    if text.strip():
+        yield from strip(parse_bracketed(text.encode("utf-8", "surrogatepass"), source), source).trees
 
 
 def head_child(label: str, labels: list[str]) -> int:

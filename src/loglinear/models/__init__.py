@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from loglinear.models.classifier.estimator import MaxentClassifier
     from loglinear.models.input_method.estimator import InputMethod
     from loglinear.models.language_model.estimator import LanguageModel
+    from loglinear.models.parser.estimator import Parser
     from loglinear.models.reranker.estimator import Reranker
     from loglinear.models.tagger.estimator import Tagger
 
@@ -39,6 +40,7 @@ KINDS: Registry[Kind] = Registry(
             "classify train",
         ),
         "tagger": Kind("a tagger", "tagger.predictor:TaggerPredictor", "tagger.estimator:Tagger", "tag train"),
+        "parser": Kind("a parser", "parser.predictor:ParserPredictor", "parser.estimator:Parser", "parse train"),
         "language-model": Kind(
             "a language model", "language_model.predictor:LanguageModelPredictor",
             "language_model.estimator:LanguageModel", "lm train",
@@ -92,6 +94,6 @@ def load_predictor(path: str | os.PathLike[str], kind: str | None = None) -> Any
 
 
 __all__ = [
-    "KINDS", "InputMethod", "LanguageModel", "MaxentClassifier", "Reranker", "Tagger", "load", "load_predictor",
-    "open_archive",
+    "KINDS", "InputMethod", "LanguageModel", "MaxentClassifier", "Parser", "Reranker", "Tagger", "load",
+    "load_predictor", "open_archive",
 ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Probabilistic grammars: counted, sampled, their exact expectations; bases that parsers correct."""

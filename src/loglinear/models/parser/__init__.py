@@ -1,0 +1,1 @@
+"""Constituency parsers: grammars, M-estimates and random fields over trees."""
