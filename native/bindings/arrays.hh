@@ -94,7 +94,6 @@ struct BoundIndex {
         }()) {}
 };
 
-void bind_util(nb::module_& m);
 void bind_linear(nb::module_& m);
 void bind_vector(nb::module_& m);
 void bind_tree(nb::module_& m);
