@@ -23,7 +23,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = parser_of(NAME, __doc__)
     add_parts(parser, PARTS)
     parser.add_argument("--passes", type=int, default=60, help="passes of a random field at each strength")
-    parser.add_argument("--models", help="names of models to measure, separated by commas; all by default")
+    parser.add_argument("--models", help="names of models to measure, separated by semicolons; all by default")
     return parser.parse_args(arguments)
 
 
@@ -31,7 +31,7 @@ def measure(options: argparse.Namespace, results: Results, command: str) -> None
     """Measure the chosen parts."""
     experiment = Experiment(
         data_folder("treebank/"), results, quick=options.quick, passes=options.passes, n_threads=options.threads,
-        command=command, chosen=options.models.split(",") if options.models else None,
+        command=command, chosen=options.models.split(";") if options.models else None,
     )  # fmt: skip
     measure_parts(PARTS, options.parts, experiment)
 

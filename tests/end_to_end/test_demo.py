@@ -38,6 +38,9 @@ def test_the_quick_demonstration(tmp_path: Path) -> None:
     check_taggers(*tables[4:7])
     check_language_models(*tables[7:9])
     check_input_method(*tables[9])
+    (parsers,) = tables[10]
+    assert [row["estimator"] for row in parsers] == ["crf", "m-estimation", "pcfg"]
+    assert all(0.5 < row["F1"] <= 1 for row in parsers)
     text = page.read_text()
     assert "A race to the optimum" in text
     assert "A line with more than one reading" in text

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from loglinear.demo import classifiers, keypad, language_models, taggers
+from loglinear.demo import classifiers, keypad, language_models, parsers, taggers
 from loglinear.demo.docstrings import Corpus, stdlib_docstrings
 from loglinear.report.html import Section, write_page
 from loglinear.report.tables import to_records
@@ -22,6 +22,7 @@ SECTIONS: list[tuple[str, Callable[[Corpus], list[Section]]]] = [
     ("taggers", taggers.run),
     ("language models", language_models.run),
     ("input methods", keypad.run),
+    ("parsers", parsers.run),
 ]
 
 

@@ -24,13 +24,13 @@ from typing import NamedTuple
 from loglinear.errors import LoglinearError
 
 # Modules of many authors and ages, each in every Python from 3.10 on.
-_TRAIN = (
+TRAIN_MODULES = (
     "asyncio/locks asyncio/queues asyncio/streams bisect cmd code codecs configparser contextlib copy csv "
     "dataclasses difflib filecmp fnmatch fractions functools getopt gettext heapq html/parser http/cookies "
     "http/server json/decoder json/encoder logging/config mimetypes netrc optparse pprint queue random selectors "
     "shelve shlex smtplib"
 )
-_TEST = (
+TEST_MODULES = (
     "asyncio/subprocess calendar concurrent/futures/thread email/message graphlib hmac socketserver string "
     "textwrap timeit wsgiref/handlers"
 )
@@ -63,7 +63,7 @@ def identifier_roles(quick: bool = False, *, folder: str | None = None) -> tuple
     """Return training and test lines, about 60,000 and 15,000 tokens; a tenth of that if ``quick``."""
     root = Path(sysconfig.get_path("stdlib") if folder is None else folder)
     parts = []
-    for names, n_tokens in zip((_TRAIN, _TEST), _TOKENS[quick]):
+    for names, n_tokens in zip((TRAIN_MODULES, TEST_MODULES), _TOKENS[quick]):
         paths = [root / f"{name}.py" for name in names.split()]
         parts.append(_tagged(paths[: len(paths) // 4 + 1] if quick else paths, n_tokens))
     if not all(part.labels for part in parts):
