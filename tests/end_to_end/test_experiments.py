@@ -332,3 +332,23 @@ def test_certificates(tmp_path, monkeypatch):
     assert "| converged, but the true gap is above the tolerance | 0 |" in page
     assert "| bounds below the true gap | 0 |" in page
     assert "| wine | classifier, auto, l1 1 |" in page
+
+
+def test_estimators_of_trees(tmp_path, monkeypatch):
+    from experiments.tree_estimation.__main__ import main
+    from loglinear.formats.bracketed import format_bracketed
+    from loglinear.grammar.model import Grammar
+
+    rules = [("S", ("NP", "VP"), 1.0), ("NP", ("DT", "NN"), 0.7), ("NP", ("NP", "PP"), 0.3), ("VP", ("VB", "NP"), 0.6)]
+    rules += [("VP", ("VP", "PP"), 0.4), ("PP", ("IN", "NP"), 1.0), ("DT", "the", 0.5), ("DT", "a", 0.5)]
+    rules += [("NN", "dog", 0.5), ("NN", "cat", 0.5), ("VB", "sees", 1.0), ("IN", "with", 1.0)]
+    trees = Grammar.from_rules(rules, "S").sample(80, np.random.default_rng(0))
+    (tmp_path / "treebank").mkdir()
+    (tmp_path / "treebank" / "wsj_sample.mrg.gz").write_bytes(gzip.compress(format_bracketed(trees)))
+    monkeypatch.setenv("LOGLINEAR_DATA", str(tmp_path))
+    main(["--quick", "--parts", "table,curves,speed", "--models", "pcfg;m-estimation;crf", "--output", str(tmp_path)])
+    text = (tmp_path / "tree_estimation.md").read_text(encoding="utf-8")
+    for name in ("pcfg", "m-estimation", "crf"):
+        assert text.count(f"\n| {name} |") == 2
+    assert text.count("\n| right-branching |") == 1
+    assert "sentences/s**" in text
