@@ -112,5 +112,6 @@ void bind_lists(nb::module_& m);
 void bind_composite(nb::module_& m);
 void bind_cluster(nb::module_& m);
 void bind_grammar(nb::module_& m);
+void bind_cache(nb::module_& m);
 
 }  // namespace loglinear::bindings

@@ -3,6 +3,7 @@
 #include <nanobind/stl/pair.h>
 
 #include "bindings/arrays.hh"
+#include "composite/dense.hh"
 #include "composite/levels.hh"
 #include "composite/tables.hh"
 
@@ -49,6 +50,13 @@ struct Bound {
 
 using BoundLevels = Bound<Levels>;
 using BoundClusters = Bound<Clusters>;
+using BoundDense = Bound<Dense>;
+
+struct BoundScorer {
+  BoundDense& dense;  // kept alive by Python
+  In<double> weights;
+  Dense::Prepared prepared;
+};
 
 template <class B>
 void bind_method(nb::class_<B>& c) {
@@ -153,6 +161,29 @@ void bind_composite(nb::module_& m) {
   }, nb::arg("pool"), nb::arg("problem"), nb::arg("levels"), nb::keep_alive<1, 3>());
   bind_method(levels);
   levels.def_prop_ro("nodes", [](const BoundLevels& b) { return b.method.nodes(); });
+
+  nb::class_<BoundDense> dense(m, "CompositeDense", "Normalisers and expectations over all of a few outcomes.");
+  dense.def("__init__", [](BoundDense* self, BoundProblem& problem, std::size_t max_row_bytes) {
+    nb::gil_scoped_release release;
+    new (self) BoundDense{problem, Dense(problem.problem, max_row_bytes)};
+  }, nb::arg("problem"), nb::arg("max_row_bytes") = kMaxRowBytes, nb::keep_alive<1, 2>());
+  bind_method(dense);
+  nb::class_<BoundScorer>(m, "DenseScorer", "A trained model of few outcomes, ready for queries.")
+      .def("__init__", [](BoundScorer* self, ThreadPool& pool, BoundDense& of, In<double> w) {
+        const std::span<const double> weights = view(w);
+        nb::gil_scoped_release release;
+        auto prepared = of.method.prepare(pool, weights);
+        nb::gil_scoped_acquire acquire;
+        new (self) BoundScorer{of, std::move(w), std::move(prepared)};
+      }, nb::arg("pool"), nb::arg("dense"), nb::arg("w").noconvert(), nb::keep_alive<1, 3>())
+      .def("log_probabilities", [](const BoundScorer& b, ThreadPool& pool, const std::vector<In<std::uint32_t>>& leaf,
+                                   Out<double> out) {
+        std::vector<std::span<const std::uint32_t>> leaves;
+        for (const auto& one : leaf) leaves.push_back(view(one));
+        nb::gil_scoped_release release;
+        b.dense.method.log_probabilities(pool, b.prepared, leaves, view(out));
+      }, nb::arg("pool"), nb::arg("leaf"), nb::arg("out").noconvert(),
+           "log p of all outcomes in histories given by their contexts: out [n, n_words].");
 
   nb::class_<BoundClusters> clusters(m, "CompositeClusters", "Normalisers and expectations over intersections.");
   clusters.def("__init__", [](BoundClusters* self, ThreadPool& pool, BoundProblem& problem,

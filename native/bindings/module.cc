@@ -73,4 +73,5 @@ NB_MODULE(_core, m) {
   bind_composite(m);
   bind_cluster(m);
   bind_grammar(m);
+  bind_cache(m);
 }

@@ -1,4 +1,5 @@
 #include "bindings/arrays.hh"
+#include "ngram/forest.hh"
 #include "ngram/hierarchical_normalisation.hh"
 #include "trie/recount.hh"
 
@@ -55,6 +56,42 @@ void bind_ngram(nb::module_& m) {
         recount(m.model.trie(), view(words), view(sentence_ptr), view(context_count), view(entry_count));
       }, nb::arg("words").noconvert(), nb::arg("sentence_ptr").noconvert(), nb::arg("context_count").noconvert(),
            nb::arg("entry_count").noconvert(), "The counts of another text on this trie.");
+
+  nb::class_<Forest>(m, "NgramForest", "Maximum-entropy n-gram models of words within their classes.")
+      .def("__init__", [](Forest* self, ThreadPool& pool, std::size_t n_words, In<std::int64_t> context_start,
+                          In<std::int64_t> entry_start, std::vector<In<std::uint32_t>> a,
+                          In<std::uint32_t> class_start, In<std::uint32_t> min_counts) {
+        if (a.size() != 7 || context_start.size() == 0) throw nb::value_error("an n-gram trie has seven arrays");
+        const TrieView trie{context_start.size() - 1, n_words, view(context_start), view(entry_start), view(a[0]),
+                            view(a[1]), view(a[2]), view(a[3]), view(a[4]), view(a[5]), view(a[6])};
+        nb::gil_scoped_release release;
+        new (self) Forest(pool, trie, view(class_start), view(min_counts));
+      }, nb::arg("pool"), nb::arg("n_words"), nb::arg("context_start").noconvert(), nb::arg("entry_start").noconvert(),
+           nb::arg("arrays"), nb::arg("class_start").noconvert(), nb::arg("min_counts").noconvert())
+      .def_prop_ro("n_weights", &Forest::n_weights)
+      .def_prop_ro("entry", [](const Forest& f) {
+        return to_numpy(std::vector<std::uint32_t>(f.entry().begin(), f.entry().end()));
+      }, nb::rv_policy::move, "The n-gram of each weight.")
+      .def_prop_ro("count", [](const Forest& f) {
+        return to_numpy(std::vector<std::uint32_t>(f.count().begin(), f.count().end()));
+      }, nb::rv_policy::move, "Its tokens.")
+      .def("on", [](const Forest& f, ThreadPool& pool, In<std::uint32_t> words, In<std::int64_t> sentence_ptr) {
+        nb::gil_scoped_release release;
+        return f.on(pool, view(words), view(sentence_ptr));
+      }, nb::arg("pool"), nb::arg("words").noconvert(), nb::arg("sentence_ptr").noconvert(),
+           "The same weights with the tokens of another text.")
+      .def("value_and_gradient", [](const Forest& f, ThreadPool& pool, In<double> w, Out<double> gradient) {
+        nb::gil_scoped_release release;
+        return f.value_and_gradient(pool, view(w), view(gradient));
+      }, nb::arg("pool"), nb::arg("w").noconvert(), nb::arg("gradient").noconvert())
+      .def("curvature_diagonal", [](const Forest& f, ThreadPool& pool, In<double> w, Out<double> out) {
+        nb::gil_scoped_release release;
+        f.curvature_diagonal(pool, view(w), view(out));
+      }, nb::arg("pool"), nb::arg("w").noconvert(), nb::arg("out").noconvert())
+      .def("hessian_vector", [](const Forest& f, ThreadPool& pool, In<double> w, In<double> v, Out<double> out) {
+        nb::gil_scoped_release release;
+        f.hessian_vector(pool, view(w), view(v), view(out));
+      }, nb::arg("pool"), nb::arg("w").noconvert(), nb::arg("v").noconvert(), nb::arg("out").noconvert());
 }
 
 }  // namespace loglinear::bindings

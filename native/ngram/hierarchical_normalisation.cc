@@ -159,8 +159,12 @@ class Sweep {
       }
       double r = 1.0 + sum;
       if (r < kCancelledRatio) [[unlikely]] {
-        r = missing(k, c);
-        for (e = start; e < stop; ++e) r += q[above(e)] * x[e - e0];
+        const Missing rest = missing(k, c);
+        r = rest.mass, slope = rest.slope;
+        for (e = start; e < stop; ++e) {
+          r += q[above(e)] * x[e - e0];
+          if constexpr (mode == Mode::kTangent) slope += q[above(e)] * x[e - e0] * (g.p2[above(e)] + a_.v[e]);
+        }
       }
       f.r[c - c0] = r;
       const double inverse = 1.0 / r;
@@ -269,19 +273,32 @@ class Sweep {
     }
   }
 
-  // sum of p(w | parent of c) over the words w without an entry in c, by positive terms alone.
-  double missing(std::size_t k, std::uint32_t c) const {
+  // sum of p(w | parent of c) over the words w without an entry in c, by positive terms alone, and its derivative.
+  struct Missing {
+    double mass = 0.0, slope = 0.0;
+  };
+  Missing missing(std::size_t k, std::uint32_t c) const {
     const Frame& g = levels_[k - 1].frame;
     const auto* child = trie_.context_child.data();
     const auto p = static_cast<std::uint32_t>(
         std::upper_bound(child + g.first_context, child + g.end_context, c) - child - 1);
-    double mass = k > 1 ? missing(k - 1, p) / g.r[p - g.first_context] : 0.0;
+    Missing out;
+    if (k > 1) {
+      const std::size_t at = p - g.first_context;
+      out = missing(k - 1, p);
+      if constexpr (mode == Mode::kTangent) out.slope = (out.slope - out.mass * g.r2[at]) / g.r[at];
+      out.mass /= g.r[at];
+    }
     std::uint32_t e = trie_.context_entry[c];
     for (std::uint32_t up = trie_.context_entry[p]; up < trie_.context_entry[p + 1]; ++up) {
       if (e < trie_.context_entry[c + 1] && trie_.entry_parent[e] == up) ++e;
-      else mass += g.p[up - g.first_entry];
+      else {
+        const std::size_t at = up - g.first_entry;
+        out.mass += g.p[at];
+        if constexpr (mode == Mode::kTangent) out.slope += g.p[at] * g.p2[at];
+      }
     }
-    return mass;
+    return out;
   }
 
   const TrieView& trie_;

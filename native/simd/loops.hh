@@ -84,6 +84,8 @@ struct Loops {
   void (*exp)(const double* x, double* out, std::size_t n);
   void (*log)(const double* x, double* out, std::size_t n);
   double (*logsumexp)(const double* x, std::size_t n);
+  // In place: scale * softmax(x), of at least one finite number; returns log sum exp x.
+  double (*softmax)(double* x, double scale, std::size_t n);
 
   // Log-loss of rows [begin, end). In: margins; out: residuals weight * (p - [k = label]). Returns the weighted loss.
   // `log_loss_binary` has K = 1 and labels 0 or 1; `sample_weight` may be null.

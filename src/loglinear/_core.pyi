@@ -662,6 +662,31 @@ class NgramMaxent:
     def recount(self, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')], entry_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None:
         """The counts of another text on this trie."""
 
+class NgramForest:
+    """Maximum-entropy n-gram models of words within their classes."""
+
+    def __init__(self, pool: ThreadPool, n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], arrays: Sequence[Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]], class_start: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], min_counts: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+    @property
+    def n_weights(self) -> int: ...
+
+    @property
+    def entry(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]:
+        """The n-gram of each weight."""
+
+    @property
+    def count(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]:
+        """Its tokens."""
+
+    def on(self, pool: ThreadPool, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> NgramForest:
+        """The same weights with the tokens of another text."""
+
+    def value_and_gradient(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float: ...
+
+    def curvature_diagonal(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def hessian_vector(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
 class OnlineTree:
     """
     Stochastic and online training of n-gram models with structured penalties.
@@ -897,6 +922,33 @@ class CompositeLevels:
     @property
     def nodes(self) -> list[int]: ...
 
+class CompositeDense:
+    """Normalisers and expectations over all of a few outcomes."""
+
+    def __init__(self, problem: CompositeProblem, max_row_bytes: int = 1073741824) -> None: ...
+
+    def value_and_gradient(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float: ...
+
+    def hessian_vector(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    def log_z(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    @property
+    def terms(self) -> int: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+class DenseScorer:
+    """A trained model of few outcomes, ready for queries."""
+
+    def __init__(self, pool: ThreadPool, dense: CompositeDense, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+    def log_probabilities(self, pool: ThreadPool, leaf: Sequence[Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """
+        log p of all outcomes in histories given by their contexts: out [n, n_words].
+        """
+
 class CompositeClusters:
     """Normalisers and expectations over intersections."""
 
@@ -953,6 +1005,7 @@ class Bidirectional:
         """Visits every word once; returns how many moved."""
 
     def labels(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+
 
     @property
     def objective(self) -> float: ...
@@ -1065,3 +1118,47 @@ def coarse_masks(pool: ThreadPool, model: TreeModel, sentences: TreeSentences, t
     """
     (ptr, bits, kept, possible, lost): masks of what a coarse model finds likely.
     """
+class WithinClasses:
+    """Queries of words within classes; with one class, of an n-gram model."""
+
+    def __init__(self, pool: ThreadPool, shape: NgramShape, weight: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], class_start: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], rank: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+    def leaves(self, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None:
+        """The longest context of every event."""
+
+    def log_probabilities(self, pool: ThreadPool, leaf: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], found: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu')]) -> None:
+        """
+        log p(word | its class, context) of events, and orders of n-grams found.
+        """
+
+class LoglinearCache:
+    """A log-linear cache over the events of a text."""
+
+    def __init__(self, pool: ThreadPool, n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], document_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], window: int, half_lives: Sequence[float], ngram_half_life: float, order: int, ratio: float) -> None: ...
+
+    def n_pairs(self, begin: int, end: int) -> int:
+        """How many words are in memory before these events, all together."""
+
+    def collect(self, pool: ThreadPool, begin: int, components: Sequence[tuple[WithinClasses, Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, float]], pairs: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')], log_p: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """Probabilities of the words in memory, and of the events themselves."""
+
+    def value_and_gradient(self, pool: ThreadPool, pairs: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float:
+        """Of weights [n_words, n_features]."""
+
+    def score(self, pool: ThreadPool, begin: int, components: Sequence[tuple[WithinClasses, Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, float]], weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """log p of events."""
+
+    def distribution(self, event: int, components: Sequence[tuple[WithinClasses, Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, float]], weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """p of all words before an event."""
+
+    def linear(self, pool: ThreadPool, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """
+        Probabilities of the events by a linear cache; -1 where nothing is in memory.
+        """
+
+    def uses(self, event: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """Decayed uses of all words before an event."""
+
+    def features(self, event: int, word: int, components: Sequence[tuple[WithinClasses, Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, float]], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """Features of a word before an event."""
+

@@ -10,6 +10,7 @@ import typer
 
 from loglinear.cli import choices, console
 from loglinear.cli.lm_arpa import Model, export_arpa, import_arpa
+from loglinear.cli.lm_cache import Cache, CacheKind, CacheWindow, cache_setting
 from loglinear.cli.lm_plan import plan
 from loglinear.cli.options import DocumentFormat, Json, Output, Threads, Verbose, numbers, source
 from loglinear.cli.tuning import ON_DEV, Dev, TrainCommand, tune_setting
@@ -111,6 +112,13 @@ def train(
     ] = None,
     document_format: DocumentFormat = None,
     topics: Annotated[int | None, typer.Option(metavar="N", help="Cluster documents without labels to topics.")] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(metavar="K|FILE", help="Predict the class of a word, then the word: how many, or a class file."),
+    ] = None,
+    cache: Cache = False,
+    cache_kind: CacheKind = None,
+    cache_window: CacheWindow = None,
     method: Annotated[
         str | None, typer.Option(metavar="NAME", help="How several sources are normalised.", show_default="planned")
     ] = None,
@@ -157,7 +165,8 @@ def train(
         "prune_entropy": prune_entropy, "k": add_k, "vocabulary": vocab, "min_word_count": min_word_count,
         "max_words": max_words, "unknown": unknown, "units": units, "reserved": reserved, "encoding": encoding,
         "sources": sources, "document_format": document_format, "method": method, "n_topics": topics,
-        "disjoint": disjoint,
+        "disjoint": disjoint, "classes": int(classes) if classes is not None and classes.isdecimal() else classes,
+        "cache": cache_setting(cache, cache_kind, cache_window),
         "base": base, "memory": memory, "solver": solver, "tolerance": tolerance, "max_iterations": max_iterations,
         "n_threads": threads, "verbose": 1 if verbose else None,
     }  # fmt: skip
@@ -283,6 +292,9 @@ def mix(
     ] = False,
     test: Annotated[str | None, typer.Option(metavar="TEST", help="Text whose perplexity is printed.")] = None,
     union: Annotated[bool, typer.Option("--union", help="The models may have different vocabularies.")] = False,
+    cache: Cache = False,
+    cache_kind: CacheKind = None,
+    cache_window: CacheWindow = None,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
@@ -300,7 +312,8 @@ def mix(
     parts = [_load(path, threads) for path in models]
     tune_setting(tune, dev)
     texts = {path: Text.read(source(path), parts[0]) for path in (dev, test) if path is not None}
-    mixture = make_mixture(parts, weights=given, validation=None if dev is None else texts[dev], union=union)
+    mixture = make_mixture(parts, weights=given, validation=None if dev is None else texts[dev], union=union,
+                           cache=cache_setting(cache, cache_kind, cache_window))  # fmt: skip
     perplexities = {path: mixture.perplexities(text) for path, text in texts.items()}
     merged: Any = mixture.merged() if static or output is not None else None
     if output is not None:

@@ -179,6 +179,8 @@ def _tuned_values(summary: Mapping[str, Any]) -> str:
     """Return what the strengths of a trial of tuning are."""
     if "depth_growth" in summary:
         return "strength, depth growth, l2"
+    if any(str(c.get("ngrams", "")).startswith("class by") for c in summary.get("strengths", [])):
+        return "factor of the strengths, of classes and then of words"
     of_trees = any("group" in c for c in summary.get("strengths", []))
     return "strength, depth growth, l2 by source" if of_trees else "strengths: l1 by order, l2 by order"
 

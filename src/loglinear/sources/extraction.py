@@ -62,6 +62,23 @@ def extract(
     return out
 
 
+def outcome_features(
+    sources: Sequence[InformationSource], documents: Documents, numbering: Numbering, outcomes: Index
+) -> tuple[list[SourceFeatures], list[Index]]:
+    """Make the features that predict other outcomes than words, such as their classes, and the contexts of all events.
+
+    outcomes : [n_events]
+    """
+    features, leaves = [], []
+    for source in sources:
+        state = source.learn(documents, numbering)
+        symbols = source.symbols(documents, numbering, state)
+        table = build_table(symbols, outcomes, min_counts=_limits(source), select=source.select)
+        features.append(SourceFeatures(source, state, table))
+        leaves.append(table.leaves(symbols))
+    return features, leaves
+
+
 def _limits(source: InformationSource) -> list[int]:
     limits = [int(n) for n in np.atleast_1d(np.asarray(source.min_count))]
     if len(limits) > source.depth:

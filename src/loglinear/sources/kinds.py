@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
+from loglinear.clustering.exchange import cluster_words
 from loglinear.data.documents import Documents, Layer, Numbering
 from loglinear.errors import FormatError, IncompatibleError
-from loglinear.features.word_vocabulary import BEGIN
+from loglinear.features.word_vocabulary import BEGIN, END
 from loglinear.formats.class_file import read_classes
 from loglinear.threads import pool
 
@@ -116,7 +117,8 @@ class InformationSource:
         given = [self.kind]
         for field in fields(self):
             value = getattr(self, field.name)
-            if value != field.default and field.name not in ("values", "function", "classes"):
+            made_here = field.name == "classes" and isinstance(value, int)
+            if value != field.default and (made_here or field.name not in ("values", "function", "classes")):
                 plain = int(value) if isinstance(value, bool) else value
                 parts = value if isinstance(value, (list, tuple)) else [plain]
                 given.append(f"{field.name}={'+'.join(str(part) for part in parts)}")
@@ -301,19 +303,45 @@ class HeadTags(Heads):
 
 @dataclass(frozen=True)
 class Classes(InformationSource):
-    """The classes of the last words, from a dict or a file: ``word TAB class``, or the paths of Brown's tool.
+    """The classes of the last words, or of those before the ``skipped`` last ones.
+
+    classes : a dict from words to classes; a file, ``word TAB class`` or the paths of Brown's tool; a number of classes,
+        which are made of the text to train on; None: those of a class-factored model
 
     A word without a class has no class features: a chain ends before it.
     """
 
     kind: ClassVar[str] = "classes"
     order: int = 2
-    classes: Mapping[str, str] | str | os.PathLike[str] | None = None
+    classes: Mapping[str, str] | str | os.PathLike[str] | int | None = None
+    skipped: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.skipped, int) or self.skipped < 0:
+            raise ValueError(f"classes: {self.skipped!r} words to skip; it must be a whole number from 0")
+        if isinstance(self.classes, str) and self.classes.isdecimal():
+            object.__setattr__(self, "classes", int(self.classes))
+
+    @property
+    def name(self) -> str:
+        """Return the name, with the number of classes where they are made here."""
+        return f"classes{self.classes}" if isinstance(self.classes, int) else self.kind
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Return the names of the history variables, in the order of the chain."""
+        return tuple(f"{self.name}-{k}" for k in range(self.skipped + 1, self.skipped + self.depth + 1))
 
     def learn(self, documents: Documents, numbering: Numbering) -> State:
         """Return the class of every word of the vocabulary, <s> included; -1 for words without one."""
         if self.classes is None:
-            raise ValueError("classes: give the class of each word, as a dict or a file of lines word TAB class")
+            raise ValueError("classes: give the class of each word, as a dict or a file of lines word TAB class, or a "
+                             "number of classes")  # fmt: skip
+        if isinstance(self.classes, int):
+            labels = cluster_words(documents.sentences, self.classes)
+            of_label = np.concatenate([labels.astype(np.int32), [self.classes + 1]]).astype(np.int32)  # <s>
+            return {"names": [*map(str, range(self.classes)), END, BEGIN], "of_word": of_label}
         by_word = self.classes if isinstance(self.classes, Mapping) else read_classes(self.classes)
         names = list(dict.fromkeys([*by_word.values(), BEGIN]))
         number = {name: n for n, name in enumerate(names)}
@@ -323,7 +351,7 @@ class Classes(InformationSource):
 
     def symbols(self, documents: Documents, numbering: Numbering, state: State) -> Symbols:
         """Return the classes of the words before each event."""
-        words = _words(documents, numbering, 1, self.depth)
+        words = _words(documents, numbering, self.skipped + 1, self.depth)
         return np.where(words >= 0, state["of_word"][words], -1).astype(np.int32)
 
     def symbol_name(self, number: int, place: int, numbering: Numbering, state: State) -> str:

@@ -8,6 +8,7 @@
     hierarchical              generalised hierarchical training: patterns of one order form a level (equation 3.37)
     partition                 divide and conquer: a partition source is folded into the unigrams (section 3.6)
     partition-hierarchical    both: the partition source outside, the orders of the others inside (section 3.8.2)
+    dense                     every outcome of every history, by rows of weights: where outcomes are few, as classes
 
 Each counts its terms: the summands of all normalisers of one evaluation.
 """
@@ -29,6 +30,7 @@ FloatArray = NDArray[np.float64]
 UNLIMITED = 1 << 62
 METHODS = (
     "naive", "caching", "cluster-expansion", "sharing", "hierarchical", "partition", "partition-hierarchical",
+    "dense",
 )  # fmt: skip
 OF_PARTITIONS = ("partition", "partition-hierarchical")
 MAX_PARTITIONS, FEW_PARTITIONS = 100_000, 1_000
@@ -86,7 +88,7 @@ class Kernel:
     """A method of the extension."""
 
     def __init__(
-        self, native: _core.CompositeLevels | _core.CompositeClusters, problem: CompositeProblem,
+        self, native: _core.CompositeLevels | _core.CompositeClusters | _core.CompositeDense, problem: CompositeProblem,
         n_threads: int | None, order: NDArray[np.intp] | None = None,
     ) -> None:  # fmt: skip
         self.native, self.problem, self.n_threads, self._order = native, problem, n_threads, order
@@ -151,6 +153,8 @@ def make_normaliser(
         except ValueError as error:
             raise MemoryError(f"{method}: {error}") from None
         return Kernel(native, problem, n_threads, order)
+    if method == "dense":
+        return Kernel(_core.CompositeDense(problem.native), problem, n_threads)
     levels = levels_of(problem, method, partition)
     position = {i: place for place, i in enumerate(problem.kernel_order)}
     given = [[(position[i], d) for i, d in level] for level in levels]

@@ -31,7 +31,9 @@ from loglinear.threads import pool
 
 SAMPLE = 300  # nodes of each kind whose words are counted
 # Nanoseconds of one evaluation of loss and gradient on two threads.
-COSTS = {"naive term": 7.0, "level term": 9.0, "node": 60.0, "history": 25.0, "entry": 12.0}
+COSTS = {"naive term": 7.0, "level term": 9.0, "node": 60.0, "history": 25.0, "entry": 12.0, "dense term": 1.2,
+         "dense source": 60.0}  # fmt: skip
+MAX_ROW_BYTES = 2.0**30  # of "dense"
 # Partitions go through the contexts of the other sources once per value, so they find less in the cache.
 COLD = {"level term": 14.0, "node": 600.0}
 # Of sums over intersections. Where contexts are spread (native/composite/clusters.hh) more terms are summed than are
@@ -159,6 +161,11 @@ def _estimate(
     if method == "naive":
         terms = float(n) * problem.n_words
         return Estimate(method, terms, (terms * COSTS["naive term"] + fixed) * 1e-9, 64.0 * entries)
+    if method == "dense":
+        terms = float(n) * problem.n_words
+        seconds = (terms * COSTS["dense term"] + n * len(problem.tables) * COSTS["dense source"] + fixed) * 1e-9
+        wide = sum(int((np.diff(t.context_entry) >= max(problem.n_words // 8, 4)).sum()) for t in problem.tables)
+        return Estimate(method, terms, seconds, min(16.0 * problem.n_words * wide, MAX_ROW_BYTES))
     if method in SHARED:
         cost, counted = SHARED[method], _cluster_counts(problem, method == "cluster-expansion", rng, apart)
         terms, nodes, nbytes = counted

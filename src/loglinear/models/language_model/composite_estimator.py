@@ -37,6 +37,8 @@ def fit_sources(model: LanguageModel, X: Any, validation: Any, settings: Setting
     """Train a model with sources and leave what it learnt in its attributes."""
     began = time.perf_counter()
     sources = parse_sources(model.sources)
+    if model.cache is not None:
+        raise ValueError("a cache goes with n-gram models and with classes: leave sources out, or add classes")
     penalty = checked_penalty(model, settings)
     if settings.is_tuned and validation is None:
         raise ValueError("tune chooses the strengths on held-out text: give fit(..., validation=documents)")

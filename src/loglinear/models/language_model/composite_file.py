@@ -24,50 +24,88 @@ _STATE = "state."
 
 def to_parts(queries: CompositeQueries) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the settings and the arrays of a composite model."""
-    specs = [one.source.spec() for one in queries.features]
-    settings: dict[str, Any] = {"sources": specs, "infers_topics": queries.infers}
-    arrays: dict[str, np.ndarray] = {"weights": queries.weights}
+    settings, arrays = numbering_parts(queries.numbering)
+    specs, more = feature_parts(queries.features)
+    settings |= {"sources": specs, "infers_topics": queries.infers}
+    arrays |= more | {"weights": queries.weights}
+    if queries.assigner is not None:
+        arrays |= assigner_parts(queries.assigner)
+    return settings, {f"composite.{name}": array for name, array in arrays.items()}
+
+
+def numbering_parts(numbering: Numbering) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the names of layers as settings, and those of their symbols as arrays."""
+    settings: dict[str, Any] = {}
+    arrays: dict[str, np.ndarray] = {}
     for kind in _LAYERS:
-        named = getattr(queries.numbering, kind)
+        named = getattr(numbering, kind)
         settings[kind] = list(named)
         for number, names in enumerate(named.values()):
-            arrays |= _packed(f"{kind}.{number}", names)
-    for number, one in enumerate(queries.features):
+            arrays |= packed(f"{kind}.{number}", names)
+    return settings, arrays
+
+
+def feature_parts(features: Sequence[SourceFeatures]) -> tuple[list[str], dict[str, np.ndarray]]:
+    """Return the sources as the command line writes them, and what each has learnt as arrays."""
+    arrays: dict[str, np.ndarray] = {}
+    for number, one in enumerate(features):
         for name, array in one.table.arrays().items():
             arrays[f"{number}.{name}"] = array
         for name, value in one.state.items():
             key = f"{number}.{_STATE}{name}"
-            arrays |= {key: value} if isinstance(value, np.ndarray) else _packed(key, value)
-    if queries.assigner is not None:
-        arrays |= _packed("assigner.names", queries.assigner.names)
-        arrays |= {"assigner.weights": queries.assigner.weights, "assigner.bias": queries.assigner.bias}
-    return settings, {f"composite.{name}": array for name, array in arrays.items()}
+            arrays |= {key: value} if isinstance(value, np.ndarray) else packed(key, value)
+    return [one.source.spec() for one in features], arrays
 
 
-def _packed(key: str, names: Sequence[str]) -> dict[str, np.ndarray]:
+def assigner_parts(assigner: TopicAssigner) -> dict[str, np.ndarray]:
+    """Return the function that assigns topics as arrays."""
+    return packed("assigner.names", assigner.names) | {
+        "assigner.weights": assigner.weights, "assigner.bias": assigner.bias}  # fmt: skip
+
+
+def packed(key: str, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return strings as two arrays."""
     blob, offsets = pack_strings(list(names))
     return {f"{key}.blob": blob, f"{key}.offsets": offsets}
 
 
-def _names(arrays: Mapping[str, np.ndarray], key: str) -> tuple[str, ...]:
+def names_of(arrays: Mapping[str, np.ndarray], key: str) -> tuple[str, ...]:
+    """Return the strings of two arrays."""
     return tuple(Vocabulary.from_arrays(arrays[f"{key}.blob"], arrays[f"{key}.offsets"]))
+
+
+def numbering_of(
+    settings: Mapping[str, Any], arrays: Mapping[str, np.ndarray], vocabulary: WordVocabulary
+) -> Numbering:
+    """Return the numbering of words and layers."""
+    return Numbering(
+        vocabulary,
+        *({name: names_of(arrays, f"{kind}.{n}") for n, name in enumerate(settings[kind])} for kind in _LAYERS),
+    )
+
+
+def assigner_of(arrays: Mapping[str, np.ndarray], vocabulary: WordVocabulary) -> TopicAssigner | None:
+    """Return the function that assigns topics, if there is one."""
+    if "assigner.weights" not in arrays:
+        return None
+    of_words, bias = arrays["assigner.weights"], arrays["assigner.bias"]
+    assigner = TopicAssigner(of_words, bias, names_of(arrays, "assigner.names"))
+    if of_words.shape != (vocabulary.n_words, bias.size) or bias.size != len(assigner.names):
+        raise ModelFileError("the function that assigns topics does not fit the vocabulary")
+    return assigner
+
+
+def features_of(specs: Sequence[str], arrays: Mapping[str, np.ndarray]) -> list[SourceFeatures]:
+    """Return sources with what they have learnt."""
+    return [_features(number, spec, arrays) for number, spec in enumerate(specs)]
 
 
 def of_parts(
     settings: Mapping[str, Any], arrays: Mapping[str, np.ndarray], vocabulary: WordVocabulary, *, n_threads: int | None
 ) -> CompositeQueries:
     """Make the model again, after a check of everything that the kernels rely on."""
-    features = [_features(number, spec, arrays) for number, spec in enumerate(settings["sources"])]
-    numbering = Numbering(
-        vocabulary,
-        *({name: _names(arrays, f"{kind}.{n}") for n, name in enumerate(settings[kind])} for kind in _LAYERS),
-    )
-    assigner = None
-    if "assigner.weights" in arrays:
-        of_words, bias = arrays["assigner.weights"], arrays["assigner.bias"]
-        assigner = TopicAssigner(of_words, bias, _names(arrays, "assigner.names"))
-        if of_words.shape != (vocabulary.n_words, bias.size) or bias.size != len(assigner.names):
-            raise ModelFileError("the function that assigns topics does not fit the vocabulary")
+    features = features_of(settings["sources"], arrays)
+    numbering, assigner = numbering_of(settings, arrays, vocabulary), assigner_of(arrays, vocabulary)
     weights = np.asarray(arrays["weights"])
     infers = bool(settings.get("infers_topics", False)) and assigner is not None
     queries = CompositeQueries(numbering, features, weights, assigner=assigner, infers=infers, n_threads=n_threads)
@@ -93,7 +131,7 @@ def _features(number: int, spec: str, arrays: Mapping[str, np.ndarray]) -> Sourc
         if name.startswith(_STATE):
             key = name.removeprefix(_STATE)
             if key.endswith(".blob"):
-                state[key.removesuffix(".blob")] = list(_names(own, name.removesuffix(".blob")))
+                state[key.removesuffix(".blob")] = list(names_of(own, name.removesuffix(".blob")))
             elif not key.endswith(".offsets"):
                 state[key] = own[name]
     table = FeatureTable(**{name: a for name, a in own.items() if not name.startswith(_STATE)})

@@ -20,6 +20,7 @@ from loglinear.backoff.pruning import prune_by_entropy
 from loglinear.backoff.queries import NgramQueries
 from loglinear.backoff.witten_bell import witten_bell
 from loglinear.data.corpus import read_corpus
+from loglinear.data.documents import plain_documents
 from loglinear.data.ngram import MAX_ORDER, NgramTrie, build_trie, cut, extend_trie
 from loglinear.data.sentences import Sentences
 from loglinear.data.suffix_tree import SuffixTree, build_suffix_tree
@@ -31,6 +32,7 @@ from loglinear.models.estimator import Estimator, record_training, restore_on_fa
 from loglinear.models.language_model import stream
 from loglinear.models.language_model.backoff_form import model_of_packed
 from loglinear.models.language_model.composite_estimator import fit_sources
+from loglinear.models.language_model.factored.estimator import NO_DEV_SET, add_cache, fit_factored
 from loglinear.models.language_model.penalty import TreePenalty
 from loglinear.models.language_model.predictor import ONE_SENTENCE, LanguageModelPredictor
 from loglinear.models.language_model.settings import L1_RATIO, Settings
@@ -41,7 +43,8 @@ from loglinear.status import Status
 # Attributes that only some settings leave, so that a fit with other settings removes them.
 _OPTIONAL = (
     "strength_", "depth_growth_", "feature_decay_", "group_norm_", "l2_", "n_parameters_", "strengths_", "tuning_",
-    "tuning_status_", "discounts_", "collapsed_", "online_", "validation_score_", "plan_", "disjointness_",
+    "tuning_status_", "discounts_", "collapsed_", "online_", "validation_score_", "plan_", "n_classes_",
+    "disjointness_",
 )  # fmt: skip
 # Attributes that more text makes stale; partial_fit removes them, and they are computed again on demand.
 _ON_DEMAND = ("queries_", "order_", "n_ngrams_", "n_weights_", "collapsed_")
@@ -93,6 +96,11 @@ class LanguageModel(LanguageModelPredictor, Estimator):
     document_format : of files with layers: "json", "columns", "tagged" or "trees"; None: by the names of the files
     n_topics : cluster documents without labels to so many topics, for a topic source; they are then always assigned
         from the words so far
+    classes : None, or the classes of a class-factored model, p(w | h) = p(class of w | h) p(w | class of w, h): a
+        number of classes, which are made of the text, a class file, or a dict from words to classes. ``sources`` are
+        then those of the class level, and ``order`` that of the words within their class
+    cache : None, or a memory of the document: True, "log-linear", "linear", a window in words, or a dict of
+        settings (``CacheSettings``); fitted on the ``validation`` text
     method : how the normalisers of several sources are computed (``sources.normalisers``); None: the planner chooses
     disjoint : sets of sources whose features are nearly disjoint, and taken for disjoint in training, such as
         "words+topic"; ``disjointness_`` says what error that made, and the trained model is normalised exactly
@@ -141,6 +149,8 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         sources: Any = None,
         document_format: str | None = None,
         n_topics: int | None = None,
+        classes: Any = None,
+        cache: Any = None,
         method: str | None = None,
         disjoint: Any = None,
         base: Any = None,
@@ -162,6 +172,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         self.vocabulary, self.min_word_count, self.max_words = vocabulary, min_word_count, max_words
         self.unknown, self.units, self.reserved, self.encoding = unknown, units, reserved, encoding
         self.sources, self.document_format, self.n_topics, self.method = sources, document_format, n_topics, method
+        self.classes, self.cache = classes, cache
         self.disjoint = disjoint
         self.base, self.memory, self.solver, self.solver_options = base, memory, solver, solver_options
         self.tolerance, self.max_iterations, self.n_threads = tolerance, max_iterations, n_threads
@@ -178,16 +189,18 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         began = time.perf_counter()
         settings = self._settings()
         settings.check()
-        if self.sources is not None:
+        if self.sources is not None or self.classes is not None:
             for name in _OPTIONAL:
                 self.__dict__.pop(name, None)
-            fit_sources(self, X, validation, settings)
+            (fit_sources if self.classes is None else fit_factored)(self, X, validation, settings)
             self._warn()
             return self
         if isinstance(self.strength, str):  # "auto": the others were refused
             warnings.warn("strength='auto' is now tune='validation'", FutureWarning, stacklevel=3)
         if settings.is_tuned and validation is None:
             raise ValueError("tune chooses the strengths on held-out text: give fit(..., validation=text)")
+        if self.cache is not None and validation is None:
+            raise ValueError(NO_DEV_SET)
         base = self._base_queries()
         before = self.queries_.to_backoff() if self.warm_start and hasattr(self, "queries_") else None
         for name in _OPTIONAL:
@@ -212,6 +225,9 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         stages["estimating"] = time.perf_counter() - began - sum(stages.values())
         self.take(model)
         stages["indexing"] = time.perf_counter() - began - sum(stages.values())
+        if self.cache is not None and held_out is not None:
+            add_cache(self, plain_documents(held_out), settings)
+            stages["cache"] = time.perf_counter() - began - sum(stages.values())
         if held_out is not None:
             self.validation_score_ = self.score(held_out)
         self.stage_seconds_ = stages

@@ -22,7 +22,7 @@ from loglinear.data.corpus import iter_corpus
 from loglinear.features.word_vocabulary import BEGIN, END
 from loglinear.formats.running_text import Units, join_units, split_units
 from loglinear.metrics.perplexity import perplexity
-from loglinear.models.language_model.composite import CompositeQueries
+from loglinear.models.language_model.document_queries import DocumentQueries
 from loglinear.models.push import Push, push_dicts
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def explain(model: LanguageModelPredictor, sentence: str | Sequence[str]) -> Sen
     return explain_numbers(model, words, numbers)
 
 
-def explain_documents(queries: CompositeQueries, sentence: Any) -> SentenceExplanation:
+def explain_documents(queries: DocumentQueries, sentence: Any) -> SentenceExplanation:
     """Explain one sentence under a composite model: what each feature of each source adds."""
     record = sentence if isinstance(sentence, Mapping) else {
         "words": split_units(sentence) if isinstance(sentence, str) else list(sentence)}  # fmt: skip

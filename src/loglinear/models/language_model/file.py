@@ -28,12 +28,15 @@ from loglinear.models.archive import (
 )
 from loglinear.models.language_model import composite_file
 from loglinear.models.language_model.backoff_form import model_of_packed
+from loglinear.models.language_model.cache import CachedQueries
 from loglinear.models.language_model.composite import CompositeQueries
+from loglinear.models.language_model.factored import file as factored_file
+from loglinear.models.language_model.factored.queries import FactoredQueries
 
 KIND = "language-model"
 _MORE = (
     "n_weights", "n_parameters", "n_ngrams", "n_tokens", "counts", "strengths", "depth_growth", "feature_decay",
-    "group_norm", "l2", "discounts", "stage_seconds",
+    "group_norm", "l2", "discounts", "stage_seconds", "n_classes",
 )  # fmt: skip
 
 
@@ -51,6 +54,12 @@ def to_archive(model: Any) -> Archive:
     if isinstance(model.queries_, CompositeQueries):
         settings["composite"], arrays = composite_file.to_parts(model.queries_)
         parameters["sources"] = settings["composite"]["sources"]
+    elif isinstance(model.queries_, (FactoredQueries, CachedQueries)):
+        settings["factored"], arrays = factored_file.to_parts(model.queries_)
+        if parameters["sources"] is not None:
+            parameters["sources"] = settings["factored"]["members"][0]["sources"]
+        if isinstance(parameters["classes"], dict):
+            parameters["classes"] = None
     elif collapsed is not None:
         arrays = {f"tree.{name}": array for name, array in collapsed.items()}
     else:
@@ -79,6 +88,10 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         if "composite" in archive.settings:
             model.queries_ = composite_file.of_parts(
                 archive.settings["composite"], _part(archive, "composite."), vocabulary, n_threads=model.n_threads
+            )
+        elif "factored" in archive.settings:
+            model.queries_ = factored_file.of_parts(
+                archive.settings["factored"], _part(archive, "factored."), vocabulary, n_threads=model.n_threads
             )
         elif collapsed:
             backoff = model_of_packed(collapsed, vocabulary, n_threads=model.n_threads)

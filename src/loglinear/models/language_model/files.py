@@ -17,7 +17,7 @@ from loglinear.arrays import FloatArray
 from loglinear.backoff.interpolation import interpolation_weights, merge
 from loglinear.backoff.queries import SentenceScores
 from loglinear.data.corpus import iter_corpus, read_corpus
-from loglinear.data.documents import is_layered, iterate_documents
+from loglinear.data.documents import Numbering, is_layered, iterate_documents, plain_documents
 from loglinear.data.sentences import Sentences
 from loglinear.errors import FormatError, IncompatibleError
 from loglinear.features.word_vocabulary import WordVocabulary
@@ -28,8 +28,10 @@ from loglinear.formats.text import Source, name_of, split_lines
 from loglinear.metrics.comparison import Comparison, PairedScores, compare_scores
 from loglinear.metrics.perplexity import perplexity
 from loglinear.models.language_model.composite import CompositeQueries
+from loglinear.models.language_model.document_queries import DocumentQueries
 from loglinear.models.language_model.predictor import LanguageModelPredictor
 from loglinear.models.validation import renamed
+from loglinear.status import Status
 
 if TYPE_CHECKING:
     from loglinear.models.language_model.estimator import LanguageModel
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 BLOCK = 1 << 22  # bytes of text scored at a time
 _OF_MAXENT = (
     "penalty", "strength", "tune", "depth_growth", "feature_decay", "group_norm", "l2", "strength_classes", "l1_ratio",
-    "nonnegative", "min_count", "base", "sources", "method", "n_topics", "disjoint",
+    "nonnegative", "min_count", "base", "sources", "method", "n_topics", "disjoint", "classes",
 )  # fmt: skip
 _OF = {"prune": ("kneser-ney", "kneser-ney-single"), "k": ("add-k",)} | dict.fromkeys(_OF_MAXENT, ("maxent",))
 
@@ -154,7 +156,7 @@ def score_file(
     """
     if threshold is not None and not threshold > 0:
         raise ValueError(f"the threshold is a perplexity and must be above 0, not {threshold!r}")
-    if isinstance(model.queries_, CompositeQueries):  # one line per sentence of the documents
+    if isinstance(model.queries_, DocumentQueries):  # one line per sentence of the documents
         if threshold is not None:
             raise ValueError("a threshold chooses lines of text, and this model reads documents")
         found = model.queries_.score_sentences(model.read(source))
@@ -247,6 +249,8 @@ class Mixture:
     models: Sequence[LanguageModelPredictor]
     weights: tuple[float, ...]
     union: bool = False
+    cache: Any = None  # settings of a cache over the mixture
+    validation: Text | None = None  # which the cache is fitted on
 
     def perplexities(self, text: Text) -> list[float]:
         """Return the perplexity of the mixture, and of each model, on a text."""
@@ -256,13 +260,47 @@ class Mixture:
         return [perplexity(float(row.sum()), row.size) for row in (mixed, *each)]
 
     def merged(self) -> LanguageModel:
-        """Return one model over the n-grams of all: exact at these, renormalised elsewhere."""
+        """Return one model: over the n-grams of all, exact at these and renormalised elsewhere; or, with classes or
+        a cache, the mixture itself, exact everywhere.
+        """
         from loglinear.models.language_model.estimator import LanguageModel
 
         first = self.models[0]
+        if self.cache is not None or any(isinstance(m.queries_, DocumentQueries) for m in self.models):
+            return self._kept_apart()
         parts = [m.queries_.to_backoff() for m in self.models]
         model = merge(parts, self.weights, n_threads=first.n_threads)
         return LanguageModel.from_backoff(model, **first.reading_options)
+
+
+    def _kept_apart(self) -> LanguageModel:
+        from loglinear.models.language_model.cache import CachedQueries, member_of, parse_cache
+        from loglinear.models.language_model.cache_training import fit_cache
+        from loglinear.models.language_model.estimator import LanguageModel
+        from loglinear.optimise.training import Settings
+
+        first = self.models[0]
+        if self.union or any(list(m.vocabulary_) != list(first.vocabulary_) for m in self.models):
+            raise IncompatibleError(
+                "models with classes or a cache are mixed word by word: train them with one vocabulary (--vocab)"
+            )
+        numbering = next((m.queries_.numbering for m in self.models if isinstance(m.queries_, DocumentQueries)), None)
+        if numbering is None:
+            numbering = Numbering(first.vocabulary_, {}, {}, {})
+        members = [member_of(m.queries_, first.n_threads) for m in self.models]
+        queries = CachedQueries(numbering, members, np.array(self.weights), n_threads=first.n_threads)
+        if self.cache is not None:
+            if self.validation is None:
+                raise ValueError("the weights of a cache are fitted on held-out text: give --dev")
+            documents = plain_documents(self.validation.numbered_for(first))
+            queries, _ = fit_cache(queries, parse_cache(self.cache), documents, Settings(n_threads=first.n_threads))
+        made = LanguageModel(order=queries.order, estimator="imported", cache=self.cache, **first.reading_options)
+        made.status_, made.converged_, made.n_iter_ = Status.IMPORTED, True, 1
+        made.queries_, made.vocabulary_, made.order_ = queries, first.vocabulary_, queries.order
+        made.n_weights_ = sum(int(m.n_weights_) for m in self.models)
+        made.n_ngrams_ = [sum(int(m.n_ngrams_[k]) for m in self.models if k < len(m.n_ngrams_))
+                          for k in range(queries.order)]  # fmt: skip
+        return made
 
 
 @renamed("validation", "tune")
@@ -272,18 +310,23 @@ def mix(
     weights: Sequence[float] | None = None,
     validation: Text | None = None,
     union: bool = False,
+    cache: Any = None,
 ) -> Mixture:
-    """Return a mixture, with given weights or with those that maximise the probability of ``validation`` text."""
-    if len(models) < 2:
+    """Return a mixture, with given weights or with those that maximise the probability of ``validation`` text.
+
+    cache : as in ``LanguageModel``; a log-linear cache over the mixture, fitted on ``validation`` when it is merged
+    """
+    if len(models) < 2 and cache is None:
         raise ValueError("a mixture needs two models or more")
     if (weights is None) == (validation is None):
         raise ValueError("the weights of a mixture are either given (--weights) or chosen on held-out text (--dev)")
     if not union:
         _check_same_words(models)
     if validation is not None:
-        weights = interpolation_weights(list(_token_log_probabilities(models, validation, union))).tolist()
+        weights = interpolation_weights(list(_token_log_probabilities(models, validation, union))).tolist() if len(
+            models) > 1 else [1.0]  # fmt: skip
     assert weights is not None
-    return Mixture(models, _checked_weights(weights, len(models)), union)
+    return Mixture(models, _checked_weights(weights, len(models)), union, cache, validation)
 
 
 def _check_same_words(models: Sequence[LanguageModelPredictor]) -> None:
@@ -336,7 +379,7 @@ def _paired(
         return text, [m.queries_.token_scores(text.numbered_for(m)) for m in (first, second)]
     documents = list(iterate_documents(source, kind))
     text = Text.read([sentence.words for document in documents for sentence in document.sentences], first)
-    composite = [isinstance(m.queries_, CompositeQueries) for m in (first, second)]
+    composite = [isinstance(m.queries_, DocumentQueries) for m in (first, second)]
     return text, [
         m.queries_.token_scores(m.read(documents) if own else text.numbered_for(m))
         for m, own in zip((first, second), composite)

@@ -20,6 +20,7 @@ from loglinear.metrics.perplexity import TextScore
 from loglinear.models.archive import Archive
 from loglinear.models.language_model import file
 from loglinear.models.language_model.composite import CompositeQueries
+from loglinear.models.language_model.document_queries import DocumentQueries
 from loglinear.models.language_model.explain import SentenceExplanation, explain, explain_documents
 from loglinear.models.predictor import Predictor
 from loglinear.status import Status
@@ -47,7 +48,7 @@ class LanguageModelPredictor(Predictor):
     random_state: int | None = None
     penalty: str | None
     # What training leaves.
-    queries_: NgramQueries | Any  # CompositeQueries, where the model has sources
+    queries_: NgramQueries | Any  # DocumentQueries, where the model has sources, classes or a cache
     vocabulary_: WordVocabulary
     order_: int
     n_ngrams_: list[int]
@@ -73,7 +74,7 @@ class LanguageModelPredictor(Predictor):
         A model with ``sources`` reads documents; ``infer_topics`` assigns their topics from the words so far.
         """
         composite = vars(self).get("queries_")
-        if isinstance(composite, CompositeQueries):
+        if isinstance(composite, DocumentQueries):
             options = {"reserved": self.reserved, "encoding": self.encoding, "n_threads": self.n_threads}
             return composite.read(X, kind=self.document_format, infer_topics=infer_topics, **options)
         if isinstance(X, Sentences):
@@ -119,7 +120,7 @@ class LanguageModelPredictor(Predictor):
         """
         self.check_fitted()
         composite = self.queries_
-        if isinstance(composite, CompositeQueries):
+        if isinstance(composite, DocumentQueries):
             return explain_documents(composite, sentence)
         return explain(self, cast(Any, sentence))
 

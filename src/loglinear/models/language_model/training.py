@@ -47,15 +47,16 @@ class MaxentFit:
     chosen: int | None = None  # the number of the trial of tuning whose strengths the model has
 
 
-def with_unknown(trie: NgramTrie, vocabulary: WordVocabulary) -> NgramTrie:
+def with_unknown(trie: NgramTrie, unknown: int | None) -> NgramTrie:
     """Return the trie with tokens of ``<unk>``, as many as Kneser-Ney expects, if an open vocabulary has met none.
+
+    ``unknown`` is its number, None in a closed vocabulary.
 
     A text tells nothing of words it lacks. Without a count, ``<unk>`` would have next to no probability, that which the
     ridge leaves it; the Kneser-Ney model of order 1 gives it the share of a word seen zero times. It is the same for
     every order, so that a model whose n-grams are all zero is the model of order 1. The counts are changed in place if
     they are writeable.
     """
-    unknown = vocabulary.unknown
     if unknown is None or trie.entry_count[unknown] > 0:
         return trie
     counts = trie.entry_count[: trie.n_words]
@@ -116,7 +117,7 @@ def train_maxent(
     by_class = penalty.on(classes, settings.n_threads)
     if offset is None:
         counted = kneser_ney(trie, vocabulary, n_threads=settings.n_threads)
-        trie = with_unknown(trie, vocabulary)
+        trie = with_unknown(trie, vocabulary.unknown)
         if start is None and penalty.penalty != "none":
             start = centred(loglinear_weights(counted, n_threads=settings.n_threads), trie.n_words)
         del counted

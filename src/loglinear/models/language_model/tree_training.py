@@ -89,7 +89,7 @@ class OnTrie:
 
     def __init__(self, trie: NgramTrie, vocabulary: WordVocabulary, n_threads: int | None = None) -> None:
         counted = kneser_ney(trie, vocabulary, n_threads=n_threads)
-        trie = with_unknown(trie, vocabulary)
+        trie = with_unknown(trie, vocabulary.unknown)
         self.vocabulary, self.n_threads, self.order = vocabulary, n_threads, trie.order
         self.start = centred(loglinear_weights(counted, n_threads=n_threads), trie.n_words)
         self.loss = NgramMaxentLoss(trie, n_threads=n_threads)
@@ -128,7 +128,7 @@ class OnSuffixTree:
     def __init__(self, tree: SuffixTree, vocabulary: WordVocabulary, n_threads: int | None = None) -> None:
         counted = kneser_ney(tree.trie, vocabulary, collapsed=True, n_threads=n_threads)
         self.start = centred(tree_start(tree, vocabulary, counted=counted, n_threads=n_threads), tree.n_words)
-        tree = replace(tree, trie=with_unknown(tree.trie, vocabulary))
+        tree = replace(tree, trie=with_unknown(tree.trie, vocabulary.unknown))
         self.vocabulary, self.n_threads, self.order = vocabulary, n_threads, tree.order
         self.loss = CollapsedNgramLoss(tree, n_threads=n_threads)
         self.tree = forest(tree.trie)

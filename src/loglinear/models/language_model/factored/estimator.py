@@ -1,0 +1,173 @@
+"""``LanguageModel.fit`` with classes: words are clustered, both levels are trained, a cache is fitted."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loglinear.clustering.exchange import cluster_words
+from loglinear.data.documents import Documents, Numbering
+from loglinear.formats.class_file import read_classes
+from loglinear.metrics.perplexity import perplexity
+from loglinear.models.estimator import record_training
+from loglinear.models.language_model.cache import member_of, parse_cache
+from loglinear.models.language_model.cache_training import fit_cache, fit_mixture
+from loglinear.models.language_model.composite_estimator import (
+    checked_penalty,
+    read_like,
+    read_training,
+    topic_label,
+    with_topics,
+)
+from loglinear.models.language_model.factored.partition import (
+    WordPartition,
+    partition_by_labels,
+    partition_by_names,
+)
+from loglinear.models.language_model.factored.training import FactoredFit, train_factored
+from loglinear.models.language_model.penalty import NgramPenalty
+from loglinear.models.language_model.settings import Settings
+from loglinear.optimise.training import Solution
+from loglinear.sources import Classes, InformationSource, Skip, Words, parse_sources
+from loglinear.status import Status
+
+if TYPE_CHECKING:
+    from loglinear.models.language_model.estimator import LanguageModel
+
+# Of both levels: l1 0.5 and l2 1/6, as of Model M (Chen 2009).
+STRENGTH, L1_RATIO = 0.5 + 1 / 6, 0.75
+NO_DEV_SET = "the weights of a cache are fitted on held-out text: give fit(..., validation=text)"
+HISTORY_CLASSES = (50, 500)  # sets of classes that the class level sees beside its own
+
+
+def fit_factored(model: LanguageModel, X: Any, validation: Any, settings: Settings) -> None:
+    """Train a class-factored model and leave what it learnt in its attributes."""
+    began = time.perf_counter()
+    if model.cache is not None and validation is None:
+        raise ValueError(NO_DEV_SET)
+    given = None if model.sources is None else parse_sources(model.sources)
+    class_penalty, word_penalty = _penalties(model, settings)
+    documents, numbering = read_training(model, X)
+    assigner = None
+    if model.n_topics is not None:
+        if given is None:
+            raise ValueError("n_topics makes topics for a topic source: give sources with one")
+        documents, numbering, assigner = with_topics(documents, numbering, given, model.n_topics)
+    held_out = None if validation is None else read_like(model, validation, numbering)
+    if held_out is not None and assigner is not None and given is not None:
+        held_out = assigner.assign(held_out, topic_label(given))
+    if settings.is_tuned and held_out is None:
+        raise ValueError("tune chooses the strengths on held-out text: give fit(..., validation=documents)")
+    stages = {"reading": time.perf_counter() - began}
+    partition = make_partition(model.classes, documents, numbering, model.n_threads)
+    n_words = documents.sentences.n_words
+    sources = usual_sources(partition.n_classes, n_words) if given is None else given
+    names = dict(zip(numbering.vocabulary, (partition.names[c] for c in partition.of_word)))
+    sources = [
+        replace(one, classes=names) if isinstance(one, Classes) and one.classes is None else one for one in sources
+    ]
+    stages["clustering"] = time.perf_counter() - began - sum(stages.values())
+    order = model.order
+    if not isinstance(order, int):
+        raise ValueError(f"with classes the order of the word level is a number, not {order!r}")
+    fit = train_factored(
+        documents, numbering, partition, sources, order, class_penalty, word_penalty, settings.for_solver(),
+        min_counts=settings.min_counts, validation=held_out if settings.is_tuned else None, assigner=assigner,
+    )  # fmt: skip
+    stages["estimating"] = time.perf_counter() - began - sum(stages.values())
+    _record(model, fit, documents, held_out)
+    if held_out is not None and model.cache is not None:
+        add_cache(model, held_out, settings)
+        stages["cache"] = time.perf_counter() - began - sum(stages.values())
+    if held_out is not None:
+        model.validation_score_ = model.score(held_out)
+    model.stage_seconds_, model.fit_seconds_ = stages, time.perf_counter() - began
+
+
+def add_cache(model: LanguageModel, held_out: Documents, settings: Settings) -> None:
+    """Put a cache over a trained model, fitted on held-out documents."""
+    queries = model.queries_
+    numbering = queries.numbering if hasattr(queries, "numbering") else Numbering.of(held_out, model.vocabulary_)
+    mixture = fit_mixture([member_of(queries, model.n_threads)], numbering, held_out, n_threads=model.n_threads)
+    found, solution = fit_cache(mixture, parse_cache(model.cache), held_out, settings.for_solver())
+    model.queries_ = found
+    if solution is not None and solution.result.status == Status.INTERRUPTED:
+        model.status_, model.converged_ = Status.INTERRUPTED, False
+
+
+def make_partition(given: Any, documents: Documents, numbering: Numbering, n_threads: int | None) -> WordPartition:
+    """Return the classes that a number, a file or a mapping from words to classes stands for."""
+    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
+        return partition_by_labels(cluster_words(documents.sentences, int(given), n_threads=n_threads))
+    if isinstance(given, (str, os.PathLike)):
+        given = read_classes(given)
+    if not isinstance(given, Mapping):
+        raise ValueError(f"classes: {given!r} is no number of classes, no class file and no dict from words to classes")
+    partition, missing = partition_by_names(given, numbering.vocabulary)
+    if missing == numbering.vocabulary.n_words - 1:
+        raise ValueError("classes: the class file has none of the words of the text")
+    return partition
+
+
+def usual_sources(n_classes: int, n_words: int) -> list[InformationSource]:
+    """Return the sources of the class level where none are given: chains of words and of several sets of classes."""
+    sources: list[InformationSource] = [Words(4), Classes(5), Skip(1, 3), Classes(4, skipped=1)]
+    for k in HISTORY_CLASSES:
+        if 2 <= k <= n_words // 4 and not 0.5 * n_classes < k < 2 * n_classes:
+            sources.append(Classes(6 if k < n_classes else 4, k))
+    return sources
+
+
+def _penalties(model: LanguageModel, settings: Settings) -> tuple[Any, NgramPenalty]:
+    found = checked_penalty(model, settings)
+    if not isinstance(found, NgramPenalty):
+        raise ValueError(
+            f"penalty={model.penalty!r} is a norm over a tree of n-grams; with classes use elastic_net, or give the "
+            "norm to a source of the class level"
+        )
+    if model.strength is None:
+        found = replace(found, strength=(STRENGTH,), l1_ratio=(L1_RATIO,))
+    return found, found
+
+
+def _record(model: LanguageModel, fit: FactoredFit, documents: Documents, held_out: Documents | None) -> None:
+    """Store what training reports about itself."""
+    queries = fit.queries
+    model.queries_, model.vocabulary_, model.order_ = queries, queries.vocabulary, queries.order
+    model.n_ngrams_ = np.diff(queries.words.entry_start).tolist()
+    model.counts_ = fit.counts[1]
+    model.n_tokens_, model.n_weights_ = documents.n_events, fit.n_weights
+    model.n_parameters_, model.strengths_ = fit.n_weights, fit.strengths
+    model.n_classes_ = queries.partition.n_classes
+    record_training(model, _both(fit.class_level, fit.word_level))
+    if fit.trials and held_out is not None:
+        model.n_validation_tokens_, model.tuning_status_ = held_out.n_events, fit.class_level.result.status
+        chosen = {level: max(n for n, t in enumerate(fit.trials) if t.accepted and t.level == level)
+                  for level in ("classes", "words")}  # fmt: skip
+        least = {level: fit.trials[n].validation for level, n in chosen.items()}
+        model.tuning_ = [
+            trial.row(
+                perplexity(-trial.validation - sum(v for level, v in least.items() if level != trial.level),
+                           held_out.n_events), n == chosen[trial.level],
+            )
+            for n, trial in enumerate(fit.trials)
+        ]  # fmt: skip
+
+
+def _both(first: Solution, second: Solution) -> Solution:
+    """Return two solutions of problems that share no weights as one of their sum."""
+    a, b = first.result, second.result
+    gap = (a.gap * abs(a.value) + b.gap * abs(b.value)) / max(abs(a.value + b.value), 1e-300)
+    worse = max((a, b), key=lambda r: r.gap * abs(r.value)) if not (a.converged and b.converged) else a
+    status = Status.INTERRUPTED if Status.INTERRUPTED in (a.status, b.status) else worse.status
+    result = replace(
+        a, value=a.value + b.value, gap=gap, gap_is_bound=a.gap_is_bound and b.gap_is_bound,
+        converged=a.converged and b.converged, status=status, n_iterations=max(a.n_iterations, b.n_iterations),
+        violation=max(a.violation, b.violation),
+    )  # fmt: skip
+    return replace(first, result=result)
