@@ -1006,7 +1006,6 @@ class Bidirectional:
 
     def labels(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
 
-
     @property
     def objective(self) -> float: ...
 
@@ -1161,4 +1160,3 @@ class LoglinearCache:
 
     def features(self, event: int, word: int, components: Sequence[tuple[WithinClasses, Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, float]], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
         """Features of a word before an event."""
-

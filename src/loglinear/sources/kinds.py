@@ -305,8 +305,8 @@ class HeadTags(Heads):
 class Classes(InformationSource):
     """The classes of the last words, or of those before the ``skipped`` last ones.
 
-    classes : a dict from words to classes; a file, ``word TAB class`` or the paths of Brown's tool; a number of classes,
-        which are made of the text to train on; None: those of a class-factored model
+    classes : a dict from words to classes; a file, ``word TAB class`` or the paths of Brown's tool; a number of
+        classes, which are made of the text to train on; None: those of a class-factored model
 
     A word without a class has no class features: a chain ends before it.
     """

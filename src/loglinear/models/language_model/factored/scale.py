@@ -1,8 +1,8 @@
 """Tuning the strengths of a level by one number: all of them are multiplied by it.
 
 From one, the factor goes up or down in steps while the validation loss falls; each training starts from the best
-weights so far. A level with millions of overlapping features cannot afford the Hessian products that tuning every strength by
-itself takes.
+weights so far. A level with millions of overlapping features cannot afford the Hessian products that tuning every
+strength by itself takes.
 """
 
 from __future__ import annotations
