@@ -16,7 +16,7 @@ from loglinear.data.corpus import read_corpus
 from loglinear.data.documents import Documents, Numbering, iterate_documents, number_documents, plain_documents
 from loglinear.data.ngram import build_trie
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
-from loglinear.models.language_model.composite import partition_of
+from loglinear.models.language_model.composite.queries import partition_of
 from loglinear.sources import parse_sources
 from loglinear.sources.extraction import extract, problem_of
 from loglinear.sources.kinds import InformationSource, Topic, Words

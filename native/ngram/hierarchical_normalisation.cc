@@ -1,3 +1,4 @@
+// This file is long because values, expectations and second derivatives are modes of one sweep.
 #include "ngram/hierarchical_normalisation.hh"
 
 #include <algorithm>

@@ -33,7 +33,7 @@ def plan(
     json: Json = False,
 ) -> None:
     """Print what each way to train a model with several sources would cost, and which one training would choose."""
-    from loglinear.models.language_model.plan import plan_corpus
+    from loglinear.models.language_model.composite.plan import plan_corpus
     from loglinear.report.plan import plan_facts, plan_tables
 
     if graph is not None and graph != "text" and not graph.endswith(".svg"):

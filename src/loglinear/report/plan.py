@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from loglinear.models.language_model.plan import CorpusPlan
+from loglinear.models.language_model.composite.plan import CorpusPlan
 from loglinear.report.tables import Table
 
 

@@ -165,7 +165,7 @@ def _estimate(
         terms = float(n) * problem.n_words
         seconds = (terms * COSTS["dense term"] + n * len(problem.tables) * COSTS["dense source"] + fixed) * 1e-9
         wide = sum(int((np.diff(t.context_entry) >= max(problem.n_words // 8, 4)).sum()) for t in problem.tables)
-        return Estimate(method, terms, seconds, min(16.0 * problem.n_words * wide, MAX_ROW_BYTES))
+        return Estimate(method, terms, seconds, min(16.0 * problem.n_words * wide, MAX_ROW_BYTES) + 64.0 * entries)
     if method in SHARED:
         cost, counted = SHARED[method], _cluster_counts(problem, method == "cluster-expansion", rng, apart)
         terms, nodes, nbytes = counted

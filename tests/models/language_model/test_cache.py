@@ -9,7 +9,7 @@ import pytest
 
 from loglinear import load
 from loglinear.models import LanguageModel
-from loglinear.models.language_model.cache import CachedQueries, CacheSettings, NgramMember, parse_cache
+from loglinear.models.language_model.cache.queries import CachedQueries, CacheSettings, NgramMember, parse_cache
 from loglinear.models.language_model.files import Text, mix
 
 TRAIN = [

@@ -4,7 +4,7 @@ import pytest
 from loglinear.data.documents import iterate_documents, number_documents
 from loglinear.losses.composite import CompositeLoss
 from loglinear.models import LanguageModel
-from loglinear.models.language_model.composite_penalty import SourcePenalties, own_penalty
+from loglinear.models.language_model.composite.penalty import SourcePenalties, own_penalty
 from loglinear.models.language_model.penalty import DEFAULTS, NgramPenalty
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective

@@ -31,7 +31,7 @@ from loglinear.metrics.perplexity import perplexity
 from loglinear.models.estimator import Estimator, record_training, restore_on_failure, warn_before_optimum
 from loglinear.models.language_model import stream
 from loglinear.models.language_model.backoff_form import model_of_packed
-from loglinear.models.language_model.composite_estimator import fit_sources
+from loglinear.models.language_model.composite.estimator import fit_sources
 from loglinear.models.language_model.factored.estimator import NO_DEV_SET, add_cache, fit_factored
 from loglinear.models.language_model.penalty import TreePenalty
 from loglinear.models.language_model.predictor import ONE_SENTENCE, LanguageModelPredictor

@@ -26,10 +26,10 @@ from loglinear.models.archive import (
     restore_summary,
     training_summary,
 )
-from loglinear.models.language_model import composite_file
 from loglinear.models.language_model.backoff_form import model_of_packed
-from loglinear.models.language_model.cache import CachedQueries
-from loglinear.models.language_model.composite import CompositeQueries
+from loglinear.models.language_model.cache.queries import CachedQueries
+from loglinear.models.language_model.composite import file as composite_file
+from loglinear.models.language_model.composite.queries import CompositeQueries
 from loglinear.models.language_model.factored import file as factored_file
 from loglinear.models.language_model.factored.queries import FactoredQueries
 

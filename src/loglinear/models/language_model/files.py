@@ -27,7 +27,7 @@ from loglinear.formats.running_text import TextSource, Units, join_units
 from loglinear.formats.text import Source, name_of, split_lines
 from loglinear.metrics.comparison import Comparison, PairedScores, compare_scores
 from loglinear.metrics.perplexity import perplexity
-from loglinear.models.language_model.composite import CompositeQueries
+from loglinear.models.language_model.composite.queries import CompositeQueries
 from loglinear.models.language_model.document_queries import DocumentQueries
 from loglinear.models.language_model.predictor import LanguageModelPredictor
 from loglinear.models.validation import renamed
@@ -274,8 +274,8 @@ class Mixture:
 
 
     def _kept_apart(self) -> LanguageModel:
-        from loglinear.models.language_model.cache import CachedQueries, member_of, parse_cache
-        from loglinear.models.language_model.cache_training import fit_cache
+        from loglinear.models.language_model.cache.queries import CachedQueries, member_of, parse_cache
+        from loglinear.models.language_model.cache.training import fit_cache
         from loglinear.models.language_model.estimator import LanguageModel
         from loglinear.optimise.training import Settings
 

@@ -19,7 +19,7 @@ from loglinear.formats.running_text import Units, check_text, join_units, split_
 from loglinear.metrics.perplexity import TextScore
 from loglinear.models.archive import Archive
 from loglinear.models.language_model import file
-from loglinear.models.language_model.composite import CompositeQueries
+from loglinear.models.language_model.composite.queries import CompositeQueries
 from loglinear.models.language_model.document_queries import DocumentQueries
 from loglinear.models.language_model.explain import SentenceExplanation, explain, explain_documents
 from loglinear.models.predictor import Predictor
@@ -186,7 +186,7 @@ class LanguageModelPredictor(Predictor):
         return isinstance(self.queries_, CompositeQueries)
 
     def _approximated(self, topic: str | None) -> BackoffModel:
-        from loglinear.models.language_model.composite_arpa import approximate
+        from loglinear.models.language_model.composite.arpa import approximate
 
         if not isinstance(self.queries_, CompositeQueries):
             raise ValueError("only a model with a topic source is approximated by one of its topics")

@@ -15,9 +15,9 @@ from loglinear.data.documents import Documents, Numbering
 from loglinear.formats.class_file import read_classes
 from loglinear.metrics.perplexity import perplexity
 from loglinear.models.estimator import record_training
-from loglinear.models.language_model.cache import member_of, parse_cache
-from loglinear.models.language_model.cache_training import fit_cache, fit_mixture
-from loglinear.models.language_model.composite_estimator import (
+from loglinear.models.language_model.cache.queries import member_of, parse_cache
+from loglinear.models.language_model.cache.training import fit_cache, fit_mixture
+from loglinear.models.language_model.composite.estimator import (
     checked_penalty,
     read_like,
     read_training,

@@ -11,8 +11,8 @@ import numpy as np
 from loglinear.data.documents import Numbering
 from loglinear.errors import ModelFileError
 from loglinear.features.word_vocabulary import WordVocabulary
-from loglinear.models.language_model import composite_file as shared
-from loglinear.models.language_model.cache import CachedQueries, Member, NgramMember, parse_cache
+from loglinear.models.language_model.cache.queries import CachedQueries, Member, NgramMember, parse_cache
+from loglinear.models.language_model.composite import file as shared
 from loglinear.models.language_model.factored.partition import WordPartition
 from loglinear.models.language_model.factored.queries import FactoredQueries, NgramWeights
 

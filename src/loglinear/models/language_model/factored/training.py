@@ -19,8 +19,8 @@ from loglinear.data.documents import Documents, Numbering
 from loglinear.data.ngram import NgramTrie, build_trie
 from loglinear.losses.composite import CompositeLoss
 from loglinear.losses.words_within_classes import WordsWithinClassesLoss
-from loglinear.models.language_model.composite import check_sources, without_zeros
-from loglinear.models.language_model.composite_penalty import OwnPenalty, SourcePenalties, own_penalty
+from loglinear.models.language_model.composite.penalty import OwnPenalty, SourcePenalties, own_penalty
+from loglinear.models.language_model.composite.queries import check_sources, without_zeros
 from loglinear.models.language_model.factored.partition import WordPartition
 from loglinear.models.language_model.factored.queries import FactoredQueries, NgramWeights
 from loglinear.models.language_model.factored.scale import ScaleTrial, tune_scale

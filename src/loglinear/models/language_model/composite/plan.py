@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from loglinear.data.memory import parse_memory
-from loglinear.models.language_model.composite import partition_of
-from loglinear.models.language_model.composite_estimator import read_training
+from loglinear.models.language_model.composite.estimator import read_training
+from loglinear.models.language_model.composite.queries import partition_of
 from loglinear.models.language_model.estimator import LanguageModel
 from loglinear.sources import parse_disjoint, parse_sources
 from loglinear.sources.extraction import extract, problem_of

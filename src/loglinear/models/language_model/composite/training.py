@@ -15,8 +15,13 @@ from loglinear.data.documents import Documents, Numbering
 from loglinear.data.ngram import build_trie
 from loglinear.losses.composite import CompositeLoss
 from loglinear.losses.nearly_disjoint import NearlyDisjointLoss
-from loglinear.models.language_model.composite import CompositeQueries, check_sources, partition_of, without_zeros
-from loglinear.models.language_model.composite_penalty import OwnPenalty, SourcePenalties, own_penalty
+from loglinear.models.language_model.composite.penalty import OwnPenalty, SourcePenalties, own_penalty
+from loglinear.models.language_model.composite.queries import (
+    CompositeQueries,
+    check_sources,
+    partition_of,
+    without_zeros,
+)
 from loglinear.models.language_model.training import centred, or_least
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.training import Settings, Solution, train

@@ -17,12 +17,14 @@ from loglinear.arrays import FloatArray
 from loglinear.backoff.interpolation import interpolation_weights
 from loglinear.data.documents import Documents, Numbering
 from loglinear.losses.cache import CacheLoss
-from loglinear.models.language_model.cache import LINEAR, CachedQueries, CacheSettings, Member
+from loglinear.models.language_model.cache.queries import LINEAR, CachedQueries, CacheSettings, Member
 from loglinear.models.language_model.factored.queries import FactoredQueries, blocks
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.training import Settings, Solution, train
 from loglinear.penalties import ByClass
 from loglinear.threads import pool
+
+TOLERANCE = 1e-5  # of the cache, whose weights are few: a thousandth of the perplexity is what its features gain
 
 
 def fit_mixture(
@@ -63,7 +65,8 @@ def fit_cache(
     kinds = np.ones((settings.n_features, loss.n_groups), np.uint8)
     kinds[:, 0] = 0  # what all words share has a small ridge only
     penalty = ByClass(kinds.ravel(), 0.0, np.array([1e-3, max(settings.strength, 1e-3)]), False, n_threads=threads)
-    own = replace(training, solver="lbfgs", solver_options={}, penalty="l2")
+    tolerance = min(training.tolerance, TOLERANCE)
+    own = replace(training, solver="lbfgs", solver_options={"memory": 20}, penalty="l2", tolerance=tolerance)
     solution = train(Objective(loss, penalty, threads), own)
     return _with(mixture, settings, loss.by_word(solution.weights)), solution
 

@@ -20,7 +20,7 @@ from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.formats.running_text import check_text
 from loglinear.metrics.perplexity import perplexity
 from loglinear.models.estimator import record_training
-from loglinear.models.language_model.composite_training import CompositeFit, train_composite
+from loglinear.models.language_model.composite.training import CompositeFit, train_composite
 from loglinear.models.language_model.penalty import NgramPenalty, TreePenalty
 from loglinear.models.language_model.settings import Settings
 from loglinear.sources import InformationSource, Topic, Words, parse_disjoint, parse_sources

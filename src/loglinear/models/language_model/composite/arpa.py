@@ -15,7 +15,7 @@ from loglinear.data.ngram import NgramTrie
 from loglinear.errors import ModelFileError
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
 from loglinear.models.language_model.backoff_form import backoff_of
-from loglinear.models.language_model.composite import CompositeQueries
+from loglinear.models.language_model.composite.queries import CompositeQueries
 from loglinear.sources.extraction import SourceFeatures
 from loglinear.sources.kinds import Topic, Words
 from loglinear.sources.table import NONE, FeatureTable

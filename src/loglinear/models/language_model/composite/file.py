@@ -11,7 +11,7 @@ from loglinear.data.documents import Numbering
 from loglinear.errors import LoglinearError, ModelFileError
 from loglinear.features.vocabulary import Vocabulary, pack_strings
 from loglinear.features.word_vocabulary import WordVocabulary
-from loglinear.models.language_model.composite import CompositeQueries
+from loglinear.models.language_model.composite.queries import CompositeQueries
 from loglinear.sources import parse_source
 from loglinear.sources.extraction import SourceFeatures
 from loglinear.sources.problem import native_problem

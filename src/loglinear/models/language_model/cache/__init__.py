@@ -1,0 +1,1 @@
+"""Mixtures of models and a memory of the document over them, exactly normalised."""

@@ -1,0 +1,1 @@
+"""Models with several information sources: features of all of them in one exactly normalised model."""
