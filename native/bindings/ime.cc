@@ -1,5 +1,5 @@
 #include "bindings/arrays.hh"
-#include "bindings/queries.hh"
+#include "bindings/tries.hh"
 #include "ime/decode.hh"
 
 namespace loglinear::bindings {

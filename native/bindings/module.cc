@@ -7,7 +7,6 @@
 
 namespace loglinear::bindings {
 
-void bind_util(nb::module_& m) {
 static void bind_util(nb::module_& m) {
   nb::class_<ThreadPool>(m, "ThreadPool", "A fixed set of native threads; results do not depend on who is free.")
       .def(nb::init<int>(), nb::arg("n_threads"))

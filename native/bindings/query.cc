@@ -1,7 +1,7 @@
 #include <nanobind/operators.h>
 
 #include "bindings/arrays.hh"
-#include "bindings/queries.hh"
+#include "bindings/tries.hh"
 #include "bindings/tries.hh"
 
 namespace loglinear::bindings {

@@ -1117,6 +1117,7 @@ def coarse_masks(pool: ThreadPool, model: TreeModel, sentences: TreeSentences, t
     """
     (ptr, bits, kept, possible, lost): masks of what a coarse model finds likely.
     """
+
 class WithinClasses:
     """Queries of words within classes; with one class, of an n-gram model."""
 

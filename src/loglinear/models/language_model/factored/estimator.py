@@ -39,8 +39,10 @@ from loglinear.status import Status
 if TYPE_CHECKING:
     from loglinear.models.language_model.estimator import LanguageModel
 
-# Of both levels: l1 0.5 and l2 1/6, as of Model M (Chen 2009).
-STRENGTH, L1_RATIO = 0.5 + 1 / 6, 0.75
+# Of words within their classes, as of Model M (Chen 2009). Of classes, the ridge grows with the number of sources,
+# which share the score of what they have seen together (docs/results/composite.md).
+WORD_L1, WORD_L2 = 0.5, 1 / 6
+CLASS_L1, CLASS_L2_PER_SOURCE = 0.3, 0.45
 NO_DEV_SET = "the weights of a cache are fitted on held-out text: give fit(..., validation=text)"
 HISTORY_CLASSES = (50, 500)  # sets of classes that the class level sees beside its own
 
@@ -51,7 +53,7 @@ def fit_factored(model: LanguageModel, X: Any, validation: Any, settings: Settin
     if model.cache is not None and validation is None:
         raise ValueError(NO_DEV_SET)
     given = None if model.sources is None else parse_sources(model.sources)
-    class_penalty, word_penalty = _penalties(model, settings)
+    _penalties(model, settings, 1)  # raises for settings that do not go together, before any work
     documents, numbering = read_training(model, X)
     assigner = None
     if model.n_topics is not None:
@@ -75,6 +77,7 @@ def fit_factored(model: LanguageModel, X: Any, validation: Any, settings: Settin
     order = model.order
     if not isinstance(order, int):
         raise ValueError(f"with classes the order of the word level is a number, not {order!r}")
+    class_penalty, word_penalty = _penalties(model, settings, len(sources))
     fit = train_factored(
         documents, numbering, partition, sources, order, class_penalty, word_penalty, settings.for_solver(),
         min_counts=settings.min_counts, validation=held_out if settings.is_tuned else None, assigner=assigner,
@@ -116,23 +119,30 @@ def make_partition(given: Any, documents: Documents, numbering: Numbering, n_thr
 
 def usual_sources(n_classes: int, n_words: int) -> list[InformationSource]:
     """Return the sources of the class level where none are given: chains of words and of several sets of classes."""
-    sources: list[InformationSource] = [Words(4), Classes(5), Skip(1, 3), Classes(4, skipped=1)]
+    sources: list[InformationSource] = [Words(4), Classes(5), Skip(1, 3), Skip(2), Skip(3), Classes(4, skipped=1)]
     for k in HISTORY_CLASSES:
-        if 2 <= k <= n_words // 4 and not 0.5 * n_classes < k < 2 * n_classes:
-            sources.append(Classes(6 if k < n_classes else 4, k))
+        if not 2 <= k <= n_words // 4 or 0.5 * n_classes < k < 2 * n_classes:
+            continue
+        sources.append(Classes(6 if k < n_classes else 4, k))
+        if k > n_classes:
+            sources.append(Classes(3, k, skipped=1))
     return sources
 
 
-def _penalties(model: LanguageModel, settings: Settings) -> tuple[Any, NgramPenalty]:
+def _penalties(model: LanguageModel, settings: Settings, n_sources: int) -> tuple[Any, NgramPenalty]:
     found = checked_penalty(model, settings)
     if not isinstance(found, NgramPenalty):
         raise ValueError(
             f"penalty={model.penalty!r} is a norm over a tree of n-grams; with classes use elastic_net, or give the "
             "norm to a source of the class level"
         )
-    if model.strength is None:
-        found = replace(found, strength=(STRENGTH,), l1_ratio=(L1_RATIO,))
-    return found, found
+    if model.strength is not None:
+        return found, found
+    of_classes, of_words = (
+        replace(found, strength=(l1 + l2,), l1_ratio=(l1 / (l1 + l2),))
+        for l1, l2 in ((CLASS_L1, CLASS_L2_PER_SOURCE * n_sources), (WORD_L1, WORD_L2))
+    )
+    return of_classes, of_words
 
 
 def _record(model: LanguageModel, fit: FactoredFit, documents: Documents, held_out: Documents | None) -> None:
