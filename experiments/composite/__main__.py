@@ -30,8 +30,8 @@ TEXTS = {
     "brown": tuple(f"brown/lm/{part}.txt.gz" for part in ("train", "valid", "test")),
 }
 TWO = "words:4,classes:5"
-# Rows of the ablation: settings of LanguageModel, or the names of the rows that are mixed.
-FACTORED: Json = {"order": 4, "classes": 150}
+# Rows of the ablation: settings of LanguageModel, or the names of the rows that are mixed and the settings of a cache.
+FACTORED: Json = {"order": 4, "classes": 150, "tolerance": 5e-4}
 ROWS: dict[str, Any] = {
     "modified Kneser-Ney, order 5": {"order": 5, "estimator": "kneser-ney"},
     "the same with a linear cache": {"order": 5, "estimator": "kneser-ney", "cache": "linear"},
@@ -40,13 +40,13 @@ ROWS: dict[str, Any] = {
     "150 classes, words and classes": {**FACTORED, "sources": TWO},
     "150 classes, all sources": FACTORED,
     "150 classes, all sources, tuned": {**FACTORED, "tune": "validation"},
-    "the same, linear cache": {**FACTORED, "tune": "validation", "cache": "linear"},
-    "the same, log-linear cache": {**FACTORED, "tune": "validation", "cache": True},
-    "400 classes, all sources": {"order": 4, "classes": 400},
+    "the same under a linear cache": ("150 classes, all sources, tuned", {"kind": "linear"}),
+    "the same under a log-linear cache": ("150 classes, all sources, tuned", {}),
+    "400 classes, all sources": {**FACTORED, "classes": 400},
     "mixture of 150 and 400 classes and Kneser-Ney": (
         "150 classes, all sources, tuned", "400 classes, all sources", "modified Kneser-Ney, order 5"),
     "the mixture under a log-linear cache": (
-        "150 classes, all sources, tuned", "400 classes, all sources", "modified Kneser-Ney, order 5", True),
+        "150 classes, all sources, tuned", "400 classes, all sources", "modified Kneser-Ney, order 5", {}),
 }  # fmt: skip
 OF_BROWN = ("modified Kneser-Ney, order 5", "maximum entropy, order 5", "150 classes, all sources",
             "150 classes, all sources, tuned")  # fmt: skip
@@ -66,11 +66,12 @@ def row(name: str, what: Any, paths: list[Path], work: Path, threads: int | None
     file = work / f"{list(ROWS).index(name)}-{train.name}.ll"
     began = time.perf_counter()
     if isinstance(what, tuple):
-        cache = True if what[-1] is True else None
+        cache = what[-1] or True if isinstance(what[-1], dict) else None
         names = [one for one in what if isinstance(one, str)]
         models = [LanguageModel.load(work / f"{list(ROWS).index(one)}-{train.name}.ll") for one in names]
         text = Text.read(valid, models[0])
         model = mix(models, validation=text, cache=cache).merged()
+        models.clear()
         shares: Any = model.queries_.shares.tolist()
     else:
         model = LanguageModel(**what, n_threads=threads).fit(train, validation=valid)
@@ -126,7 +127,7 @@ def write(output: Path, parts: Json) -> Path:
         "# Class-factored models, caches and mixtures", "",
         "What each part gains in perplexity on test text, and what it costs. Ends of sentences are tokens, every model",
         "is exactly normalised, sees past words only, and is tuned on validation text. A plain text is one document: a",
-        "cache remembers its last 1,000 words.", "",
+        "cache remembers its last 1,000 words. Class-factored models are trained to a relative gap of 0.05%.", "",
         "    LOGLINEAR_DATA=... python -m experiments.composite",
     ]  # fmt: skip
     sections = {"ptb": _texts("Penn Treebank"), "brown": _texts("Brown"), "gutenberg": _gutenberg}

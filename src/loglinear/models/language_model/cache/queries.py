@@ -32,6 +32,7 @@ from loglinear.sources.kinds import InformationSource
 from loglinear.threads import pool
 
 LOGLINEAR, LINEAR = "log-linear", "linear"
+OF_LINEAR = {"window": 3000, "half_lives": (500.0,), "order": 1}  # the one half-life that is best alone
 
 
 @dataclass(frozen=True)
@@ -98,11 +99,13 @@ def parse_cache(given: Any) -> CacheSettings:
     if given is True:
         return CacheSettings()
     if isinstance(given, str):
-        return CacheSettings(kind=given)
+        given = {"kind": given}
     if isinstance(given, int) and not isinstance(given, bool):
         return CacheSettings(window=given)
     if isinstance(given, Mapping):
-        known = {**given, **({"half_lives": tuple(given["half_lives"])} if "half_lives" in given else {})}
+        known = {**(OF_LINEAR if given.get("kind") == LINEAR else {}), **given}
+        if "half_lives" in known:
+            known["half_lives"] = tuple(known["half_lives"])
         try:
             return CacheSettings(**known)
         except TypeError:

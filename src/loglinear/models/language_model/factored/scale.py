@@ -1,8 +1,8 @@
 """Tuning the strengths of a level by one number: all of them are multiplied by it.
 
-From one, the factor goes up or down in steps while the validation loss falls; each training starts from the best
-weights so far. A level with millions of overlapping features cannot afford the Hessian products that tuning every
-strength by itself takes.
+From one, the factor goes up or down in steps while the validation loss falls. Trials are trained loosely, each from the
+best weights so far, and the best is then trained on to the tolerance. A level with millions of overlapping features
+cannot afford the Hessian products that tuning every strength by itself takes.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from loglinear.arrays import FloatArray
 from loglinear.optimise.training import Solution
 from loglinear.status import Status
 
+TrainAt = Callable[[float, FloatArray | None, bool], Solution]  # (factor, weights to begin from, loosely)
+LOOSE = 10.0  # tolerance of trials, times that of the model
 STEP = 1.4
 MAX_STEPS = 6  # in each direction
 
@@ -42,11 +44,11 @@ class ScaleTrial:
 
 
 def tune_scale(
-    level: str, train_at: Callable[[float, FloatArray | None], Solution], validate: Callable[[FloatArray], float]
+    level: str, train_at: TrainAt, validate: Callable[[FloatArray], float]
 ) -> tuple[float, Solution, list[ScaleTrial]]:
     """Return the best factor, the weights trained with it, and all trials. Ctrl-C ends it with the best so far."""
     began = time.perf_counter()
-    best_scale, best = 1.0, train_at(1.0, None)
+    best_scale, best = 1.0, train_at(1.0, None, True)
     least, trials = validate(best.weights), []
 
     def note(scale: float, value: float, solution: Solution, accepted: bool) -> None:
@@ -59,7 +61,7 @@ def tune_scale(
             if best.result.status == Status.INTERRUPTED:
                 return best_scale, best, trials
             scale = best_scale * factor
-            found = train_at(scale, best.weights)
+            found = train_at(scale, best.weights, True)
             value = validate(found.weights)
             better = value < least and found.result.status != Status.INTERRUPTED
             note(scale, value, found, better)
@@ -68,4 +70,6 @@ def tune_scale(
             best_scale, best, least = scale, found, value
         if best_scale != 1.0:
             break
-    return best_scale, best, trials
+    final = train_at(best_scale, best.weights, False)
+    note(best_scale, validate(final.weights), final, True)
+    return best_scale, final, trials

@@ -8,7 +8,7 @@ are convex, and they share no weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from loglinear.models.language_model.composite.penalty import OwnPenalty, Source
 from loglinear.models.language_model.composite.queries import check_sources, without_zeros
 from loglinear.models.language_model.factored.partition import WordPartition
 from loglinear.models.language_model.factored.queries import FactoredQueries, NgramWeights
-from loglinear.models.language_model.factored.scale import ScaleTrial, tune_scale
+from loglinear.models.language_model.factored.scale import LOOSE, ScaleTrial, TrainAt, tune_scale
 from loglinear.models.language_model.penalty import NgramPenalty
 from loglinear.models.language_model.training import centred, with_unknown
 from loglinear.optimise.objective import Objective
@@ -122,10 +122,10 @@ class _ClassLevel:
         centred(start, K)
         own = [own_penalty(source, self.penalty) for source in self.sources]
 
-        def train_at(scale: float, before: FloatArray | None) -> Solution:
+        def train_at(scale: float, before: FloatArray | None, loosely: bool = False) -> Solution:
             penalties = SourcePenalties(self.features, self.problem, [_scaled(one, scale) for one in own], threads)
             objective = Objective(self.loss, penalties.make(), threads)
-            return train(objective, self.settings, start if before is None else before)
+            return train(objective, _loosened(self.settings, loosely), start if before is None else before)
 
         scale, solution, trials = _tuned("classes", train_at, None if validation is None else self.on(validation))
         rows = [{"ngrams": "classes", "order": 1, "l1": 0.0, "l2": self.penalty.unigram_strength}]
@@ -164,10 +164,11 @@ class _WordLevel:
             its = _scaled(self.penalty, scale)
             return [its.of_order(n) for n in range(1, order + 1)]
 
-        def train_at(scale: float, before: FloatArray | None) -> Solution:
+        def train_at(scale: float, before: FloatArray | None, loosely: bool = False) -> Solution:
             l1, l2 = np.array(strengths(scale)).T
             penalty = ByClass(classes, l1, l2, signs, n_threads=threads)
-            return train(Objective(loss, penalty, threads), self.settings, start if before is None else before)
+            settings = _loosened(self.settings, loosely)
+            return train(Objective(loss, penalty, threads), settings, start if before is None else before)
 
         held_out = None if validation is None else loss.on(self.partition.ranked(validation.sentences))
         scale, solution, trials = _tuned("words", train_at, held_out)
@@ -179,13 +180,17 @@ class _WordLevel:
 
 
 def _tuned(
-    level: str, train_at: Callable[[float, FloatArray | None], Solution], held_out: Loss | None
+    level: str, train_at: TrainAt, held_out: Loss | None
 ) -> tuple[float, Solution, list[ScaleTrial]]:
     """Train with the strengths as they are, or with the factor that is best for held-out text."""
     if held_out is None:
-        return 1.0, train_at(1.0, None), []
+        return 1.0, train_at(1.0, None, False), []
     gradient = np.empty(held_out.n_weights)
     return tune_scale(level, train_at, lambda w: held_out.value_and_gradient(w, gradient))
+
+
+def _loosened(settings: Settings, loosely: bool) -> Settings:
+    return replace(settings, tolerance=LOOSE * settings.tolerance) if loosely else settings
 
 
 def _scaled(penalty: Any, scale: float) -> Any:
