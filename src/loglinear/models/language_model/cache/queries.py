@@ -32,7 +32,7 @@ from loglinear.sources.kinds import InformationSource
 from loglinear.threads import pool
 
 LOGLINEAR, LINEAR = "log-linear", "linear"
-OF_LINEAR = {"window": 3000, "half_lives": (500.0,), "order": 1}  # the one half-life that is best alone
+OF_LINEAR = {"half_lives": (100.0,), "order": 1}  # one half-life between those of the log-linear cache
 
 
 @dataclass(frozen=True)
