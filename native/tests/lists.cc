@@ -9,6 +9,8 @@
 #include "lists/edit_distance.hh"
 #include "lists/features.hh"
 #include "lists/loss.hh"
+#include "lists/perceptron.hh"
+#include "lists/stagewise.hh"
 
 namespace loglinear::tests::lists {
 
@@ -165,3 +167,173 @@ TEST(choices_prefer_the_first_of_equal_ones) {
 }
 
 }  // namespace loglinear::tests::lists
+
+// Trees of minima, sums of margins and stagewise steps, without Python: what the sanitizers run.
+
+
+namespace loglinear::tests::lists_stagewise {
+
+using namespace loglinear::lists;
+using namespace loglinear;
+
+namespace {
+
+// Random lists of pairs with their columns.
+struct Problem {
+  std::vector<std::int64_t> row_ptr{0}, column_ptr, list_ptr{0};
+  std::vector<std::int32_t> feature, pair, place, reference;
+  std::vector<double> value, column_value, base, errors, reference_errors;
+  std::size_t n_features;
+
+  Problem(unsigned seed, std::size_t n_lists, std::size_t features) : n_features(features) {
+    std::mt19937 random(seed);
+    std::vector<std::vector<std::pair<std::int32_t, double>>> columns(features);
+    for (std::size_t i = 0; i < n_lists; ++i) {
+      const unsigned n = random() % 5;
+      reference.push_back(0);
+      reference_errors.push_back(random() % 2);
+      for (unsigned c = 0; c < n; ++c) {
+        for (std::size_t k = 0; k < features; ++k) {
+          if (random() % 4) continue;
+          const double v = static_cast<double>(random() % 5) - 2.0;
+          if (v == 0.0) continue;
+          feature.push_back(static_cast<std::int32_t>(k));
+          value.push_back(v);
+          columns[k].push_back({static_cast<std::int32_t>(base.size()), v});
+        }
+        base.push_back(static_cast<double>(random() % 100) / 50.0 - 1.0);
+        errors.push_back(random() % 3);
+        place.push_back(static_cast<std::int32_t>(c + 1));
+        row_ptr.push_back(static_cast<std::int64_t>(feature.size()));
+      }
+      list_ptr.push_back(static_cast<std::int64_t>(base.size()));
+    }
+    column_ptr.push_back(0);
+    for (const auto& column : columns) {
+      for (const auto& [p, v] : column) pair.push_back(p), column_value.push_back(v);
+      column_ptr.push_back(static_cast<std::int64_t>(pair.size()));
+    }
+  }
+
+  SparseMatrix<std::int32_t> rows() const { return {row_ptr, feature, value, n_features}; }
+  SparseMatrix<std::int32_t> columns() const { return {column_ptr, pair, column_value, base.size()}; }
+};
+
+struct Record {
+  std::vector<std::int32_t> feature;
+  std::vector<double> change, loss, l1, alpha, held_out;
+  std::vector<std::uint8_t> backward;
+  std::vector<std::int64_t> n_nonzeros;
+  explicit Record(std::size_t n)
+      : feature(n), change(n), loss(n), l1(n), alpha(n), held_out(n), backward(n), n_nonzeros(n) {}
+  StagewiseRecord view() { return {feature, change, loss, l1, alpha, backward, n_nonzeros, held_out}; }
+};
+
+}  // namespace
+
+TEST(minimum_tree_is_the_minimum) {
+  std::mt19937 random(3);
+  for (const std::size_t n : {1u, 2u, 15u, 16u, 17u, 255u, 256u, 257u, 5000u}) {
+    MinimumTree tree(n);
+    std::vector<double> keys(n, MinimumTree::kNone);
+    CHECK(tree.minimum() == MinimumTree::kNone);
+    for (int round = 0; round < 200; ++round) {
+      std::vector<std::int32_t> changed;
+      for (unsigned c = 1 + random() % 7; c > 0; --c) {
+        const auto place = static_cast<std::int32_t>(random() % n);
+        keys[place] = random() % 9 == 0 ? MinimumTree::kNone : static_cast<double>(random() % 50);
+        tree.keys()[place] = keys[place];
+        changed.push_back(place);
+      }
+      tree.update(changed);
+      const auto least = std::min_element(keys.begin(), keys.end());
+      CHECK(tree.minimum() == *least);
+      if (*least != MinimumTree::kNone) CHECK(tree.first() == static_cast<std::size_t>(least - keys.begin()));
+    }
+    for (std::size_t i = 0; i < n; ++i) tree.keys()[i] = keys[i] = static_cast<double>((i * 7919) % 1009);
+    tree.rebuild();
+    CHECK(tree.first() == static_cast<std::size_t>(std::min_element(keys.begin(), keys.end()) - keys.begin()));
+  }
+}
+
+TEST(stagewise_steps_keep_what_they_say) {
+  const Problem problem(5, 60, 40);
+  const auto rows = problem.rows(), columns = problem.columns();
+  const ListArrays lists{&rows, &columns, problem.base, problem.list_ptr, problem.place, problem.reference,
+                         problem.errors, problem.reference_errors};
+  for (const auto method : {StagewiseMethod::boosting, StagewiseMethod::fslr, StagewiseMethod::f_boosting,
+                            StagewiseMethod::blasso}) {
+    StagewiseRule rule;
+    rule.method = method;
+    rule.step = 0.05;
+    rule.shrinkage = 0.2;
+    std::vector<double> losses;
+    for (const int threads : {1, 3}) {
+      ThreadPool pool(threads);
+      Stagewise state(pool, rows, columns, problem.base, problem.errors, rule);
+      state.hold_out(lists);
+      state.start(pool, std::vector<double>(40, 0.0), 0, std::nan(""), INFINITY, 0);
+      Record record(4500);
+      const auto [n, end] = state.run(pool, 0, record.view());
+      CHECK(n > 100);
+      // the same from the weights alone
+      MarginSums sums(pool, rows, columns, problem.base, problem.errors, 0.05);
+      sums.rebuild(pool, state.weights());
+      CHECK(std::fabs(sums.loss() - state.loss()) <= 1e-10 * sums.loss());
+      HeldOutLists held_out(lists);
+      held_out.rebuild(pool, state.weights());
+      CHECK(held_out.errors() == state.held_out_errors());
+      std::vector<double> followed(n + 1);
+      follow(held_out, pool, std::vector<double>(40, 0.0), std::span(record.feature).first(n),
+             std::span(record.change).first(n), followed);
+      CHECK(followed.back() == state.held_out_errors());
+      if (losses.empty()) losses = record.loss;
+      CHECK(losses == record.loss);
+      // taken again from where sums were last made
+      Stagewise again(pool, rows, columns, problem.base, problem.errors, rule);
+      std::vector<double> weights(40, 0.0);
+      const auto fresh = static_cast<std::size_t>(state.fresh_at());
+      for (std::size_t t = 0; t < fresh; ++t) weights[record.feature[t]] += record.change[t];
+      again.start(pool, weights, state.fresh_at(), record.alpha[n - 1], INFINITY, 0);
+      again.replay(pool, std::span(record.feature).subspan(fresh, n - fresh),
+                   std::span(record.change).subspan(fresh, n - fresh));
+      CHECK(again.loss() == state.loss() && again.l1() == state.l1());
+    }
+  }
+}
+
+TEST(stagewise_checks_what_it_is_given) {
+  const Problem problem(1, 20, 10), other(2, 20, 9);
+  const auto rows = problem.rows(), columns = problem.columns(), wrong = other.columns();
+  ThreadPool pool(1);
+  StagewiseRule rule;
+  CHECK_THROWS((Stagewise(pool, rows, wrong, problem.base, {}, rule)), InvalidInput);
+  CHECK_THROWS((Stagewise(pool, rows, columns, std::span(problem.base).first(1), {}, rule)), InvalidInput);
+  CHECK_THROWS((Stagewise(pool, rows, columns, problem.base, std::span(problem.errors).first(1), rule)), InvalidInput);
+  Stagewise state(pool, rows, columns, problem.base, {}, rule);
+  CHECK_THROWS((state.start(pool, std::vector<double>(3, 0.0), 0, 0.0, 0.0, 0)), InvalidInput);
+  state.start(pool, std::vector<double>(10, 0.0), 0, std::nan(""), INFINITY, 0);
+  const std::vector<std::int32_t> far{10};
+  CHECK_THROWS((state.replay(pool, far, std::vector<double>{0.5})), InvalidInput);
+  Record record(4);
+  record.change.pop_back();
+  CHECK_THROWS((state.run(pool, 0, record.view())), InvalidInput);
+}
+
+TEST(perceptron_counts_its_updates) {
+  const Problem problem(7, 50, 20);
+  const auto rows = problem.rows(), columns = problem.columns();
+  const ListArrays lists{&rows, &columns, problem.base, problem.list_ptr, problem.place, problem.reference,
+                         problem.errors, problem.reference_errors};
+  ListPerceptron perceptron(lists);
+  std::vector<std::int64_t> order(50);
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
+  CHECK(perceptron.pass(order) > 0);
+  std::vector<double> average(20);
+  perceptron.average(average);
+  for (const double w : average) CHECK(std::isfinite(w));
+  order[0] = 50;
+  CHECK_THROWS((perceptron.pass(order)), InvalidInput);
+}
+
+}  // namespace loglinear::tests::lists_stagewise

@@ -12,7 +12,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import loglinear
-from loglinear import InputMethod, LanguageModel, MaxentClassifier, Reranker, Tagger
+from loglinear import InputMethod, LanguageModel, MaxentClassifier, Parser, Reranker, Tagger
+from loglinear.formats.bracketed import parse_bracketed
 from loglinear.formats.nbest import json_line
 from loglinear.models import KINDS, load_predictor
 from loglinear.models.language_model.files import Text, mix
@@ -24,6 +25,10 @@ CHUNKS = [["B-NP", "I-NP", "B-VP"], ["B-NP", "I-NP"], ["B-NP"]]
 LINES = ["the dog sees a cat", "the cat sees the dog", "a dog barks", "the dog barks"]
 TYPED = ["A|x B|yz", "C|x B|yz", "A|xy A|x B|yz", "A|x A|x", "C|xy D|z"]
 LISTS = random_lists(30, 3)
+TREES = """(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (DT a) (NN cat))))
+(S (NP (DT a) (NN dog)) (VP (VBZ barks)))
+(S (NP (DT the) (NN cat)) (VP (VBZ barks)))
+"""
 
 
 def conll(sequences, labels):
@@ -38,6 +43,8 @@ def cases():
     language = LanguageModel(3, "kneser-ney").fit(LINES)
     ime = InputMethod(2).fit(TYPED)
     reranker = Reranker("maxent", min_count=1).fit(LISTS)
+    trees = parse_bracketed(TREES.encode())
+    parser = Parser(min_word_count=1).fit(trees)
     labels = ["ham", *SPAM[1:-1], "unheard"]
     tsv = "".join(f"{label}\t{text}\n" for label, text in zip(labels, TEXTS))
     held_out = [["B-NP", "B-VP", "B-VP"], ["B-NP", "I-NEW"], ["B-NP"]]
@@ -49,6 +56,7 @@ def cases():
         "language-model": (language, (unknown,), "the zebra", "\n".join(unknown), "lm"),
         "input-method": (ime, (["A|x B|z", "Q|q"],), "xyz", "A|x B|z\nQ|q\n", "ime"),
         "reranker": (reranker, (LISTS,), LISTS[0], lists, "rerank"),
+        "parser": (parser, (trees,), "the dog barks", TREES, "parse"),
     }
 
 
