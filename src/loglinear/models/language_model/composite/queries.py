@@ -1,7 +1,6 @@
-"""Composite language models: several information sources in one exactly normalised model, trained and in use.
+"""Composite language models in use: several information sources in one exactly normalised model.
 
-``train_composite`` makes the features, plans the normaliser, chooses strengths and minimises; ``CompositeQueries`` is
-the trained model: it stands where ``NgramQueries`` stands in n-gram models.
+``CompositeQueries`` is the trained model: it stands where ``NgramQueries`` stands in n-gram models.
 """
 
 from __future__ import annotations
