@@ -12,38 +12,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from loglinear.arrays import FloatArray
 from loglinear.data.chain_base import ChainBase
 from loglinear.data.chain_features import ChainFeatures, chain_features
-from loglinear.data.matrix import SparseRows
 from loglinear.data.sequence import SequenceData
 from loglinear.features.columns import Columns
 from loglinear.features.sequences import FlatLabels
-from loglinear.features.templates import TemplateFeatures
 from loglinear.formats.conll import parse_conll
 from loglinear.formats.text import read_bytes
-from loglinear.hmm.expectations import expectations
-from loglinear.hmm.templates import template_observations
-from loglinear.losses.m_estimation import MEstimationLoss
 from loglinear.metrics.span_f1 import span_scores
 from loglinear.models.tagger.base import fit_base, hmm_base
+from loglinear.models.tagger.input_only import InputOnly
 from loglinear.models.tagger.inputs import TokenInputs, TokenReader
 from loglinear.models.tagger.labels import encode_labels
 from loglinear.models.tagger.lattices import Lattices
 from loglinear.models.tagger.training import TaggerProblem
 from loglinear.optimise.minimise import Callback
 from loglinear.optimise.training import Settings, Solution
-from loglinear.threads import pool
 
 TUNING = 900  # sentences, the last of the training file
 TEMPLATES = {"hmm": "hmm", "extended": "sha-pereira"}
-INPUT_ONLY = "".join(  # n-grams of words and of tags, without a label
-    f"U{column}{n}:" + "/".join(f"%x[{k},{column}]" for k in range(1 - n, 1)) + "\n"
-    for column in (0, 1)
-    for n in (1, 2, 3)
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +152,9 @@ class Chain:
             n_threads=self.n_threads,
             verbose=0,
         )
-        problem = TaggerProblem(
+        assert self.columns is not None
+        inputs = InputOnly.of(3, self.columns.n_columns) if self.family.input_only else None  # up to trigrams
+        return TaggerProblem(
             self.family.estimator,
             self.data,
             self.features,
@@ -172,29 +163,8 @@ class Chain:
             columns=self.columns,
             featuriser=self.reader.featuriser,
             base=self.family.base,
+            input_only=inputs,
         )
-        if self.family.input_only:
-            problem.loss = self._with_inputs(problem.loss)
-        return problem
-
-    def _with_inputs(self, loss: MEstimationLoss) -> MEstimationLoss:
-        """Return the loss with label-free features too (section 5.2): expectations are summed over labels."""
-        assert self.columns is not None
-        assert self.hmm is not None
-        featuriser = TemplateFeatures(INPUT_ONLY)
-        rows = featuriser.fit_transform(self.columns, pool(self.n_threads).size)
-        n, L = featuriser.n_attributes, self.data.n_labels
-        data = SequenceData(self.data.sequence_ptr, rows, n, self.data.labels, L)
-        by_label = chain_features(data, transitions=False, all_features=True, n_threads=self.n_threads)
-        expected = expectations(self.hmm, by_label, template_observations(featuriser, self.columns), self.n_threads)
-        sentence = sp.csr_matrix(
-            (np.ones(rows.indices.size), rows.indices, rows.indptr[data.sequence_ptr]), shape=(data.n_examples, n)
-        )
-        old = loss.counts
-        known = sp.csr_matrix((old.values, old.indices, old.indptr), shape=(data.n_examples, loss.n_weights))
-        counts = SparseRows.from_scipy(sp.hstack([known, sentence], format="csr"))
-        expected = np.concatenate([loss.expectations, expected.reshape(n, L).sum(axis=1)])
-        return MEstimationLoss(counts, expected, self.n_threads)
 
     def solve(
         self, c: float, *, start: FloatArray | None = None, callback: Callback | None = None, **changes: Any

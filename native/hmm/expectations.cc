@@ -73,7 +73,7 @@ class Walker {
          const ViewTables& views)
       : chain_(chain), into_(into), out_of_(out_of), views_(views), before_(chain.n_states()),
         left_(chain.n_states()), right_(chain.n_states()), scratch_(chain.n_states()), mass_(chain.n_states()),
-        centre_(chain.n_labels), by_label_(chain.n_labels) {}
+        centre_(chain.n_labels), by_label_(chain.n_labels + 1) {}
 
   // Mass of each state at the positions that have the attribute; false where there are none.
   bool visit(const Plan& plan, const std::int32_t* values) {
@@ -100,10 +100,11 @@ class Walker {
     return true;
   }
 
-  // Sums over the states with each label.
+  // Sums over the states with each label, and over all of them [L + 1].
   const std::vector<double>& by_label() {
     std::fill(by_label_.begin(), by_label_.end(), 0.0);
     for (std::size_t s = 0; s < mass_.size(); ++s) by_label_[chain_.label[s]] += mass_[s];
+    for (std::size_t y = 0; y < chain_.n_labels; ++y) by_label_[chain_.n_labels] += by_label_[y];
     return by_label_;
   }
 
@@ -273,7 +274,7 @@ void attribute_expectations(ThreadPool& pool, const StateChain& chain, std::span
   check_views(views, L);
   check_templates(templates, views);
   check_keys(keys, templates, views);
-  check_lists(features.node_ptr, features.node_label, n_attributes, L);
+  check_lists(features.node_ptr, features.node_label, n_attributes, L + 1);
   check_lists(features.pair_ptr, features.pair_code, n_attributes, L * L);
   require(node_out.size() == features.node_label.size() && pair_out.size() == features.pair_code.size(),
           "expectations: the results need one entry per feature");

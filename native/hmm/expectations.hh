@@ -48,7 +48,8 @@ struct AttributeKeys {
   std::size_t width = 0;
 };
 
-// Features of attributes as lists: (attribute, label) and (attribute, previous label * L + label).
+// Features of attributes as lists: (attribute, label) and (attribute, previous label * L + label). A node label of L is
+// any label: the expected number of tokens that have the attribute.
 struct AttributeFeatures {
   std::span<const std::int64_t> node_ptr;  // [n_attributes + 1]
   std::span<const std::int32_t> node_label;

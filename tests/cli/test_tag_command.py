@@ -90,6 +90,18 @@ def test_every_estimator_is_trained_and_used(place: Path, tmp_path: Path, estima
     assert scores["f1"] > 0.9
 
 
+def test_input_only_features_and_sampled_expectations(place: Path, tmp_path: Path) -> None:
+    args = ("tag", "train", place / "train.conll", "-o", tmp_path / "m.ll", "--templates", place / "templates")
+    options = ("--estimator", "m-estimation", "--input-only", "2", "--expectation", "sample", "--n-samples", "500")
+    done = invoke(*args, *options, "--seed", "1", "--json")
+    assert done.exit_code == 0, done.stderr
+    model = loglinear.load(tmp_path / "m.ll")
+    assert (model.input_only, model.expectation, model.n_samples) == (2, "sample", 500)
+    assert model.input_only_.weights.size > 0
+    assert "begin every line with U" in refusal(invoke(*args, *options[:2], "--input-only", place / "templates"))
+    assert "cancel in p(y | x)" in refusal(invoke(*args, "--input-only", "2"))
+
+
 def test_tuning_and_continuing(place: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "1.ll", tmp_path / "2.ll"
     args = ("--templates", place / "templates", "--tune", "--dev", place / "test.conll", "--json", "--penalty", "l1")

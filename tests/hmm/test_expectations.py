@@ -15,6 +15,7 @@ from loglinear.hmm.expectations import (
     behind_end,
     expectations,
     gap_expectations,
+    input_expectations,
     transition_expectations,
 )
 from loglinear.hmm.model import HMM
@@ -42,6 +43,14 @@ def test_every_sequence_of_a_finite_model(order, empty):
     features, extractor, exact, mass = enumerated(hmm, 3)
     assert mass == pytest.approx(1.0)
     np.testing.assert_allclose(expectations(hmm, features, extractor.observations), exact, rtol=1e-11, atol=1e-15)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_attributes_with_any_label(order):
+    hmm = random_hmm(order, 3, SIZES, seed=order, acyclic=True, empty=0.1)
+    features, extractor, exact, _ = enumerated(hmm, 3)
+    node = features.split(exact)[0].reshape(-1, 3)
+    np.testing.assert_allclose(input_expectations(hmm, extractor.observations), node.sum(axis=1), rtol=1e-11)
 
 
 @pytest.mark.parametrize("order", [1, 2])

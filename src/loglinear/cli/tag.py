@@ -92,6 +92,23 @@ def train(
             metavar="hmm|locally-uniform|empirical", help="Base distribution of m-estimation.", show_default="hmm"
         ),
     ] = None,
+    expectation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="exact|sample", help="m-estimation: how expectations under the base are computed.",
+            show_default="exact",
+        ),
+    ] = None,
+    n_samples: Annotated[
+        int | None, typer.Option(help="Sequences drawn where expectations are sampled.", show_default="10,000")
+    ] = None,
+    input_only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|FILE", help="m-estimation: also features of the input alone, n-grams of each column up to N "
+            "tokens, or templates.",
+        ),
+    ] = None,
     initialise: Annotated[
         str | None, typer.Option(metavar="m-estimation", help="Start a CRF from an M-estimate.")
     ] = None,
@@ -128,6 +145,8 @@ def train(
     settings = _given(
         estimator=estimator, templates=templates, classes=classes, order=order, features=features,
         transitions=transitions, min_count=min_count, hash_bits=hash_bits, oov=oov or None, base=base,
+        expectation=expectation, n_samples=n_samples,
+        input_only=int(input_only) if input_only is not None and input_only.isdecimal() else input_only,
         initialise=initialise, scheme=scheme, penalty=penalty, strength=strength, l1_ratio=l1_ratio, solver=solver,
         tolerance=tolerance, max_iterations=max_iterations, tune=tune_setting(tune, dev), n_threads=threads,
         random_state=seed, checkpoint=checkpoint, verbose=1 if verbose else None,

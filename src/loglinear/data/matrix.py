@@ -101,6 +101,20 @@ class SparseRows:
         indptr = np.concatenate([[0], np.cumsum(kept)])[self.indptr]
         return SparseRows(indptr, self.indices[kept], self.values[kept], n_columns)
 
+    def beside(self, other: SparseRows) -> SparseRows:
+        """Return rows with the columns of both, those of ``other`` after these."""
+        if other.n_rows != self.n_rows:
+            raise ValueError(f"{other.n_rows} rows beside {self.n_rows}")
+        n_columns = self.n_columns + other.n_columns
+        size, places = self.n_nonzeros + other.n_nonzeros, []
+        for rows, before in ((self, other.indptr[:-1]), (other, self.indptr[1:])):
+            places.append(np.arange(rows.n_nonzeros) + np.repeat(before, np.diff(rows.indptr)))
+        indices = np.empty(size, dtype=np.int32 if n_columns < 2**31 else np.int64)
+        indices[places[0]], indices[places[1]] = self.indices, other.indices + indices.dtype.type(self.n_columns)
+        values = np.empty(size)
+        values[places[0]], values[places[1]] = self.values, other.values
+        return SparseRows(self.indptr + other.indptr, indices, values, n_columns)
+
     def tie_columns(self, pool: ThreadPool, groups: NDArray[np.int32], scale: FloatArray) -> SparseRows:
         """Return the matrix whose column g is scale[g] * sum of the columns of group g."""
         indptr, indices, values = _core.tie_columns(self.native, pool, groups, scale)

@@ -25,6 +25,8 @@ from loglinear.data.chain_features import ChainFeatures
 from loglinear.hmm.model import HMM
 from loglinear.threads import pool
 
+# Labels and pairs of labels by attribute, as in ChainFeatures: node_ptr, node_label, pair_ptr, pair_code.
+FeatureLists = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]
 UNKNOWN = -1  # a value that is never emitted
 
 
@@ -143,16 +145,28 @@ def expectations(
         raise ValueError(f"features over {features.n_labels} labels, but an HMM over {hmm.n_labels}")
     out = np.empty(features.n_weights)
     node, pair, transition, trigram = np.split(out, features.offsets[1:-1])
-    _attribute_expectations(hmm, features, observations.joined(), node, pair, n_threads)
+    lists = (features.node_ptr, features.node_label, features.pair_ptr, features.pair_code)
+    _attribute_expectations(hmm, observations.joined(), lists, node, pair, n_threads)
     transition[:] = transition_expectations(hmm, features.transition_code)
     trigram[:] = trigram_expectations(hmm, features.trigram_code)
     return out
 
 
+def input_expectations(hmm: HMM, observations: Observations, n_threads: int | None = None) -> FloatArray:
+    """Return the expected number of tokens that have each attribute, whatever their label [n_attributes]."""
+    n = observations.n_attributes
+    none = np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
+    any_label = np.arange(n + 1, dtype=np.int64), np.full(n, hmm.n_labels, dtype=np.int32)
+    out = np.empty(n)
+    _attribute_expectations(hmm, observations.joined(), (*any_label, *none), out, np.empty(0), n_threads)
+    return out
+
+
 def _attribute_expectations(
-    hmm: HMM, features: ChainFeatures, observations: Observations, node: FloatArray, pair: FloatArray,
+    hmm: HMM, observations: Observations, lists: FeatureLists, node: FloatArray, pair: FloatArray,
     n_threads: int | None,
 ) -> None:
+    """Write the expectations of (attribute, label) and (attribute, pair) features."""
     into, out_of = hmm.states.path_sums
     tables = [view.table(hmm) for view in observations.views]
     macros = np.array([m for t in observations.templates for m in t], dtype=np.int32).reshape(-1, 2)
@@ -170,10 +184,7 @@ def _attribute_expectations(
         np.ascontiguousarray(observations.attribute_template, dtype=np.int32),
         values,
         values.shape[1],
-        features.node_ptr,
-        features.node_label,
-        features.pair_ptr,
-        features.pair_code,
+        *lists,
         node,
         pair,
     )

@@ -26,6 +26,7 @@ from loglinear.models.estimator import (
 from loglinear.models.tagger import file as tagger_file
 from loglinear.models.tagger.base import fit_base
 from loglinear.models.tagger.constraints import as_constraint, constraint_base
+from loglinear.models.tagger.input_only import InputOnly
 from loglinear.models.tagger.inputs import TokenInputs, TokenReader
 from loglinear.models.tagger.labels import check_lengths, encode_labels
 from loglinear.models.tagger.predictor import TaggerPredictor
@@ -62,6 +63,9 @@ class Tagger(TaggerPredictor, Estimator):
     smoothing : float, constant that is added to the emission counts of the base; default 1
     expectation : "exact" (default) or "sample": how expectations under the base are computed
     n_samples : int, sequences drawn where expectations are sampled; default 10,000
+    input_only : features of the input alone for M-estimation, joined with no label: None (default), the length of
+        the longest n-grams of each column (3: up to trigrams), or templates, a file or their text. They take from
+        the other weights the burden of explaining the input, and count in ``input_log_probability``
     initialise : None (default), or "m-estimation": start a CRF from an M-estimate (needs templates)
     scheme : None (default: labels stay as they are), or "bio", "iob1", "iobes", "bilou", "bmes": labels are converted
         to this scheme from whichever they are of, so that the model predicts in it
@@ -110,6 +114,9 @@ class Tagger(TaggerPredictor, Estimator):
         if self.has_base or self.initialise is not None:
             assert inputs.columns is not None
             self.hmm_ = fit_base(self.base, inputs.columns, data, self.order, self.smoothing)
+        self.input_only_ = None
+        if self.input_only is not None:
+            self.input_only_ = InputOnly.of(self.input_only, self.reader_.n_columns or 0, self.min_count)
         self.strength_ = float(self.strength)
         if self.estimator == "hmm":
             self._learn(features, np.zeros(features.n_weights))
@@ -120,7 +127,7 @@ class Tagger(TaggerPredictor, Estimator):
             problem = TaggerProblem(
                 self.estimator, data, features, solver_settings(self), self.machine, hmm=self.hmm_,
                 columns=inputs.columns, featuriser=self.reader_.featuriser, base=self.base,
-                expectation=self.expectation, n_samples=self.n_samples,
+                expectation=self.expectation, n_samples=self.n_samples, input_only=self.input_only_,
             )
             if self.initialise is not None and start is None:
                 start = problem.m_estimate()

@@ -32,6 +32,7 @@ from loglinear.models.archive import (
     training_summary,
 )
 from loglinear.models.tagger.constraints import as_constraint, constraint_base
+from loglinear.models.tagger.input_only import InputOnly
 from loglinear.models.tagger.inputs import TokenReader
 
 KIND = "tagger"
@@ -69,6 +70,9 @@ def save(model: Any, path: Any) -> None:
     settings["reads_columns"], settings["n_columns"] = reader.reads_columns, reader.n_columns
     settings["label_scheme"], settings["illegal_labels"] = model.scheme_, model.n_illegal_
     parts = {"featuriser": featuriser, "oov": reader.oov}
+    if model.input_only_ is not None:
+        inputs = model.input_only_.nonzero()
+        parts["input_only"], arrays["input_weights"] = inputs.featuriser, inputs.weights
     for name, part in parts.items():
         if part is not None:
             values, extra = part.to_arrays()
@@ -113,7 +117,7 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     lists = {name: require(source, archive, name, dtype, 1) for name, dtype in _LISTS.items()}
     weights = require(source, archive, "weights", "<f8", 1)
     features = ChainFeatures(len(model.classes_), **lists)
-    model.hmm_ = _hmm(archive, source, model)
+    model.hmm_, model.input_only_ = _hmm(archive, source, model), _input_only(archive, source, model)
     try:
         if features.node_ptr.size != model.reader_.n_attributes + 1:
             raise ValueError("attributes and features differ in number")
@@ -152,6 +156,17 @@ def _part(archive: Archive, source: Any, name: str) -> Any:
         return kind.from_arrays(dict(entry["settings"]), arrays)
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's {name} is damaged ({error})") from None
+
+
+def _input_only(archive: Archive, source: Any, model: Any) -> InputOnly | None:
+    featuriser = _part(archive, source, "input_only")
+    if featuriser is None:
+        return None
+    weights = require(source, archive, "input_weights", "<f8", 1)
+    fits = model.has_base and isinstance(featuriser, TemplateFeatures) and weights.size == featuriser.n_attributes
+    if not fits or not np.all(np.isfinite(weights)):
+        raise ModelFileError(f"{source}: the model's input-only features are damaged")
+    return InputOnly(featuriser, weights)
 
 
 def _hmm(archive: Archive, source: Any, model: Any) -> HMM | None:

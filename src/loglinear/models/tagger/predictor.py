@@ -22,6 +22,7 @@ from loglinear.models.tagger import file as tagger_file
 from loglinear.models.tagger.base import chain_of, hmm_base
 from loglinear.models.tagger.constraints import as_constraint, constraint_base
 from loglinear.models.tagger.explain import SequenceExplanation, explain
+from loglinear.models.tagger.input_only import InputOnly
 from loglinear.models.tagger.inputs import TokenInputs, TokenReader
 from loglinear.models.tagger.labels import allowed_scores, encode_labels
 from loglinear.models.tagger.lattices import Lattices
@@ -53,6 +54,7 @@ class TaggerPredictor(TaggerSettings, Predictor):
     validation_score_: float  # where training had held-out sequences
     dev_score_ = old_name("dev_score_", "validation_score_")
     hmm_: HMM | None  # the base distribution q0; also where a CRF started from an M-estimate
+    input_only_: InputOnly | None = None  # features of the input alone, with their weights
 
     def encode(self, X: Any) -> TokenInputs:
         """Return sequences as the model reads them; the other methods take them in place of ``X``, read already."""
@@ -130,7 +132,11 @@ class TaggerPredictor(TaggerSettings, Predictor):
         """
         if not self.has_base:
             raise ValueError(f"estimator {self.estimator!r} models labels given the input, not the input itself")
-        return self._lattices(X).log_normalisers()
+        lattices = self._lattices(X)
+        scores = lattices.log_normalisers()
+        if self.input_only_ is not None and lattices.inputs.columns is not None:
+            scores += self.input_only_.scores(lattices.inputs.columns, self.n_threads)
+        return scores
 
     def evaluate(self, X: Any, y: Any, *, constraint: Any = None, errors: int = 0) -> dict[str, Any]:
         """Return the figures of ``tag eval``: accuracy, spans as conlleval counts them, single labels, unseen labels.
@@ -192,7 +198,11 @@ class TaggerPredictor(TaggerSettings, Predictor):
 
     # ---- lattices --------------------------------------------------------------------------------------------------
     def _learn(self, features: ChainFeatures, weights: FloatArray) -> None:
-        """Take features and weights for prediction."""
+        """Take features and weights for prediction; those of input-only features, if any, come last."""
+        n = features.n_weights
+        if self.input_only_ is not None and weights.size > n:
+            self.input_only_ = self.input_only_.trained(weights[n:])
+            weights = weights[:n]
         self.features_, self.weights_ = features, np.ascontiguousarray(weights, dtype=np.float64)
         self._models: dict[Any, _core.ChainModel] = {}
         self._model_for(None, ChainBase())

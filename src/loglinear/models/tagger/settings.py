@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any
 
 from loglinear.features.schemes import SCHEMES
+from loglinear.models.tagger.input_only import check_input_only
 
 ESTIMATORS = ("crf", "memm", "pseudolikelihood", "m-estimation", "hmm")
 BASES = ("hmm", "locally-uniform", "empirical")
@@ -41,6 +42,7 @@ class TaggerSettings:
     smoothing: float = 1.0
     expectation: str = "exact"
     n_samples: int = 10_000
+    input_only: int | str | os.PathLike[str] | None = None
     initialise: str | None = None
     scheme: str | None = None
     constraint: Any = None
@@ -73,6 +75,7 @@ class TaggerSettings:
         for name, known in _CHOICES.items():
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}")
+        check_input_only(self.input_only, self.estimator)
         if isinstance(self.constraint, Iterator):
             raise ValueError("constraint must be a list of label pairs, not an iterator: it is read more than once")
         if isinstance(self.tune, str) and self.tune not in ("validation", "dev"):  # "dev" is its older name

@@ -12,6 +12,7 @@ import numpy as np
 from loglinear import penalties
 from loglinear.arrays import FloatArray
 from loglinear.data.chain_features import ChainFeatures, chain_features
+from loglinear.data.matrix import SparseRows
 from loglinear.data.sequence import SequenceData
 from loglinear.features import schemes
 from loglinear.features.columns import Columns
@@ -22,10 +23,11 @@ from loglinear.hmm.counts import feature_counts, mean_counts
 from loglinear.hmm.empirical import empirical_expectations
 from loglinear.hmm.expectations import expectations
 from loglinear.hmm.model import HMM
-from loglinear.hmm.sampled import sampled_expectations
+from loglinear.hmm.sampled import InputCounts, sampled_expectations
 from loglinear.hmm.templates import column_attributes, template_observations
 from loglinear.losses.chain import ChainLoss
 from loglinear.losses.m_estimation import MEstimationLoss
+from loglinear.models.tagger.input_only import InputOnly
 from loglinear.models.tagger.settings import TaggerSettings
 from loglinear.optimise.checkpoint import Checkpoint
 from loglinear.optimise.minimise import Callback
@@ -92,6 +94,7 @@ class TaggerProblem:
     base: str = "hmm"
     expectation: str = "exact"
     n_samples: int = 10_000
+    input_only: InputOnly | None = None  # their weights follow those of ``features``
 
     def __post_init__(self) -> None:
         self.loss: Any = self._m_estimation() if self.estimator == "m-estimation" else self._chain(self.estimator)
@@ -100,29 +103,37 @@ class TaggerProblem:
         return ChainLoss(self.data, self.features, kind, machine=self.machine, n_threads=self.settings.n_threads)
 
     def _m_estimation(self) -> MEstimationLoss:
-        n_threads = self.settings.n_threads
-        counts = feature_counts(self.data, self.features, pool(n_threads))
-        return MEstimationLoss(counts, self._expectations(counts), n_threads=n_threads)
-
-    def _expectations(self, counts: Any) -> FloatArray:
-        """Return E_q0[f] per sequence [n_weights]."""
-        hmm, columns, n_threads = self.hmm, self.columns, self.settings.n_threads
-        assert hmm is not None
+        n_threads, columns = self.settings.n_threads, self.columns
         assert columns is not None
+        counts = feature_counts(self.data, self.features, pool(n_threads))
+        if self.input_only is not None:
+            counts = counts.beside(self.input_only.fit_counts(columns, n_threads))
+        return MEstimationLoss(counts, self._expectations(counts, columns), n_threads=n_threads)
+
+    def _expectations(self, counts: SparseRows, columns: Columns) -> FloatArray:
+        """Return E_q0[f] per sequence [n_weights], those of input-only features last."""
+        hmm, inputs, n_threads = self.hmm, self.input_only, self.settings.n_threads
+        assert hmm is not None
         if self.base == "empirical":  # equation 16: labels from the HMM, inputs as they are
-            return empirical_expectations(hmm, self.features, self.data, columns.ids, n_threads)
+            expected = empirical_expectations(hmm, self.features, self.data, columns.ids, n_threads)
+            return np.concatenate([expected, mean_counts(counts)[expected.size :]])
         if self.expectation == "exact":
             if not isinstance(self.featuriser, TemplateFeatures):
                 raise ValueError("exact expectations need templates; use expectation='sample' or base='empirical'")
-            return expectations(hmm, self.features, template_observations(self.featuriser, columns), n_threads)
+            expected = expectations(hmm, self.features, template_observations(self.featuriser, columns), n_threads)
+            return expected if inputs is None else np.append(expected, inputs.expectations(hmm, columns, n_threads))
         if self.expectation != "sample":
             raise ValueError(f"expectation must be 'exact' or 'sample', not {self.expectation!r}")
         assert self.featuriser is not None
         attributes = column_attributes(self.featuriser, columns.vocabularies, pool(n_threads).size)
         rng, prior = np.random.default_rng(self.settings.random_state), mean_counts(counts)
         return sampled_expectations(
-            hmm, self.features, attributes, self.n_samples, rng, smoothing=1.0, prior=prior, n_threads=n_threads
+            hmm, self.features, attributes, self.n_samples, rng, smoothing=1.0, prior=prior,
+            input_counts=None if inputs is None else self._input_counts(inputs, columns), n_threads=n_threads,
         )
+
+    def _input_counts(self, inputs: InputOnly, columns: Columns) -> InputCounts:
+        return lambda ids, ptr: inputs.counts(Columns(ptr, ids, columns.vocabularies), self.settings.n_threads)
 
     def objective(self, strength: float) -> Objective:
         """Return loss + penalty."""
@@ -146,7 +157,7 @@ class TaggerProblem:
         far from any model of labels.
         """
         settings = replace(self.settings, solver="lbfgs", solver_options={}, penalty="l2", verbose=0)
-        problem = replace(self, estimator="m-estimation", settings=settings)
+        problem = replace(self, estimator="m-estimation", settings=settings, input_only=None)
         return problem.solve(strength).weights
 
 
