@@ -40,14 +40,14 @@ void bind_hmm(nb::module_& m) {
            nb::arg("enter").noconvert(), nb::arg("leave").noconvert());
 
   m.def("attribute_expectations",
-        [](ThreadPool& pool, const BoundChain& chain, In<double> into, In<double> out_of,
-           In<std::int64_t> template_ptr, In<std::int32_t> macro_offset, In<std::int32_t> macro_view,
+        [](ThreadPool& pool, const BoundChain& chain, In<double> into, In<double> out_of, In<double> before,
+           In<double> after, In<std::int64_t> template_ptr, In<std::int32_t> macro_offset, In<std::int32_t> macro_view,
            In<std::int64_t> view_ptr, In<double> view_table, In<std::int32_t> attribute_template,
            In<std::int32_t> attribute_values, std::size_t width, In<std::int64_t> node_ptr,
            In<std::int32_t> node_label, In<std::int64_t> pair_ptr, In<std::int32_t> pair_code, Out<double> node_out,
            Out<double> pair_out) {
           nb::gil_scoped_release release;
-          attribute_expectations(pool, chain.chain, view(into), view(out_of),
+          attribute_expectations(pool, chain.chain, {view(into), view(out_of), view(before), view(after)},
                                  {view(template_ptr), view(macro_offset), view(macro_view)},
                                  {view(view_ptr), view(view_table)},
                                  {view(attribute_template), view(attribute_values), width},
@@ -55,8 +55,9 @@ void bind_hmm(nb::module_& m) {
                                  view(pair_out));
         },
         nb::arg("pool"), nb::arg("chain"), nb::arg("into").noconvert(), nb::arg("out_of").noconvert(),
-        nb::arg("template_ptr").noconvert(), nb::arg("macro_offset").noconvert(), nb::arg("macro_view").noconvert(),
-        nb::arg("view_ptr").noconvert(), nb::arg("view_table").noconvert(), nb::arg("attribute_template").noconvert(),
+        nb::arg("before").noconvert(), nb::arg("after").noconvert(), nb::arg("template_ptr").noconvert(),
+        nb::arg("macro_offset").noconvert(), nb::arg("macro_view").noconvert(), nb::arg("view_ptr").noconvert(),
+        nb::arg("view_table").noconvert(), nb::arg("attribute_template").noconvert(),
         nb::arg("attribute_values").noconvert(), nb::arg("width"), nb::arg("node_ptr").noconvert(),
         nb::arg("node_label").noconvert(), nb::arg("pair_ptr").noconvert(), nb::arg("pair_code").noconvert(),
         nb::arg("node_out").noconvert(), nb::arg("pair_out").noconvert(),

@@ -9,6 +9,8 @@ namespace loglinear::hmm {
 
 namespace {
 
+bool is_gap(std::int32_t offset) { return offset == kAnyBefore || offset == kAnyAfter; }
+
 struct Macro {
   std::size_t column;     // place among the attribute's values
   std::int64_t distance;  // from the token, >= 0
@@ -18,6 +20,7 @@ struct Macro {
 // The macros of a template by where they look; the sides from far to near.
 struct Plan {
   std::vector<Macro> left, centre, right;
+  std::vector<Macro> before, after;     // of the gaps on the left and on the right
   std::vector<std::size_t> sort_order;  // columns in order of comparison: left, right, centre
 };
 
@@ -26,13 +29,18 @@ Plan make_plan(const ObservationTemplates& templates, std::size_t t) {
   const auto begin = static_cast<std::size_t>(templates.ptr[t]), end = static_cast<std::size_t>(templates.ptr[t + 1]);
   for (std::size_t m = begin; m < end; ++m) {
     const std::int32_t offset = templates.offset[m];
-    auto& side = offset < 0 ? plan.left : offset > 0 ? plan.right : plan.centre;
-    side.push_back({m - begin, std::abs(offset), templates.view[m]});
+    auto& side = offset == kAnyBefore  ? plan.before
+                 : offset == kAnyAfter ? plan.after
+                 : offset < 0          ? plan.left
+                 : offset > 0          ? plan.right
+                                       : plan.centre;
+    const bool gap = &side == &plan.before || &side == &plan.after;
+    side.push_back({m - begin, gap ? 0 : std::abs(std::int64_t{offset}), templates.view[m]});
   }
   const auto far_first = [](const Macro& a, const Macro& b) { return a.distance > b.distance; };
   std::stable_sort(plan.left.begin(), plan.left.end(), far_first);
   std::stable_sort(plan.right.begin(), plan.right.end(), far_first);
-  for (const auto* side : {&plan.left, &plan.right, &plan.centre})
+  for (const auto* side : {&plan.left, &plan.before, &plan.right, &plan.after, &plan.centre})
     for (const Macro& m : *side) plan.sort_order.push_back(m.column);
   return plan;
 }
@@ -63,29 +71,45 @@ Reach reach_of(const std::vector<Macro>& side, const std::int32_t* values, bool 
   return reach;
 }
 
+// The same where the side has a gap: it must lie in the sequence, beyond whatever else the attribute looks at.
+Reach reach_beyond(const std::vector<Macro>& side, const std::vector<Macro>& gap, const std::int32_t* values,
+                   bool left) {
+  Reach reach = reach_of(side, values, left);
+  if (gap.empty()) return reach;
+  reach.possible = reach.possible && !reach.bounded &&
+                   std::all_of(gap.begin(), gap.end(), [&](const Macro& m) { return values[m.column] >= 0; });
+  reach.distance += 1;
+  return reach;
+}
+
 bool same_values(const std::vector<Macro>& side, const std::int32_t* a, const std::int32_t* b) {
   return std::all_of(side.begin(), side.end(), [&](const Macro& m) { return a[m.column] == b[m.column]; });
 }
 
 class Walker {
  public:
-  Walker(const StateChain& chain, std::span<const double> into, std::span<const double> out_of,
-         const ViewTables& views)
-      : chain_(chain), into_(into), out_of_(out_of), views_(views), before_(chain.n_states()),
+  Walker(const StateChain& chain, const PathSums& sums, const ViewTables& views)
+      : chain_(chain), sums_(sums), views_(views), before_(chain.n_states()),
         left_(chain.n_states()), right_(chain.n_states()), scratch_(chain.n_states()), mass_(chain.n_states()),
         centre_(chain.n_labels), by_label_(chain.n_labels + 1) {}
 
   // Mass of each state at the positions that have the attribute; false where there are none.
   bool visit(const Plan& plan, const std::int32_t* values) {
-    if (&plan != plan_ || !same_values(plan.left, values, last_)) {
-      const Reach reach = reach_of(plan.left, values, true);
+    if (&plan != plan_ || !same_values(plan.left, values, last_) || !same_values(plan.before, values, last_)) {
+      const Reach reach = reach_beyond(plan.left, plan.before, values, true);
       left_possible_ = reach.possible;
-      if (reach.possible) walk_left(plan.left, values, reach);
+      if (reach.possible) {
+        begin(plan.before, sums_.before, reach.bounded ? chain_.enter : sums_.into, values, left_);
+        walk_left(plan.left, values, reach);
+      }
     }
-    if (&plan != plan_ || !same_values(plan.right, values, last_)) {
-      const Reach reach = reach_of(plan.right, values, false);
+    if (&plan != plan_ || !same_values(plan.right, values, last_) || !same_values(plan.after, values, last_)) {
+      const Reach reach = reach_beyond(plan.right, plan.after, values, false);
       right_possible_ = reach.possible;
-      if (reach.possible) walk_right(plan.right, values, reach);
+      if (reach.possible) {
+        begin(plan.after, sums_.after, reach.bounded ? chain_.leave : sums_.out_of, values, right_);
+        walk_right(plan.right, values, reach);
+      }
     }
     plan_ = &plan;
     last_ = values;
@@ -124,6 +148,22 @@ class Walker {
     return views_.table.data() + (views_.ptr[view] + value) * static_cast<std::int64_t>(chain_.n_labels);
   }
 
+  // Where a walk begins: at `start`, or, where there is a gap, at the sums over all rows in it.
+  void begin(const std::vector<Macro>& gap, std::span<const double> beyond, std::span<const double> start,
+             const std::int32_t* values, std::vector<double>& v) {
+    if (gap.empty()) {
+      v.assign(start.begin(), start.end());
+      return;
+    }
+    std::fill(v.begin(), v.end(), 0.0);
+    for (std::size_t y = 0; y < chain_.n_labels; ++y) {
+      double emitted = 1.0;
+      for (const Macro& m : gap) emitted *= emissions(m.view, values[m.column])[y];
+      if (emitted == 0.0) continue;
+      for (std::size_t s = 0; s < v.size(); ++s) v[s] += emitted * beyond[y * v.size() + s];
+    }
+  }
+
   void observe(const std::vector<Macro>& side, std::size_t& next, std::int64_t distance, const std::int32_t* values,
                std::vector<double>& v) {
     for (; next < side.size() && side[next].distance >= distance; ++next) {
@@ -134,8 +174,6 @@ class Walker {
   }
 
   void walk_left(const std::vector<Macro>& side, const std::int32_t* values, const Reach& reach) {
-    const auto start = reach.bounded ? chain_.enter : into_;
-    left_.assign(start.begin(), start.end());
     if (reach.distance == 0) {
       if (reach.bounded) std::fill(before_.begin(), before_.end(), 0.0);  // the first token has none before it
       else before_ = left_;
@@ -151,8 +189,6 @@ class Walker {
   }
 
   void walk_right(const std::vector<Macro>& side, const std::int32_t* values, const Reach& reach) {
-    const auto start = reach.bounded ? chain_.leave : out_of_;
-    right_.assign(start.begin(), start.end());
     std::size_t next = 0;
     for (std::int64_t d = reach.distance; d >= 1; --d) {
       observe(side, next, d, values, right_);
@@ -162,7 +198,7 @@ class Walker {
   }
 
   const StateChain& chain_;
-  std::span<const double> into_, out_of_;
+  const PathSums& sums_;
   const ViewTables& views_;
   const Plan* plan_ = nullptr;
   const std::int32_t* last_ = nullptr;
@@ -198,7 +234,7 @@ void check_templates(const ObservationTemplates& templates, const ViewTables& vi
     require(templates.ptr[t + 1] >= templates.ptr[t] && templates.ptr[t + 1] <= templates.ptr.back(),
             "expectations: template pointers decrease");
   for (std::size_t m = 0; m < templates.offset.size(); ++m) {
-    require(std::abs(std::int64_t{templates.offset[m]}) <= kMaxOffset,
+    require(is_gap(templates.offset[m]) || std::abs(std::int64_t{templates.offset[m]}) <= kMaxOffset,
             "expectations: an offset lies more than 10000 tokens away");
     require(templates.view[m] >= 0 && static_cast<std::size_t>(templates.view[m]) + 1 < views.ptr.size(),
             "expectations: a template looks at a view that is not there");
@@ -263,14 +299,18 @@ std::vector<std::int32_t> state_numbers(const StateChain& chain) {
 
 }  // namespace
 
-void attribute_expectations(ThreadPool& pool, const StateChain& chain, std::span<const double> into,
-                            std::span<const double> out_of, const ObservationTemplates& templates,
-                            const ViewTables& views, const AttributeKeys& keys, const AttributeFeatures& features,
-                            std::span<double> node_out, std::span<double> pair_out) {
+void attribute_expectations(ThreadPool& pool, const StateChain& chain, const PathSums& sums,
+                            const ObservationTemplates& templates, const ViewTables& views,
+                            const AttributeKeys& keys, const AttributeFeatures& features, std::span<double> node_out,
+                            std::span<double> pair_out) {
   const std::size_t L = chain.n_labels, n_attributes = keys.template_of.size();
   chain.check();
-  require(into.size() == chain.n_states() && out_of.size() == chain.n_states(),
+  require(sums.into.size() == chain.n_states() && sums.out_of.size() == chain.n_states(),
           "expectations: path sums need one entry per state");
+  const bool gaps = std::any_of(templates.offset.begin(), templates.offset.end(), is_gap);
+  for (const auto& table : {sums.before, sums.after})
+    require(!gaps || table.size() == L * chain.n_states(),
+            "expectations: the path sums of gaps need one entry per label and state");
   check_views(views, L);
   check_templates(templates, views);
   check_keys(keys, templates, views);
@@ -287,14 +327,14 @@ void attribute_expectations(ThreadPool& pool, const StateChain& chain, std::span
   const bool second_order = !chain.previous.empty();
 
   parallel_for(pool, work.size(), 1024, [&](std::size_t begin, std::size_t end) {
-    Walker walker(chain, into, out_of, views);
+    Walker walker(chain, sums, views);
     for (std::size_t i = begin; i < end; ++i) {
       const std::int64_t a = work[i];
       if (!walker.visit(plans[keys.template_of[a]], keys.values.data() + a * keys.width)) continue;
       if (features.node_ptr[a] < features.node_ptr[a + 1]) {
-        const auto& sums = walker.by_label();
+        const auto& masses = walker.by_label();
         for (std::int64_t f = features.node_ptr[a]; f < features.node_ptr[a + 1]; ++f)
-          node_out[f] = sums[features.node_label[f]];
+          node_out[f] = masses[features.node_label[f]];
       }
       for (std::int64_t f = features.pair_ptr[a]; f < features.pair_ptr[a + 1]; ++f) {
         const auto code = static_cast<std::size_t>(features.pair_code[f]);

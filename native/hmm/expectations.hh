@@ -11,10 +11,18 @@
 // with the sparse T per step. An attribute may also say where the sequence begins or ends; the walk then begins at the
 // first state (enter in place of i) or ends with the last one (leave in place of o).
 //
+// An attribute may look at a gap: any row before the others of its template, or after them. With
+//
+//   before[y] = (i, where the label is y) (I + T + T^2 + ...)       after[y] = (I + T + T^2 + ...) (o, where it is y)
+//
+// the walk then begins one step beyond the other rows, at sum_y e(y) before[y] (or after[y]), with e(y) the probability
+// that label y emits what the attribute asks for in the gap.
+//
 // Attributes of one template are sorted by what they ask for on the left, then on the right, so that a side is computed
 // once for all attributes that share it.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "hmm/state_chain.hh"
@@ -30,6 +38,8 @@ inline bool is_behind(std::int32_t value) { return value < -1 && value % 2 != 0;
 inline std::int64_t boundary_distance(std::int32_t value) { return -(std::int64_t{value} / 2); }
 
 inline constexpr std::int32_t kMaxOffset = 10000;
+inline constexpr std::int32_t kAnyBefore = std::numeric_limits<std::int32_t>::min();  // offsets of gaps
+inline constexpr std::int32_t kAnyAfter = std::numeric_limits<std::int32_t>::max();
 
 struct ObservationTemplates {
   std::span<const std::int64_t> ptr;     // [n_templates + 1]
@@ -57,12 +67,17 @@ struct AttributeFeatures {
   std::span<const std::int32_t> pair_code;
 };
 
-// into [S] = i, out_of [S] = o. node_out and pair_out get the expected count of each feature. The two labels of a pair
-// feature are those of the token and of the one before it. No two macros of a template may look at one column at one
-// offset (their values would not be independent): callers join such views first.
-void attribute_expectations(ThreadPool& pool, const StateChain& chain, std::span<const double> into,
-                            std::span<const double> out_of, const ObservationTemplates& templates,
-                            const ViewTables& views, const AttributeKeys& keys, const AttributeFeatures& features,
-                            std::span<double> node_out, std::span<double> pair_out);
+// Sums over all paths: into [S] = i, out_of [S] = o, before and after [L][S] as above, empty where no template has gaps.
+struct PathSums {
+  std::span<const double> into, out_of, before, after;
+};
+
+// node_out and pair_out get the expected count of each feature. The two labels of a pair feature are those of the token
+// and of the one before it. No two macros of a template may look at one column at one offset (their values would not be
+// independent): callers join such views first.
+void attribute_expectations(ThreadPool& pool, const StateChain& chain, const PathSums& sums,
+                            const ObservationTemplates& templates, const ViewTables& views,
+                            const AttributeKeys& keys, const AttributeFeatures& features, std::span<double> node_out,
+                            std::span<double> pair_out);
 
 }  // namespace loglinear::hmm

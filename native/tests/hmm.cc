@@ -33,7 +33,7 @@ double expected(const std::vector<std::int32_t>& offsets, const std::vector<std:
       none{0, 0};
   const std::vector<std::int32_t> views(offsets.size(), 0), zero{0};
   std::vector<double> out(1, -1.0);
-  attribute_expectations(pool, g.chain(), g.into, g.out_of, {ptr, offsets, views}, {view_ptr, g.table},
+  attribute_expectations(pool, g.chain(), {g.into, g.out_of, {}, {}}, {ptr, offsets, views}, {view_ptr, g.table},
                          {zero, values, offsets.size()}, {one, zero, none, {}}, out, {});
   return out[0];
 }

@@ -34,6 +34,25 @@ inline std::uint64_t hash_bits_of(std::uint64_t code) { return code; }
 inline bool is_unknown(std::int32_t code) { return code == kUnknownCode; }
 inline bool is_unknown(std::uint64_t) { return false; }
 
+// The row that a macro, not of a gap, looks at from a token of the sequence [first, last).
+inline std::int64_t row_of(const Macro& macro, std::int64_t token, std::int64_t first, std::int64_t last) {
+  if (!macro.absolute) return token + macro.row;
+  return macro.row > 0 ? first + macro.row - 1 : last + macro.row;
+}
+
+// The code of row `at` of a view of the sequence [first, last).
+template <class Code>
+Code code_at(std::span<const std::int32_t> ids, std::span<const Code> map, std::int64_t at, std::int64_t first,
+             std::int64_t last) {
+  if (at < first) return boundary_code(before_code(first - at), Code());
+  if (at >= last) return boundary_code(after_code(at - last + 1), Code());
+  const std::int32_t id = ids[static_cast<std::size_t>(at)];
+  if (static_cast<std::uint32_t>(id) >= map.size())
+    throw InvalidInput("templates: value number " + std::to_string(id) + " is outside [0, " +
+                       std::to_string(map.size()) + ")");
+  return map[static_cast<std::size_t>(id)];
+}
+
 // Codes and hashes of up to kBlock tokens.
 template <class Code>
 class Block {
@@ -53,7 +72,8 @@ class Block {
     begin_ = begin;
     size_ = end - begin;
     find_sequences();
-    for (std::size_t p = 0; p < set_.places().size(); ++p) look(set_.places()[p], codes_.data() + p * kBlock);
+    for (std::size_t p = 0; p < set_.places().size(); ++p)
+      if (!set_.places()[p].is_gap()) look(set_.places()[p], codes_.data() + p * kBlock);
   }
 
   // The hashes of template t for these tokens, 0 where a value is unknown.
@@ -89,23 +109,11 @@ class Block {
 
   void look(const Macro& macro, Code* out) {
     const auto view = static_cast<std::size_t>(macro.view);
-    const std::int32_t* const ids = tokens_.ids[view].data();
+    const std::span<const std::int32_t> ids = tokens_.ids[view];
     const std::span<const Code> map = tokens_.maps[view];
     for (std::size_t i = 0; i < size_; ++i) {
-      const std::int64_t at = !macro.absolute ? static_cast<std::int64_t>(begin_ + i) + macro.row
-                              : macro.row > 0 ? first_[i] + macro.row - 1
-                                              : last_[i] + macro.row;
-      if (at < first_[i]) {
-        out[i] = boundary_code(before_code(first_[i] - at), Code());
-      } else if (at >= last_[i]) {
-        out[i] = boundary_code(after_code(at - last_[i] + 1), Code());
-      } else {
-        const std::int32_t id = ids[at];
-        if (static_cast<std::uint32_t>(id) >= map.size())
-          throw InvalidInput("templates: value number " + std::to_string(id) + " is outside [0, " +
-                             std::to_string(map.size()) + ")");
-        out[i] = map[static_cast<std::size_t>(id)];
-      }
+      const std::int64_t at = row_of(macro, static_cast<std::int64_t>(begin_ + i), first_[i], last_[i]);
+      out[i] = code_at(ids, map, at, first_[i], last_[i]);
     }
   }
 
@@ -135,6 +143,7 @@ struct SameAttribute {
   const std::int32_t* const* macros;
   std::size_t i;
 
+  std::int32_t code(std::size_t m) const { return macros[m][i]; }
   bool operator()(std::int32_t id) const {
     const auto a = static_cast<std::size_t>(id);
     if (static_cast<std::size_t>(templates[a]) != t) return false;

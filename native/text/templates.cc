@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "text/template_block.hh"
+#include "text/template_gaps.hh"
 #include "util/errors.hh"
 
 namespace loglinear::text {
@@ -18,8 +20,8 @@ void check_codes(const TemplateSet& set, AttributesView attributes, std::span<co
       const std::int32_t code = attributes.codes[a * set.max_macros() + m];
       const bool used = m < set.n_macros(t);
       const bool good = !used      ? code == kNoMacro
-                        : code < 0 ? code <= -2 && code >= kLeastCode
-                                   : code < n_values[static_cast<std::size_t>(set.places()[set.place(t, m)].view)];
+                        : code < 0 ? code <= -2 && code >= kLeastCode && !set.macro(t, m).is_gap()
+                                   : code < n_values[static_cast<std::size_t>(set.macro(t, m).view)];
       if (!good)
         throw InvalidInput("attributes: attribute " + std::to_string(a) + " has a code, " + std::to_string(code) +
                            ", that its template cannot give");
@@ -28,7 +30,7 @@ void check_codes(const TemplateSet& set, AttributesView attributes, std::span<co
 }
 
 // Rows laid one after another from chunks that each wrote at the start of their own room; keeps the order.
-void close_gaps(AttributeRows& rows, std::size_t room, std::size_t chunk_tokens) {
+void close_up(AttributeRows& rows, std::size_t room, std::size_t chunk_tokens) {
   const std::size_t n_tokens = rows.indptr.size() - 1;
   for (std::size_t i = 0; i < n_tokens; ++i) rows.indptr[i + 1] += rows.indptr[i];
   for (std::size_t begin = chunk_tokens; begin < n_tokens; begin += chunk_tokens) {
@@ -49,7 +51,8 @@ TemplateSet::TemplateSet(std::span<const std::int64_t> ptr, std::span<const Macr
   for (const Macro& macro : macros) {
     if (macro.view < 0 || static_cast<std::size_t>(macro.view) >= n_views)
       throw InvalidInput("templates: there is no view " + std::to_string(macro.view));
-    if (macro.row < -kMaxRow || macro.row > kMaxRow || (macro.absolute && macro.row == 0))
+    const bool far = macro.is_gap() ? macro.absolute : macro.row < -kMaxRow || macro.row > kMaxRow;
+    if (far || (macro.absolute && macro.row == 0))
       throw InvalidInput("templates: row " + std::to_string(macro.row) + " is too far, or 0 where rows start at 1");
     const auto same = [&](const Macro& p) {
       return p.row == macro.row && p.view == macro.view && p.absolute == macro.absolute;
@@ -63,7 +66,25 @@ TemplateSet::TemplateSet(std::span<const std::int64_t> ptr, std::span<const Macr
     if (ptr[t + 1] < ptr[t] || ptr[t + 1] > ptr.back()) throw InvalidInput("templates: pointers decrease");
     ptr_.push_back(static_cast<std::size_t>(ptr[t + 1]));
     max_macros_ = std::max(max_macros_, n_macros(t));
+    gaps_.push_back(gap_of(t));
+    has_gaps_ = has_gaps_ || gaps_.back();
   }
+}
+
+Gap TemplateSet::gap_of(std::size_t t) const {
+  Gap gap;
+  for (std::size_t m = 0; m < n_macros(t); ++m) {
+    if (!macro(t, m).is_gap()) continue;
+    if (gap && gap.row != macro(t, m).row)
+      throw InvalidInput("templates: one template looks at any row before and at any row after; split it");
+    gap.row = macro(t, m).row;
+  }
+  for (std::size_t m = 0; m < n_macros(t); ++m) {
+    const Macro& other = macro(t, m);
+    if (gap && !other.is_gap() && !other.absolute)
+      gap.reach = gap.row == kAnyBefore ? std::min(gap.reach, other.row) : std::max(gap.reach, other.row);
+  }
+  return gap;
 }
 
 template <class Code>
@@ -104,8 +125,8 @@ void AttributeIndex::make_tables(std::span<const std::int64_t> n_values) {
   for (const std::int32_t t : attributes_.templates) ++count[static_cast<std::size_t>(t)];
   tables_.resize(set_.size());
   for (std::size_t t = 0; t < set_.size(); ++t) {
-    if (set_.n_macros(t) != 1) continue;
-    const std::int64_t size = n_values[static_cast<std::size_t>(set_.places()[set_.place(t, 0)].view)] - kLeastCode;
+    if (set_.n_macros(t) != 1 || set_.gap(t)) continue;
+    const std::int64_t size = n_values[static_cast<std::size_t>(set_.macro(t, 0).view)] - kLeastCode;
     if (size <= 4 * count[t] + (1 << 14)) tables_[t].assign(static_cast<std::size_t>(size), -1);
   }
   for (std::size_t a = 0; a < attributes_.templates.size(); ++a) {
@@ -155,7 +176,10 @@ AttributeRows AttributeIndex::find(ThreadPool& pool, const ViewedTokens<std::int
     std::int32_t* out = rows.indices.data() + chunk_begin * room;
     for (std::size_t begin = chunk_begin; begin < chunk_end; begin += kBlock) {
       block.load(begin, std::min(begin + kBlock, chunk_end));
-      for (std::size_t t = 0; t < room; ++t) look_up(block, t, found.data() + t);
+      for (std::size_t t = 0; t < room; ++t) {
+        if (!set_.gap(t)) look_up(block, t, found.data() + t);
+        else for (std::size_t i = 0; i < block.size(); ++i) found[i * room + t] = -1;
+      }
       for (std::size_t i = 0; i < block.size(); ++i) {
         std::int32_t* const row = out;
         for (std::size_t t = 0; t < room; ++t) {
@@ -166,8 +190,14 @@ AttributeRows AttributeIndex::find(ThreadPool& pool, const ViewedTokens<std::int
       }
     }
   });
-  close_gaps(rows, room, kChunk);
-  return rows;
+  close_up(rows, room, kChunk);
+  if (!set_.has_gaps()) return rows;
+  return with_gaps(pool, std::move(rows), set_, tokens,
+                   [&](std::size_t t, const std::int32_t* key, std::uint64_t hash) {
+                     const KeyOfGap same{attributes_.templates.data(), attributes_.codes.data(), set_.max_macros(), t,
+                                         set_.n_macros(t), key};
+                     return slots_.find(hash, same);
+                   });
 }
 
 AttributeRows hash_attributes(ThreadPool& pool, const TemplateSet& set, const ViewedTokens<std::uint64_t>& tokens,
@@ -177,7 +207,14 @@ AttributeRows hash_attributes(ThreadPool& pool, const TemplateSet& set, const Vi
     throw InvalidInput("hashing: bad number of bits or templates");
   for (const std::int32_t f : first)
     if (f < 0 || f > kMaxAttributes - (std::int64_t{1} << bits)) throw InvalidInput("hashing: numbers are too large");
-  const std::size_t n_tokens = tokens.n_tokens(), room = set.size();
+  const std::size_t n_tokens = tokens.n_tokens();
+  const auto number = [&](std::size_t t, std::uint64_t hash) {
+    return first[t] + static_cast<std::int32_t>(hash >> (64 - bits));
+  };
+  std::vector<std::size_t> plain;  // templates without gaps
+  for (std::size_t t = 0; t < set.size(); ++t)
+    if (!set.gap(t)) plain.push_back(t);
+  const std::size_t room = plain.size();
   AttributeRows rows;
   rows.indptr.resize(n_tokens + 1);
   for (std::size_t i = 0; i <= n_tokens; ++i) rows.indptr[i] = static_cast<std::int64_t>(i * room);
@@ -186,14 +223,16 @@ AttributeRows hash_attributes(ThreadPool& pool, const TemplateSet& set, const Vi
     Block<std::uint64_t> block(set, tokens);
     for (std::size_t begin = chunk_begin; begin < chunk_end; begin += kBlock) {
       block.load(begin, std::min(begin + kBlock, chunk_end));
-      for (std::size_t t = 0; t < room; ++t) {
-        const std::uint64_t* const hashes = block.hash(t);
+      for (std::size_t k = 0; k < room; ++k) {
+        const std::uint64_t* const hashes = block.hash(plain[k]);
         for (std::size_t i = 0; i < block.size(); ++i)
-          rows.indices[(begin + i) * room + t] = first[t] + static_cast<std::int32_t>(hashes[i] >> (64 - bits));
+          rows.indices[(begin + i) * room + k] = number(plain[k], hashes[i]);
       }
     }
   });
-  return rows;
+  if (!set.has_gaps()) return rows;
+  return with_gaps(pool, std::move(rows), set, tokens,
+                   [&](std::size_t t, const std::uint64_t*, std::uint64_t hash) { return number(t, hash); });
 }
 
 template struct ViewedTokens<std::int32_t>;

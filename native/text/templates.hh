@@ -8,6 +8,10 @@
 //   code = -1    a value that the view does not know: there is no attribute
 //   -2 k         k places before the sequence (_B-k)          -2 k - 1    k places after it (_E+k)
 //
+// A macro may also look at a gap: any row before the others of its template (kAnyBefore), or after them (kAnyAfter), and
+// all such macros of a template look at the same row. The template then makes an attribute for every such row; one that
+// several rows share is there several times, and rows outside the sequence make none.
+//
 // Keys are tuples of integers and are always compared in full; no strings are made. Tokens go in blocks: the codes of
 // each place, then the hash of each template, then the look-ups with their memory already on its way.
 #pragma once
@@ -27,10 +31,20 @@ inline constexpr std::int32_t kNoMacro =
 inline constexpr std::int32_t kMaxRow = 1000;  // furthest row of a macro
 inline constexpr std::int32_t kLeastCode = -2 * kMaxRow - 1;
 
+inline constexpr std::int32_t kAnyBefore = std::numeric_limits<std::int32_t>::min();
+inline constexpr std::int32_t kAnyAfter = std::numeric_limits<std::int32_t>::max();
+
 struct Macro {
   std::int32_t row = 0;  // absolute: 1, 2, ... from the first token, -1, -2, ... from the last
   std::int32_t view = 0;
   bool absolute = false;
+  bool is_gap() const { return row == kAnyBefore || row == kAnyAfter; }
+};
+
+// The gap of a template: where it lies (0: there is none), and the furthest row on its side that other macros look at.
+struct Gap {
+  std::int32_t row = 0, reach = 0;
+  explicit operator bool() const { return row != 0; }
 };
 
 // The macros of all templates; equal places are looked at once.
@@ -45,10 +59,17 @@ class TemplateSet {
   std::size_t max_macros() const { return max_macros_; }
   std::size_t place(std::size_t t, std::size_t m) const { return place_[ptr_[t] + m]; }
   const std::vector<Macro>& places() const { return places_; }
+  const Macro& macro(std::size_t t, std::size_t m) const { return places_[place(t, m)]; }
+  const Gap& gap(std::size_t t) const { return gaps_[t]; }
+  bool has_gaps() const { return has_gaps_; }
 
  private:
+  Gap gap_of(std::size_t t) const;
+
   std::vector<std::size_t> ptr_, place_;
   std::vector<Macro> places_;
+  std::vector<Gap> gaps_;  // [n_templates]
+  bool has_gaps_ = false;
   std::size_t n_views_, max_macros_ = 0;
 };
 
@@ -65,7 +86,7 @@ struct ViewedTokens {
 
 struct AttributeRows {
   std::vector<std::int64_t> indptr;   // [n_tokens + 1]
-  std::vector<std::int32_t> indices;  // in the order of the templates
+  std::vector<std::int32_t> indices;  // in the order of the templates, those with gaps last
 };
 
 struct Attributes {
@@ -99,7 +120,7 @@ class AttributeIndex {
 };
 
 // The attributes of the tokens: first the known ones, with their numbers, then those that occur min_count times, by
-// first occurrence in order of tokens and templates. The same for any number of threads.
+// first occurrence in order of tokens and templates; those of templates with gaps after all others. The same for any number of threads.
 struct FittedAttributes {
   AttributeRows rows;
   Attributes attributes;

@@ -17,7 +17,7 @@ from loglinear import _core
 from loglinear.errors import FormatError, IncompatibleError, LoglinearError, ModelFileError
 from loglinear.features.columns import Columns
 from loglinear.features.template_sets import TEMPLATE_SETS
-from loglinear.features.template_syntax import View, parse_templates
+from loglinear.features.template_syntax import ANY_AFTER, ANY_BEFORE, View, parse_templates
 from loglinear.features.templates import TemplateFeatures, boundary_name, load_templates
 from loglinear.features.vocabulary import Vocabulary
 from loglinear.formats.conll import read_conll
@@ -151,7 +151,12 @@ B
         ("U:%x", "expected %x\\[row,column\\] at '%x'; a percent sign always begins a macro"),
         ("U:100%", "expected %x"),
         ("U:%%x[0,0]", "expected %x"),
-        ("U:%y[0,0]", "unknown command %y at '%y\\[0,0\\]'; the commands are %x, %t, %m and %c"),
+        ("U:%z[0,0]", "unknown command %z at '%z\\[0,0\\]'; the commands are %x, %t, %m and %c"),
+        ("U:%y[-2]", "the template 'U:%y.-2.' asks for the label of another token; begin it with B"),
+        ("U:%y[<]/%x[0,0]", "asks for a label any number of rows away, which no chain can decode .* %x\\[<,0\\]"),
+        ("U:%x[@<,0]", "a gap at .* leave out the @"),
+        ("U:%x[<,0]/%x[>,1]", "any row before .<. or at any row after .>., not at both; split it in two"),
+        ("U:%x[<1,0]", "bad numbers"),
         ("U:%x[a,0]", "bad numbers at '%x\\[a,0\\]'"),
         ("U:%x[0]", "bad numbers"),
         ("U:%x[0,-1]", "bad numbers"),
@@ -217,12 +222,14 @@ def test_load(tmp_path):
 
 
 def twin(sentences, text, min_count=1):
-    """Names and rows by strings and dicts."""
+    """Names and rows by strings and dicts; attributes of templates with gaps come last."""
     file, begin = parse_templates(text), int(text in TEMPLATE_SETS.values())
+    gaps = (ANY_BEFORE, ANY_AFTER)
 
-    def value(sentence, at, macro):
+    def value(sentence, at, macro, row):
         n = len(sentence)
         place = at + macro.row if not macro.absolute else macro.row - 1 if macro.row > 0 else n + macro.row
+        place = row if macro.row in gaps else place
         if place < 0:
             return f"_B-{-place}"
         if place >= n:
@@ -235,16 +242,25 @@ def twin(sentences, text, min_count=1):
             string = twin_match(view.pattern, string) or ""
         return string.lower() if view.function in ("lower", "match_lower") else string
 
-    tokens = []
+    def rows_of(template, at, n):
+        rows = {macro.row for macro in template.macros if not macro.absolute}
+        near = [0, *(rows - {*gaps})]
+        return range(at + min(near)) if ANY_BEFORE in rows else range(at + max(near) + 1, n) if rows & {*gaps} else None
+
+    plain, more = [], []
     for sentence in sentences:
         for at in range(len(sentence)):
-            keys = []
+            plain.append([])
+            more.append([])
             for t, template in enumerate(file.templates):
-                keys.append((t, tuple(value(sentence, at, macro) for macro in template.macros)))
-            tokens.append(keys)
+                rows = rows_of(template, at, len(sentence))
+                for row in [None] if rows is None else rows:
+                    key = (t, tuple(value(sentence, at, macro, row) for macro in template.macros))
+                    (plain if rows is None else more)[-1].append(key)
+    tokens = [a + b for a, b in zip(plain, more)]
     counts = Counter(key for keys in tokens for key in keys)
     numbers = {}
-    for keys in tokens:
+    for keys in [*plain, *more]:
         for key in keys:
             if counts[key] >= min_count:
                 numbers.setdefault(key, len(numbers))
@@ -272,7 +288,17 @@ B
 """
 
 
-@pytest.mark.parametrize("name", [*TEMPLATE_SETS, MIXED])
+GAPS = """
+U:%x[0,0]
+Ubefore=%x[<,0]
+*after=%X[>,0]/%t[>,0,"^\\u"] %x[0,1]
+b:%x[-1,1]/%x[<,1]
+Ufar=%x[1,0]/%x[@1,0]/%x[>,0]
+B
+"""
+
+
+@pytest.mark.parametrize("name", [*TEMPLATE_SETS, MIXED, GAPS])
 @pytest.mark.parametrize("min_count", [1, 2])
 def test_against_the_twin(name, min_count):
     columns = Columns.from_lists(SENTENCES)
@@ -309,7 +335,7 @@ sentences = st.lists(st.lists(st.tuples(words, words), max_size=6), max_size=8)
 
 
 @settings(max_examples=60, deadline=None)
-@given(sentences, sentences, st.sampled_from(["chunking", "ner", MIXED]), st.integers(1, 3), st.integers(1, 3))
+@given(sentences, sentences, st.sampled_from(["chunking", "ner", MIXED, GAPS]), st.integers(1, 3), st.integers(1, 3))
 def test_random_sentences(train, test, name, min_count, n_threads):
     if not any(train):
         train = [[("a", "b")]]
@@ -355,10 +381,11 @@ def test_view_ids():
     assert featuriser.view_ids(new, 1).tolist() == [1, 1, -1]
 
 
+@pytest.mark.parametrize("text", [MIXED, GAPS])
 @pytest.mark.parametrize("min_count", [1, 2])
-def test_extend(min_count):
+def test_extend(min_count, text):
     first, second = SENTENCES[:2], SENTENCES[2:] * 2
-    featuriser = TemplateFeatures(MIXED, min_count=min_count)
+    featuriser = TemplateFeatures(text, min_count=min_count)
     featuriser.fit_transform(Columns.from_lists(first))
     before = featuriser.names()
     rows = as_rows(featuriser.extend(Columns.from_lists(second), 2))
@@ -370,8 +397,8 @@ def test_extend(min_count):
     kept = [[names[i] for i in row if names[i] in before or counts[names[i]] >= min_count] for row in expected]
     assert [[after[i] for i in row] for row in rows] == kept
     assert as_rows(featuriser.transform(Columns.from_lists(second))) == rows
-    fresh = TemplateFeatures(MIXED, min_count=min_count)
-    assert as_rows(fresh.extend(Columns.from_lists(first))) == twin(first, MIXED, min_count)[1]
+    fresh = TemplateFeatures(text, min_count=min_count)
+    assert as_rows(fresh.extend(Columns.from_lists(first))) == twin(first, text, min_count)[1]
 
 
 def test_take():
@@ -484,12 +511,13 @@ def test_not_fitted():
 # Hashing
 
 
-def test_hashing():
+@pytest.mark.parametrize("text", [MIXED, GAPS])
+def test_hashing(text):
     columns = Columns.from_lists(SENTENCES)
-    featuriser = TemplateFeatures(MIXED, hash_bits=20)
+    featuriser = TemplateFeatures(text, hash_bits=20)
     rows = as_rows(featuriser.fit_transform(columns, 2))
     assert featuriser.n_attributes == 2**20
-    names, expected = twin(SENTENCES, MIXED)
+    names, expected = twin(SENTENCES, text)
     numbers = {}
     for row, keys in zip(rows, expected):
         assert len(row) == len(keys)

@@ -9,7 +9,7 @@ import numpy as np
 from loglinear.data.chain_features import ChainFeatures
 from loglinear.data.sequence import SequenceData
 from loglinear.features.sequences import TokenRows
-from loglinear.hmm.expectations import ColumnView, Observations, before_start, behind_end
+from loglinear.hmm.expectations import ANY_AFTER, ANY_BEFORE, ColumnView, Observations, before_start, behind_end
 from loglinear.hmm.model import HMM
 
 
@@ -59,25 +59,33 @@ def all_sequences(hmm, max_length):
 
 
 def extract(ids, ptr, templates, views):
-    """Per token, the (template, values) of each template, by looking."""
+    """Per token, the (template, values) of each template and of each row in its gap, by looking."""
     tokens = []
     for begin, end in itertools.pairwise(ptr.tolist()):
         for i in range(begin, end):
             keys = []
             for t, macros in enumerate(templates):
-                values = []
-                for offset, v in macros:
-                    at = i + offset
-                    if at < begin:
-                        values.append(before_start(begin - at))
-                    elif at >= end:
-                        values.append(behind_end(at - end + 1))
-                    else:
-                        values.append(int(views[v].ids[ids[views[v].column][at]]))
-                if -1 not in values:
-                    keys.append((t, tuple(values)))
+                near = [0, *(offset for offset, _ in macros if offset not in (ANY_BEFORE, ANY_AFTER))]
+                rows = [None]
+                if any(offset == ANY_BEFORE for offset, _ in macros):
+                    rows = range(begin, i + min(near))
+                elif any(offset == ANY_AFTER for offset, _ in macros):
+                    rows = range(i + max(near) + 1, end)
+                for row in rows:
+                    values = [_value(ids, begin, end, i, row, offset, views[v]) for offset, v in macros]
+                    if -1 not in values:
+                        keys.append((t, tuple(values)))
             tokens.append(keys)
     return tokens
+
+
+def _value(ids, begin, end, i, row, offset, view):
+    at = row if offset in (ANY_BEFORE, ANY_AFTER) else i + offset
+    if at < begin:
+        return before_start(begin - at)
+    if at >= end:
+        return behind_end(at - end + 1)
+    return int(view.ids[ids[view.column][at]])
 
 
 class Extractor:

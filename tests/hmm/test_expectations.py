@@ -10,6 +10,8 @@ from hmm_problems import SIZES, TEMPLATES, VIEWS, Extractor, all_features, all_s
 from loglinear.data.chain_features import ChainFeatures
 from loglinear.hmm.counts import feature_counts, mean_counts
 from loglinear.hmm.expectations import (
+    ANY_AFTER,
+    ANY_BEFORE,
     ColumnView,
     Observations,
     behind_end,
@@ -127,6 +129,33 @@ def test_relative_frequencies_match_the_data(order):
     )
     counts = feature_counts(extractor.data(ids, ptr, labels, 3), features, pool(1))
     np.testing.assert_allclose(expectations(hmm, features, extractor.observations), mean_counts(counts), atol=1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_templates_with_gaps(order):
+    """A label, or a pair of labels, with observations around it and at any distance, by enumeration."""
+    hmm = random_hmm(order, 4, (2, 2), seed=4 + order, acyclic=True, stop=0.1)
+    templates = [
+        [(ANY_BEFORE, 0)],
+        [(ANY_AFTER, 1)],
+        [(0, 0), (ANY_BEFORE, 1)],
+        [(ANY_BEFORE, 0), (-1, 1)],
+        [(ANY_BEFORE, 0), (1, 1), (ANY_BEFORE, 1)],
+        [(ANY_AFTER, 0), (1, 0), (ANY_AFTER, 0)],
+        [(-1, 0), (ANY_AFTER, 1)],
+        [(-2, 1), (ANY_BEFORE, 0)],
+        [(2, 1), (ANY_AFTER, 0)],
+    ]
+    features, extractor, exact, mass = enumerated(hmm, 4, templates, [identity(0, 2), identity(1, 2)])
+    assert mass == pytest.approx(1.0)
+    ours = expectations(hmm, features, extractor.observations)
+    np.testing.assert_allclose(ours, exact, rtol=1e-11, atol=1e-15)
+    assert np.all(features.split(ours)[0].reshape(-1, 4).sum(axis=1) > 0)
+    node = gap_expectations(hmm, np.eye(4), hmm.emissions[1])  # a label, and a value after it
+    places = [extractor.number[1, (value,)] for value in (0, 1)]
+    np.testing.assert_allclose(features.split(ours)[0].reshape(-1, 4)[places].T, node, rtol=1e-11)
+    any_label = input_expectations(hmm, extractor.observations)
+    np.testing.assert_allclose(any_label, features.split(exact)[0].reshape(-1, 4).sum(axis=1), rtol=1e-11)
 
 
 @pytest.mark.parametrize("order", [1, 2])

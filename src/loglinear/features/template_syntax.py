@@ -9,14 +9,18 @@ A template is a line: a letter, any text, and macros in it. The letter says what
     U02:%x[@1,0] %x[@-1,0]     rows counted from the first token (@1, @2, ...) and from the last (@-1, @-2, ...)
     U03:%t[0,0,"^\\u"]          true or false: whether the expression matches somewhere in the value
     U04:%m[0,0,"...?$"]        the text that it matches, which may be empty
+    U05:%x[<,0]                the value in column 0 of any row before: a gap
+    U05:%x[0,0] %x[>,1]        the value in column 0, and that in column 1 of any row after
     U05:%c[0,0]                the word class of the value (features/word_classes.py)
     U06:%c[0,0,4]              the first 4 characters of it: of a string of bits, a class that is four merges from all
     B                          no macro: the transition from label to label
 
 Expressions are those of Wapiti (native/text/wapiti_regex.hh), with the letters, digits, spaces and punctuation of
 Unicode. Rows before a sequence have the values ``_B-1``, ``_B-2``, ... and rows after it ``_E+1``, ``_E+2``, ...,
-whatever the command. A comment begins with ``#`` at the start of a line, or after a blank outside macros. Attributes of
-two templates are never the same, even where their text is.
+whatever the command. A gap lies before, or after, all other rows of its template; the template makes an attribute for
+every row of the sequence that lies there, and all macros with a gap look at the same row. A comment begins with ``#``
+at the start of a line, or after a blank outside macros. Attributes of two templates are never the same, even where
+their text is.
 """
 
 from __future__ import annotations
@@ -31,6 +35,8 @@ LABEL, PAIR = 1, 2  # scopes, as bits
 _SCOPES = {"u": LABEL, "b": PAIR, "*": LABEL | PAIR}
 # Limits that no real template file comes near; beyond them a number is a typing error.
 MAX_ROW = 1000
+ANY_BEFORE, ANY_AFTER = -(2**31), 2**31 - 1  # rows of gaps
+_GAPS = {"<": ANY_BEFORE, ">": ANY_AFTER}
 _MAX_COLUMN = 1023
 _MAX_MACROS = 64
 _MAX_TEMPLATES = 10_000
@@ -48,7 +54,10 @@ class View(NamedTuple):
 
 
 class Macro(NamedTuple):
-    """Looks at a row through a view; absolute rows are 1, 2, ... from the first token and -1, -2, ... from the last."""
+    """Looks at a row through a view; absolute rows are 1, 2, ... from the first token and -1, -2, ... from the last.
+
+    The rows ``ANY_BEFORE`` and ``ANY_AFTER`` are gaps.
+    """
 
     row: int
     view: int
@@ -99,7 +108,7 @@ def parse_templates(text: str, source: str = "<templates>") -> TemplateFile:
 
 
 _HEAD = re.compile(r"%([A-Za-z])\[")
-_PLACE = re.compile(r"[ \t]*(@?)([-+]?[0-9]{1,9})[ \t]*,[ \t]*([0-9]{1,9})[ \t]*")
+_PLACE = re.compile(r"[ \t]*(@?)([-+]?[0-9]{1,9}|[<>])[ \t]*,[ \t]*([0-9]{1,9})[ \t]*")
 _LENGTH = re.compile(r",[ \t]*([1-9][0-9]{0,3})[ \t]*")
 _PATTERN = re.compile(r',[ \t]*"((?:[^"\\]|\\.)*)"[ \t]*', re.DOTALL)
 
@@ -134,6 +143,8 @@ class _LineParser:
             else:
                 at += 1
         pieces.append(line[begin:])
+        if {ANY_BEFORE, ANY_AFTER} <= {macro.row for macro in macros}:
+            self.fail("a template may look at any row before (<) or at any row after (>), not at both; split it in two")
         if len(macros) > _MAX_MACROS:
             self.fail(f"{len(macros)} macros, and at most {_MAX_MACROS} are allowed; split the template")
         return Template(scope, tuple(macros), tuple(pieces), self.number)
@@ -145,14 +156,19 @@ class _LineParser:
         if not head:
             self.fail(f"expected %x[row,column] at {shown}; a percent sign always begins a macro")
         command = head[1]
+        if command == "y":
+            self.refuse_label(head.end())
         if command.lower() not in "xtm" and command != "c":
             self.fail(f"unknown command %{command} at {shown}; the commands are %x, %t, %m and %c")
         place = _PLACE.match(self.line, head.end())
         if not place:
             what = "indirect rows (*) are not supported" if self.line.startswith("*", head.end()) else "bad numbers"
             self.fail(f"{what} at {shown}; expected {_example(command)}, with whole numbers")
-        absolute, row, column = bool(place[1]), int(place[2]), int(place[3])
-        if abs(row) > MAX_ROW:
+        absolute, column = bool(place[1]), int(place[3])
+        if absolute and place[2] in _GAPS:
+            self.fail(f"a gap at {shown} is not counted from an end of the sequence; leave out the @")
+        row = _GAPS[place[2]] if place[2] in _GAPS else int(place[2])
+        if abs(row) > MAX_ROW and row not in (ANY_BEFORE, ANY_AFTER):
             self.fail(f"row {row} at {shown} is too far; rows go up to {MAX_ROW}")
         if column > _MAX_COLUMN:
             self.fail(f"column {column} at {shown} is too large; columns go up to {_MAX_COLUMN}")
@@ -167,6 +183,18 @@ class _LineParser:
         if not self.line.startswith("]", end):
             self.fail(f"missing bracket after {self.line[at:end][:60]!r}; expected {_example(command)}")
         return Macro(row, self.view(column, command, pattern), absolute), end + 1
+
+    def refuse_label(self, at: int) -> NoReturn:
+        """Raise FormatError for a label that a macro asks for, with what can be had instead."""
+        if self.line[at : at + 1] in _GAPS:
+            self.fail(
+                f"the template {self.line!r} asks for a label any number of rows away, which no chain can decode (it "
+                "remembers one label, or two with order=2); look at a column there instead: %x[<,0] or %x[>,0]"
+            )
+        self.fail(
+            f"the template {self.line!r} asks for the label of another token; begin it with B for the pair with the "
+            "label before, and set order=2 for runs of three labels"
+        )
 
     def pattern(self, at: int, shown: str, command: str) -> tuple[int, str]:
         match = _PATTERN.match(self.line, at)

@@ -7,8 +7,9 @@ and o the path sums of equations 9-11,
     E[s at n, x emitted at n+3]  = sum over s', s'', s''' of i_s t_s(s') t_s'(s'') t_s''(s''') e_s'''(x) o_s'''   (12)
 
 and likewise for any observations around a position: positions between them that no part of the feature looks at are
-summed over by one more product with the transitions. ``gap_expectations`` has features of two parts at any distance,
-which the paper leaves to the reader: (I - T)^-1 sums over the paths between them.
+summed over by one more product with the transitions. Features with gaps, which the paper leaves to the reader, look at
+any row before or after the others: (I - T)^-1 sums over the paths between them. ``gap_expectations`` has two parts at
+any distance, which may both be labels; no chain can decode those.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from loglinear.threads import pool
 
 # Labels and pairs of labels by attribute, as in ChainFeatures: node_ptr, node_label, pair_ptr, pair_code.
 FeatureLists = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]
+ANY_BEFORE, ANY_AFTER = -(2**31), 2**31 - 1  # offsets of gaps, as in features/template_syntax.py
 UNKNOWN = -1  # a value that is never emitted
 
 
@@ -66,9 +68,10 @@ class ColumnView:
 class Observations:
     """What the attributes of tokens look at: attribute a holds at a token where every macro of its template does.
 
-    A macro is (offset from the token, number of a view). Row a of ``attribute_values`` has the value of each macro in
-    the template's order: a value of the view, ``before_start(k)``, ``behind_end(k)`` or ``UNKNOWN``; what follows the
-    last macro is not read.
+    A macro is (offset from the token, number of a view); those at ``ANY_BEFORE`` look at the same row, any one before
+    all other rows of the template, and those at ``ANY_AFTER`` at any one after them. Row a of ``attribute_values`` has
+    the value of each macro in the template's order: a value of the view, ``before_start(k)``, ``behind_end(k)`` or
+    ``UNKNOWN``; what follows the last macro is not read.
     """
 
     templates: Sequence[Sequence[tuple[int, int]]]
@@ -167,15 +170,16 @@ def _attribute_expectations(
     n_threads: int | None,
 ) -> None:
     """Write the expectations of (attribute, label) and (attribute, pair) features."""
-    into, out_of = hmm.states.path_sums
     tables = [view.table(hmm) for view in observations.views]
     macros = np.array([m for t in observations.templates for m in t], dtype=np.int32).reshape(-1, 2)
     values = np.ascontiguousarray(observations.attribute_values, dtype=np.int32)
+    has_gaps = np.isin(macros[:, 0], (ANY_BEFORE, ANY_AFTER)).any()
+    gaps = hmm.states.gap_sums if has_gaps else (np.zeros((0, 0)), np.zeros((0, 0)))
     _core.attribute_expectations(
         pool(n_threads),
         hmm.states.native,
-        into,
-        out_of,
+        *hmm.states.path_sums,
+        *gaps,
         _pointers([len(t) for t in observations.templates]),
         np.ascontiguousarray(macros[:, 0]),
         np.ascontiguousarray(macros[:, 1]),

@@ -94,6 +94,17 @@ class States:
         """Return (i, o): expected visits of each state, and the weight of all that can follow it."""
         return self._solve(self.enter, transposed=True), self._solve(self.leave)
 
+    @cached_property
+    def gap_sums(self) -> tuple[FloatArray, FloatArray]:
+        """Return sums over all rows before, and after, that have a label [L, S] each; T^0 + T^1 + ... is in both.
+
+        The first is i, where the label is y, times (I - T)^-1; the second (I - T)^-1 times o, where it is y.
+        """
+        into, out_of = self.path_sums
+        has = (self.label == np.arange(self.n_labels)[:, None]).T  # [S, L]
+        before, after = self._solve(has * into[:, None], transposed=True), self._solve(has * out_of[:, None])
+        return np.ascontiguousarray(before.T), np.ascontiguousarray(after.T)
+
     def steps_ahead(self, v: FloatArray) -> FloatArray:
         """Return (T + T^2 + T^3 + ...) v, the sum over positions ahead at any distance; v is [S] or [S, n]."""
         return self._solve(v) - v
