@@ -89,6 +89,15 @@ def entities(folder: Path, quick: bool = False) -> Corpus:
     return Corpus(*(part.first(60) if quick else part for part in parts))
 
 
+def speech(folder: Path, quick: bool = False, treebank: str = "ewt") -> Corpus:
+    """Return words with their parts of speech (the treebank's own tags), of UD English-EWT by default."""
+    parts = []
+    for name in ("train", "dev", "test"):
+        part = read(folder / treebank / f"{name}.tsv.gz")  # form, tag, universal tag with features
+        parts.append(Part(part.X.without(-1), part.X.column(1)))
+    return Corpus(*(part.first(60) if quick else part for part in parts))
+
+
 @dataclass(frozen=True)
 class Family:
     """The settings of a model, all but its strength."""
@@ -96,7 +105,7 @@ class Family:
     estimator: str  # as in Tagger
     templates: str
     base: str = "hmm"
-    input_only: bool = False
+    input_only: int = 0  # longest n-grams; 0 for none
     order: int = 2
     oov: bool = True
 
@@ -153,7 +162,7 @@ class Chain:
             verbose=0,
         )
         assert self.columns is not None
-        inputs = InputOnly.of(3, self.columns.n_columns) if self.family.input_only else None  # up to trigrams
+        inputs = InputOnly.of(self.family.input_only, self.columns.n_columns) if self.family.input_only else None
         return TaggerProblem(
             self.family.estimator,
             self.data,
@@ -190,6 +199,11 @@ class Chain:
         local = self.family.estimator == "memm"
         lattices = Lattices(inputs, model, len(self.classes), base.nodes, model if local else None, self.n_threads)
         return list(FlatLabels(lattices.best(), inputs.sequence_ptr, self.classes))
+
+    def accuracy(self, part: Part, weights: FloatArray) -> float:
+        """Return the percentage of right labels."""
+        pairs = [(a, b) for gold, found in zip(part.y, self.predict(part, weights)) for a, b in zip(gold, found)]
+        return 100 * sum(a == b for a, b in pairs) / max(len(pairs), 1)
 
     def score(self, part: Part, weights: FloatArray | None) -> Scores:
         """Return percentages over spans; None as weights scores the base model alone."""

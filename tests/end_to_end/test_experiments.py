@@ -107,7 +107,7 @@ def test_input_only_features_are_counted_and_expected(folder):
 
     corpus = chunking(folder, quick=True)
     plain = Chain(Family("m-estimation", "hmm"), corpus.train, 10, 1)
-    more = Chain(Family("m-estimation", "hmm", input_only=True), corpus.train, 10, 1)
+    more = Chain(Family("m-estimation", "hmm", input_only=3), corpus.train, 10, 1)
     before, after = plain.problem.loss, more.problem.loss
     n = before.n_weights
     np.testing.assert_array_equal(after.expectations[:n], before.expectations)

@@ -1,0 +1,172 @@
+"""Beyond the paper's tables: what its sections 4.1.1, 5.2 and 6 leave open, measured part by part."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.origin import commit
+from experiments.m_estimation.parts import Experiment, summary
+from experiments.m_estimation.task import TEMPLATES, Chain, Corpus, Family, Part, entities, speech
+from experiments.record import Json, say
+from loglinear.arrays import FloatArray
+from loglinear.features.template_sets import TEMPLATE_SETS
+from loglinear.hmm.counts import mean_counts
+from loglinear.hmm.sampled import sampled_expectations
+from loglinear.hmm.templates import column_attributes
+from loglinear.losses.m_estimation import MEstimationLoss
+
+GAPS = {  # added to a set of templates: tags, or words, anywhere before and after the token
+    "noun phrases": "Utag.before=%x[<,1]\nUtag.after=%x[>,1]\nUtag/tag.before=%x[0,1]/%x[<,1]\n"
+    "Utag/tag.after=%x[0,1]/%x[>,1]\n",
+    "entities": "Uword.before=%X[<,0]\nUword.after=%X[>,0]\nUcapital/word.before=%t[0,0,\"^\\u\"]/%X[<,0]\n"
+    "Ucapital/word.after=%t[0,0,\"^\\u\"]/%X[>,0]\n",
+}
+
+
+class Task(NamedTuple):
+    """Sentences to label, the templates to do it with, and the measure."""
+
+    corpus: Callable[[Experiment], Corpus]
+    templates: str
+    order: int
+    spans: bool  # F1 of spans, else the share of right labels
+
+
+TASKS = {
+    "noun phrases": Task(lambda e: e.corpus, TEMPLATES["extended"], 2, True),
+    "entities": Task(lambda e: entities(e.folder, e.quick), "ner", 1, True),
+    "parts of speech": Task(lambda e: speech(e.folder, e.quick), "pos", 1, False),
+}
+
+
+def kept(e: Experiment, key: list[Any], compute: Callable[[], Json]) -> Json:
+    """Return a run from the results, or compute and store it."""
+    name = json.dumps([*key, e.quick])
+    if name not in e.results.runs:
+        e.results.runs[name] = {**compute(), "commit": commit()}
+        e.results.save()
+        say(*key, {k: round(v, 3) for k, v in e.results.runs[name].items() if isinstance(v, float)})
+    e._commits.add(e.results.runs[name]["commit"])
+    return e.results.runs[name]
+
+
+def figure(task: Task, chain: Chain, part: Part, weights: FloatArray | None) -> float:
+    """Return the F1 of spans, or the percentage of right labels."""
+    weights = np.zeros(chain.features.n_weights) if weights is None else weights
+    return chain.score(part, weights).f1 if task.spans else chain.accuracy(part, weights)
+
+
+def best_c(e: Experiment, name: str, family: Family, key: list[Any], grid: list[float]) -> Json:
+    """Return the run at the c that is best on the tuning sentences, and the tuning figures of all."""
+    task, chain, runs = TASKS[name], None, []
+    for c in grid:
+
+        def compute(c: float = c) -> Json:
+            nonlocal chain
+            corpus = task.corpus(e)
+            chain = chain or Chain(family, corpus.train, e.iterations, e.n_threads)
+            solution = chain.solve(c)
+            figures = {part: figure(task, chain, getattr(corpus, part), solution.weights) for part in ("tune", "test")}
+            preparation = sum(chain.seconds[step] for step in ("base", "precomputation"))
+            found = {"c": c, **figures, "preparation": preparation, "n_features": chain.features.n_weights}
+            return {**found, **summary(solution)}
+
+        runs.append(kept(e, [*key, c], compute))
+    return {**max(runs, key=lambda run: run["tune"]), "by_c": [[run["c"], run["tune"]] for run in runs]}
+
+
+# ---- section 5.2 ----------------------------------------------------------------------------------------------------
+def inputs(e: Experiment) -> None:
+    """Add n-grams of the input alone, whatever the labels, on three tasks."""
+    rows: Json = {}
+    grid = [1.0] if e.quick else [0.1, 0.2154, 0.4642, 1.0, 2.154, 4.642]
+    for name, task in TASKS.items():
+        for longest in (0, 1, 2, 3):
+            family = Family("m-estimation", task.templates, input_only=longest, order=task.order)
+            rows[f"{name}/{longest}"] = best_c(e, name, family, ["inputs", name, longest], grid)
+        hmm = Chain(Family("hmm", task.templates, order=task.order), task.corpus(e).train, 1, e.n_threads)
+        rows[f"{name}/hmm"] = {"test": figure(task, hmm, task.corpus(e).test, None)}
+    e.keep("inputs", {"rows": rows})
+
+
+# ---- section 4.1.1 --------------------------------------------------------------------------------------------------
+def gaps(e: Experiment) -> None:
+    """Add templates that look at any row before or after, to CRFs and to M-estimation on two bases."""
+    rows: Json = {}
+    grid = [1.0] if e.quick else [0.1, 0.4642, 1.0, 2.154, 4.642]
+    for name, more in GAPS.items():
+        task = TASKS[name]
+        for label, text in (("none", task.templates), ("gaps", TEMPLATE_SETS[task.templates] + more)):
+            for method, (estimator, base) in {
+                "CRF": ("crf", "hmm"), "M-est., HMM": ("m-estimation", "hmm"),
+                "M-est., empirical": ("m-estimation", "empirical"),
+            }.items():  # fmt: skip
+                family = Family(estimator, text, base, order=task.order)
+                rows[f"{name}/{method}/{label}"] = best_c(e, name, family, ["gaps", name, method, label], grid)
+    e.keep("gaps", {"rows": rows})
+
+
+# ---- equation 7 -----------------------------------------------------------------------------------------------------
+def samples(e: Experiment) -> None:
+    """Replace exact expectations by sampled ones: their error, and the F1 that is left."""
+    chain = Chain(Family("m-estimation", TEMPLATES["extended"]), e.corpus.train, e.iterations, e.n_threads)
+    assert chain.problem is not None
+    exact: MEstimationLoss = chain.problem.loss
+    grid = [1.0] if e.quick else [0.4642, 1.0, 2.154]
+    sizes = [50, 100] if e.quick else [100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000]
+    rows: Json = {"exact": [_trained(e, chain, exact, grid, {"seconds of expectations": chain.seconds["precomputation"]})]}
+    for n in sizes:
+        for smoothing in (0.0, 1.0):
+            for seed in range(1 if e.quick else 3):
+                rows.setdefault(f"{n}/{smoothing:g}", []).append(
+                    kept(e, ["samples", n, smoothing, seed], lambda: _sampled(e, chain, exact, n, smoothing, seed, grid))
+                )
+    e.keep("samples", {"rows": rows, "n_features": exact.n_weights})
+
+
+def _sampled(
+    e: Experiment, chain: Chain, exact: MEstimationLoss, n: int, smoothing: float, seed: int, grid: list[float]
+) -> Json:
+    assert chain.hmm is not None
+    assert chain.columns is not None
+    assert chain.reader.featuriser is not None
+    began = time.perf_counter()
+    attributes = column_attributes(chain.reader.featuriser, chain.columns.vocabularies, e.n_threads or 1)
+    estimated = sampled_expectations(
+        chain.hmm, chain.features, attributes, n, np.random.default_rng(seed), smoothing=smoothing,
+        prior=mean_counts(exact.counts), n_threads=e.n_threads,
+    )  # fmt: skip
+    seconds = time.perf_counter() - began
+    true = exact.expectations
+    found = {
+        "seconds of expectations": seconds,
+        "error": float(np.abs(estimated - true).sum() / true.sum()),
+        "never drawn": float(np.mean(estimated == smoothing * mean_counts(exact.counts) / (n + smoothing))),
+    }
+    return _trained(e, chain, MEstimationLoss(exact.counts, estimated, e.n_threads), grid, found)
+
+
+def _trained(e: Experiment, chain: Chain, loss: MEstimationLoss, grid: list[float], found: Json) -> Json:
+    """Train at each c; the F1 on the test sentences is that of the best c on the tuning sentences."""
+    assert chain.problem is not None
+    before, chain.problem.loss = chain.problem.loss, loss
+    try:
+        weights = {c: chain.solve(c).weights for c in grid}
+    finally:
+        chain.problem.loss = before
+    tuned = {c: chain.score(e.corpus.tune, w).f1 for c, w in weights.items()}
+    best = max(tuned, key=lambda c: tuned[c])
+    scores = {"tune": tuned[best], "test": chain.score(e.corpus.test, weights[best]).f1, "c": best}
+    return {**found, **scores, "test at c = 1": chain.score(e.corpus.test, weights[1.0]).f1}
+
+
+MORE_PARTS: dict[str, Callable[[Experiment], None]] = {
+    "inputs": inputs,
+    "gaps": gaps,
+    "samples": samples,
+}
