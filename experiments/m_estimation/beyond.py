@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import json
 import time
 from collections.abc import Callable
@@ -119,13 +121,12 @@ def samples(e: Experiment) -> None:
     exact: MEstimationLoss = chain.problem.loss
     grid = [1.0] if e.quick else [0.4642, 1.0, 2.154]
     sizes = [50, 100] if e.quick else [100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000]
-    rows: Json = {"exact": [_trained(e, chain, exact, grid, {"seconds of expectations": chain.seconds["precomputation"]})]}
-    for n in sizes:
-        for smoothing in (0.0, 1.0):
-            for seed in range(1 if e.quick else 3):
-                rows.setdefault(f"{n}/{smoothing:g}", []).append(
-                    kept(e, ["samples", n, smoothing, seed], lambda: _sampled(e, chain, exact, n, smoothing, seed, grid))
-                )
+    before = {"seconds of expectations": chain.seconds["precomputation"]}
+    rows: Json = {"exact": [_trained(e, chain, exact, grid, before)]}
+    for n, smoothing, seed in itertools.product(sizes, (0.0, 1.0), range(1 if e.quick else 3)):
+        compute = functools.partial(_sampled, e, chain, exact, n, smoothing, seed, grid)
+        found = kept(e, ["samples", n, smoothing, seed], compute)
+        rows.setdefault(f"{n}/{smoothing:g}", []).append(found)
     e.keep("samples", {"rows": rows, "n_features": exact.n_weights})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,11 @@ from experiments.record import Json, table
 
 def percent(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
+
+
+def paragraph(text: str) -> list[str]:
+    """Return the lines of a paragraph."""
+    return textwrap.wrap(" ".join(text.split()), 120, break_on_hyphens=False, break_long_words=False)
 
 
 def inputs(part: Json, parts: Json, output: Path) -> list[str]:
@@ -24,14 +30,18 @@ def inputs(part: Json, parts: Json, output: Path) -> list[str]:
             what = "no" if longest == "0" else f"up to {longest}-grams"
             difference = "" if longest == "0" else f"{row['test'] - plain['test']:+.2f}"
             seconds = f"{row['seconds'] + row['preparation']:.1f}"
-            cells.append([name, what, f"{row['c']:.2g}", percent(row["tune"]), percent(row["test"]), difference, seconds])
+            figures = [f"{row['c']:.2g}", percent(row["tune"]), percent(row["test"])]
+            cells.append([name, what, *figures, difference, seconds])
     head = ["task", "input-only features", "c", "tuning", "test", "difference", "seconds"]
     return [
         "## Input-only features on three tasks",
         "",
-        "`Tagger(\"m-estimation\", input_only=n)`: n-grams of every column, with a weight whatever the labels (section 5.2).",
-        "Noun phrases as above; entities of WNUT-17 (templates `ner`, first order; F1); parts of speech of EWT (templates",
-        "`pos`, first order, 49 tags; share of right labels). c by the tuning sentences; seconds with precomputation.",
+        *paragraph(
+            """`Tagger("m-estimation", input_only=n)`: n-grams of every column, with a weight whatever the labels
+            (section 5.2). Noun phrases as above; entities of WNUT-17 (templates `ner`, first order; F1); parts of speech of EWT
+            (templates `pos`, first order, 49 tags; share of right labels). c is chosen on the tuning sentences; seconds
+            include the precomputation."""
+        ),
         "",
         *table(head, cells),
     ]
@@ -45,16 +55,20 @@ def gaps(part: Json, parts: Json, output: Path) -> list[str]:
         difference = "" if label == "none" else f"{row['test'] - plain['test']:+.2f}"
         cells.append([
             task, method, "with" if label == "gaps" else "without", f"{row['n_features']:,}", f"{row['c']:.2g}",
-            percent(row["tune"]), percent(row["test"]), difference, f"{row['preparation']:.1f}", f"{row['seconds']:.1f}",
+            percent(row["tune"]), percent(row["test"]), difference, f"{row['preparation']:.1f}",
+            f"{row['seconds']:.1f}",
         ])  # fmt: skip
-    head = ["task", "method", "gaps", "features", "c", "tuning F1", "test F1", "difference", "precomputation", "seconds"]
+    head = ["task", "method", "gaps", "features", "c", "tuning F1", "test F1", "difference", "precomputation"]
+    head.append("optimisation")
     return [
         "## Features with gaps",
         "",
-        "Templates that look at any row before (`%x[<,1]`) or after the token, with the label here: of noun phrases the",
-        "tag at a distance, alone and with the tag here; of entities the word at a distance, alone and with whether the",
-        "token here has a capital. What lies at a distance is observed, so that decoding stays exact; their expectations",
-        "are exact too, by sums over all paths between.",
+        *paragraph(
+            """Templates that look at any row before (`%x[<,1]`) or after the token, with the label here: of noun
+            phrases the tag at a distance, alone and with the tag here; of entities the word at a distance, alone and with
+            whether the token here has a capital. What lies at a distance is observed, so that decoding stays exact;
+            their expectations are exact too, by sums over all paths between."""
+        ),
         "",
         *table(head, cells),
     ]
@@ -81,10 +95,12 @@ def samples(part: Json, parts: Json, output: Path) -> list[str]:
     return [
         "## Sampled expectations",
         "",
-        f"Noun phrases, extended features ({part['n_features']:,}). Error: sum of absolute differences to the exact",
-        "expectations, of the sum of these. Never drawn: share of features that no sampled sentence has. Smoothed: the",
-        "sample is mixed with one sentence of the mean of the training data. Means of three seeds; ± half the range;",
-        "c tuned: 0.46, 1 or 2.2.",
+        *paragraph(
+            f"""Noun phrases, extended features ({part['n_features']:,}). Error: sum of absolute differences to the
+            exact expectations, divided by the sum of these. Never drawn: share of features that no sampled sentence has.
+            Smoothed: the sample is mixed with one sentence of the mean of the training data. Means of three seeds; ±
+            half the range; c tuned: 0.46, 1 or 2.2."""
+        ),
         "",
         *table(head, cells),
     ]

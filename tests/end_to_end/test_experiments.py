@@ -42,6 +42,8 @@ def folder(tmp_path_factory):
     for name in ("wnut17train.conll.gz", "emerging.dev.conll.gz", "emerging.test.annotated.gz"):
         sentences = [sentence(rng, ["person", "location"]) for _ in range(20)]
         write(root / "wnut17" / name, sentences, "\t", (0, 2))
+    for name in ("train", "dev", "test"):
+        write(root / "ewt" / f"{name}.tsv.gz", [sentence(rng, ["NP", "VP"]) for _ in range(20)], "\t", (0, 1, 2))
     return root
 
 
