@@ -38,9 +38,9 @@ def inputs(part: Json, parts: Json, output: Path) -> list[str]:
         "",
         *paragraph(
             """`Tagger("m-estimation", input_only=n)`: n-grams of every column, with a weight whatever the labels
-            (section 5.2). Noun phrases as above; entities of WNUT-17 (templates `ner`, first order; F1); parts of speech of EWT
-            (templates `pos`, first order, 49 tags; share of right labels). c is chosen on the tuning sentences; seconds
-            include the precomputation."""
+            (section 5.2). Noun phrases as above; entities of WNUT-17 (templates `ner`, first order; F1); parts of
+            speech of EWT (templates `pos`, first order, 49 tags; share of right labels). c is chosen on the
+            tuning sentences; seconds include the precomputation."""
         ),
         "",
         *table(head, cells),
@@ -65,9 +65,9 @@ def gaps(part: Json, parts: Json, output: Path) -> list[str]:
         "",
         *paragraph(
             """Templates that look at any row before (`%x[<,1]`) or after the token, with the label here: of noun
-            phrases the tag at a distance, alone and with the tag here; of entities the word at a distance, alone and with
-            whether the token here has a capital. What lies at a distance is observed, so that decoding stays exact;
-            their expectations are exact too, by sums over all paths between."""
+            phrases the tag at a distance, alone and with the tag here; of entities the word at a distance, alone
+            and with whether the token here has a capital. What lies at a distance is observed, so that decoding
+            stays exact; their expectations are exact too, by sums over all paths between."""
         ),
         "",
         *table(head, cells),
@@ -97,9 +97,9 @@ def samples(part: Json, parts: Json, output: Path) -> list[str]:
         "",
         *paragraph(
             f"""Noun phrases, extended features ({part['n_features']:,}). Error: sum of absolute differences to the
-            exact expectations, divided by the sum of these. Never drawn: share of features that no sampled sentence has.
-            Smoothed: the sample is mixed with one sentence of the mean of the training data. Means of three seeds; ±
-            half the range; c tuned: 0.46, 1 or 2.2."""
+            exact expectations, divided by the sum of these. Never drawn: share of features that no sampled
+            sentence has. Smoothed: the sample is mixed with one sentence of the mean of the training data. Means
+            of three seeds; ± half the range; c tuned: 0.46, 1 or 2.2."""
         ),
         "",
         *table(head, cells),
