@@ -7,6 +7,7 @@ import itertools
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from loglinear.features.template_sets import TEMPLATE_SETS
 from loglinear.hmm.counts import mean_counts
 from loglinear.hmm.sampled import sampled_expectations
 from loglinear.hmm.templates import column_attributes
-from loglinear.losses.m_estimation import MEstimationLoss
+from loglinear.losses.m_estimation import MEstimationLoss, rank_features
 
 GAPS = {  # added to a set of templates: tags, or words, anywhere before and after the token
     "noun phrases": "Utag.before=%x[<,1]\nUtag.after=%x[>,1]\nUtag/tag.before=%x[0,1]/%x[<,1]\n"
@@ -166,8 +167,66 @@ def _trained(e: Experiment, chain: Chain, loss: MEstimationLoss, grid: list[floa
     return {**found, **scores, "test at c = 1": chain.score(e.corpus.test, weights[1.0]).f1}
 
 
+# ---- section 6: choosing features -----------------------------------------------------------------------------------
+def selection(e: Experiment) -> None:
+    """Rank features in four ways, and train a CRF on the best k of each: F1 and seconds."""
+    train = e.corpus.train
+    joint = Chain(Family("m-estimation", TEMPLATES["extended"]), train, e.iterations, e.n_threads)
+    crf = Chain(Family("crf", TEMPLATES["extended"]), train, e.iterations, e.n_threads)
+    assert joint.problem is not None
+    assert crf.problem is not None
+    loss: MEstimationLoss = joint.problem.loss
+    n = int(crf.features.offsets[2])  # features of attributes; transitions are always kept
+    rankings, seconds = _rankings(joint, loss, n)
+    sizes = [100, 1000] if e.quick else [1000, 3000, 10_000, 30_000, 100_000, 300_000]
+    rows: Json = {}
+    everything = np.ones(crf.features.n_weights, dtype=bool)
+    rows["all"] = {str(n): kept(e, ["selection", "all"], lambda: _selected(e, crf, everything))}
+    for ranking, order in rankings.items():
+        for k in sizes:
+            chosen = everything.copy()
+            chosen[order[k:]] = False
+            found = kept(e, ["selection", ranking, k], functools.partial(_selected, e, crf, chosen))
+            rows.setdefault(ranking, {})[str(k)] = found
+    e.keep("selection", {"rows": rows, "ranking seconds": seconds, "n": n})
+
+
+def _rankings(joint: Chain, loss: MEstimationLoss, n: int) -> tuple[dict[str, Any], Json]:
+    """Return the features of attributes from the best to the worst, and the seconds that each ranking took."""
+    rankings, seconds = {}, {}
+    prepared = joint.seconds["base"] + joint.seconds["precomputation"]
+    began = time.perf_counter()
+    weights = joint.solve(1.0).weights
+    rankings["M-estimate"] = np.argsort(-np.abs(weights[:n]), kind="stable")
+    seconds["M-estimate"] = prepared + time.perf_counter() - began
+    began = time.perf_counter()
+    rankings["gradient at zero"] = rank_features(loss)
+    rankings["gradient at zero"] = rankings["gradient at zero"][rankings["gradient at zero"] < n]
+    seconds["gradient at zero"] = prepared + time.perf_counter() - began
+    began = time.perf_counter()
+    rankings["frequency"] = np.argsort(-mean_counts(loss.counts)[:n], kind="stable")
+    seconds["frequency"] = time.perf_counter() - began
+    rankings["random"], seconds["random"] = np.random.default_rng(0).permutation(n), 0.0
+    return rankings, seconds
+
+
+def _selected(e: Experiment, crf: Chain, chosen: Any) -> Json:
+    """Train a CRF on the chosen features at c = 1, up to 100 iterations, and score it."""
+    assert crf.problem is not None
+    before = crf.problem, crf.features
+    crf.features = crf.features.keep(chosen)
+    crf.problem = replace(crf.problem, features=crf.features)
+    try:
+        solution = crf.solve(1.0)
+        figures = {part: crf.score(getattr(e.corpus, part), solution.weights).f1 for part in ("tune", "test")}
+    finally:
+        crf.problem, crf.features = before
+    return {**figures, **summary(solution)}
+
+
 MORE_PARTS: dict[str, Callable[[Experiment], None]] = {
     "inputs": inputs,
     "gaps": gaps,
     "samples": samples,
+    "selection": selection,
 }

@@ -98,6 +98,8 @@ def test_input_only_features_and_sampled_expectations(place: Path, tmp_path: Pat
     model = loglinear.load(tmp_path / "m.ll")
     assert (model.input_only, model.expectation, model.n_samples) == (2, "sample", 500)
     assert model.input_only_.weights.size > 0
+    assert invoke(*args, "--max-features", "10").exit_code == 0
+    assert loglinear.load(tmp_path / "m.ll").features_.offsets[2] <= 10
     assert "begin every line with U" in refusal(invoke(*args, *options[:2], "--input-only", place / "templates"))
     assert "cancel in p(y | x)" in refusal(invoke(*args, "--input-only", "2"))
 

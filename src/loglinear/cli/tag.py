@@ -80,6 +80,9 @@ def train(
         str | None, typer.Option(metavar="observed|all", help="Label pairs with a weight.", show_default="observed")
     ] = None,
     min_count: Annotated[int | None, typer.Option(help="Drop attributes that are rarer.", show_default="1")] = None,
+    max_features: Annotated[
+        int | None, typer.Option(metavar="K", help="Train on the K features that rank best under M-estimation.")
+    ] = None,
     hash_bits: Annotated[
         int | None, typer.Option(help="Hash attributes into 2^BITS numbers instead of keeping their names.")
     ] = None,
@@ -144,8 +147,8 @@ def train(
         console.check_writable(path)
     settings = _given(
         estimator=estimator, templates=templates, classes=classes, order=order, features=features,
-        transitions=transitions, min_count=min_count, hash_bits=hash_bits, oov=oov or None, base=base,
-        expectation=expectation, n_samples=n_samples,
+        transitions=transitions, min_count=min_count, max_features=max_features, hash_bits=hash_bits, oov=oov or None,
+        base=base, expectation=expectation, n_samples=n_samples,
         input_only=int(input_only) if input_only is not None and input_only.isdecimal() else input_only,
         initialise=initialise, scheme=scheme, penalty=penalty, strength=strength, l1_ratio=l1_ratio, solver=solver,
         tolerance=tolerance, max_iterations=max_iterations, tune=tune_setting(tune, dev), n_threads=threads,

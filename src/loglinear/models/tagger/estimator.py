@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,9 @@ class Tagger(TaggerPredictor, Estimator):
     features : "observed" (default: attribute-label pairs that occur in training) or "all"
     transitions : "observed" (default) or "all"; label pairs without a weight are possible, with weight zero
     min_count : int, attributes that occur less often are dropped; default 1
+    max_features : int or None (default): train on the so many features of attributes that rank best under
+        M-estimation, which is fast to train (needs templates); transitions are kept besides. A model that is continued
+        adds all features of the new data
     hash_bits : int or None (default): number attributes by hashing into 2**hash_bits instead of keeping their names
     oov : bool, whether to map the first occurrence of every column value in training to one symbol, and unknown
         values to it; default False, but always done for an HMM and M-estimation
@@ -111,7 +115,7 @@ class Tagger(TaggerPredictor, Estimator):
         if continued:
             features, start = self._widened(features)
         self.hmm_ = None
-        if self.has_base or self.initialise is not None:
+        if self.needs_base:
             assert inputs.columns is not None
             self.hmm_ = fit_base(self.base, inputs.columns, data, self.order, self.smoothing)
         self.input_only_ = None
@@ -129,6 +133,9 @@ class Tagger(TaggerPredictor, Estimator):
                 columns=inputs.columns, featuriser=self.reader_.featuriser, base=self.base,
                 expectation=self.expectation, n_samples=self.n_samples, input_only=self.input_only_,
             )
+            if self.max_features is not None and start is None:
+                features = problem.best_features(self.max_features)
+                problem = replace(problem, features=features)
             if self.initialise is not None and start is None:
                 start = problem.m_estimate()
             solution = self._solve(problem, start, held_out)

@@ -72,8 +72,7 @@ def make_tagger(continued: Source | None, settings: dict[str, Any]) -> Tagger:
 
     if continued is None:
         model = Tagger(**settings)
-        needs = model.estimator == "m-estimation" or model.initialise is not None
-        if needs and model.templates is None:
+        if model.needs_base and model.estimator != "hmm" and model.templates is None:
             raise ValueError(f"M-estimation needs templates: name a set ({', '.join(TEMPLATE_SETS)}) or a file")
         return model
     model = load(continued, "tagger")

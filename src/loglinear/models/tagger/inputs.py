@@ -69,7 +69,7 @@ class TokenReader:
     def for_settings(cls, settings: TaggerSettings) -> TokenReader:
         """Make the reader of a tagger that is to be trained; a base distribution needs columns and the OOV map."""
         return cls.make(
-            settings.templates, columns=settings.has_base or settings.initialise is not None,
+            settings.templates, columns=settings.needs_base,
             oov=settings.oov or settings.has_base, features=settings.estimator != "hmm", min_count=settings.min_count,
             hash_bits=settings.hash_bits, classes=settings.classes,
         )

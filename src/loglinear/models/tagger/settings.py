@@ -36,6 +36,7 @@ class TaggerSettings:
     features: str = "observed"
     transitions: str = "observed"
     min_count: int = 1
+    max_features: int | None = None
     hash_bits: int | None = None
     oov: bool = False
     base: str = "hmm"
@@ -66,6 +67,11 @@ class TaggerSettings:
         """Whether decoding multiplies with a base distribution q0, which is counted and not trained."""
         return self.estimator in ("hmm", "m-estimation")
 
+    @property
+    def needs_base(self) -> bool:
+        """Whether training counts a base distribution: to decode with, to start from, or to rank features under."""
+        return self.has_base or self.initialise is not None or self.max_features is not None
+
     def parameters(self) -> dict[str, Any]:
         """Return the settings by name, as a model file keeps them."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -75,6 +81,13 @@ class TaggerSettings:
         for name, known in _CHOICES.items():
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}")
+        k = self.max_features
+        if k is not None and (type(k) is not int or k < 1):
+            raise ValueError(f"max_features must be a whole number of at least 1, not {k!r}")
+        if k is not None and self.estimator == "hmm":
+            raise ValueError("max_features chooses features, and an HMM has none: leave it out")
+        if k is not None and self.templates is None:
+            raise ValueError("max_features ranks features under an HMM of columns: name templates, or leave it out")
         check_input_only(self.input_only, self.estimator)
         if isinstance(self.constraint, Iterator):
             raise ValueError("constraint must be a list of label pairs, not an iterator: it is read more than once")

@@ -150,7 +150,7 @@ class TaggerProblem:
         return train(self.objective(strength), self.settings, start, callback=callback, checkpoint=checkpoint)
 
     def m_estimate(self, strength: float = 1.0) -> FloatArray:
-        """Return weights for a CRF to start from (Smith, Vail and Lafferty, section 6).
+        """Return weights for a CRF to start from, or to rank its features by (Smith, Vail and Lafferty, section 6).
 
         They are the correction w alone, without log q0: a ridge charges more for log q0, spread over the weights of
         rare values, than a start from it gains. The strength is that of the M-estimate, 1 / c; a weak one leaves it
@@ -159,6 +159,17 @@ class TaggerProblem:
         settings = replace(self.settings, solver="lbfgs", solver_options={}, penalty="l2", verbose=0)
         problem = replace(self, estimator="m-estimation", settings=settings, input_only=None)
         return problem.solve(strength).weights
+
+
+    def best_features(self, k: int) -> ChainFeatures:
+        """Return the k features of attributes whose M-estimated weights are largest, and all transitions."""
+        n = int(self.features.offsets[2])
+        if k >= n:
+            return self.features
+        order = np.argsort(-np.abs(self.m_estimate()[:n]), kind="stable")
+        chosen = np.ones(self.features.n_weights, dtype=bool)
+        chosen[order[k:]] = False
+        return self.features.keep(chosen)
 
 
 class Tuning(NamedTuple):
