@@ -44,7 +44,7 @@ def random_problem(seed, n_sources=None, n_words=12, n_events=200, max_depth=3, 
 
 
 def direct_sums(problem, w):
-    """Return (loss, expected totals, log Z) by sums over all words: the NumPy twin of the kernels."""
+    """Return (loss, expected totals, log Z) by sums over all words, or those of a group: the twin of the kernels."""
     loss, expected, log_z = -float(problem.observed @ w), np.zeros(w.size), np.empty(problem.n_histories)
     for x in range(problem.n_histories):
         scores, active = w[: problem.n_words].copy(), []
@@ -56,6 +56,9 @@ def direct_sums(problem, w):
                     scores[table.entry_word[e]] += value * w[offset + e]
                     active.append((offset + e, int(table.entry_word[e]), value))
                 context = int(table.context_parent[context])
+        if problem.groups is not None:
+            first, end = problem.groups.start[problem.groups.of[x] :][:2]
+            scores[:first], scores[end:] = -np.inf, -np.inf
         log_z[x] = np.logaddexp.reduce(scores)
         p = problem.count[x] * np.exp(scores - log_z[x])
         loss += problem.count[x] * log_z[x]

@@ -50,7 +50,12 @@ struct Bound {
 
 using BoundLevels = Bound<Levels>;
 using BoundClusters = Bound<Clusters>;
-using BoundDense = Bound<Dense>;
+
+struct BoundDense {
+  BoundProblem& bound;  // kept alive by Python
+  std::optional<In<std::uint32_t>> start, of;
+  Dense method;
+};
 
 struct BoundScorer {
   BoundDense& dense;  // kept alive by Python
@@ -163,10 +168,13 @@ void bind_composite(nb::module_& m) {
   levels.def_prop_ro("nodes", [](const BoundLevels& b) { return b.method.nodes(); });
 
   nb::class_<BoundDense> dense(m, "CompositeDense", "Normalisers and expectations over all of a few outcomes.");
-  dense.def("__init__", [](BoundDense* self, BoundProblem& problem, std::size_t max_row_bytes) {
-    nb::gil_scoped_release release;
-    new (self) BoundDense{problem, Dense(problem.problem, max_row_bytes)};
-  }, nb::arg("problem"), nb::arg("max_row_bytes") = kMaxRowBytes, nb::keep_alive<1, 2>());
+  dense.def("__init__", [](BoundDense* self, BoundProblem& problem, std::optional<In<std::uint32_t>> group_start,
+                           std::optional<In<std::uint32_t>> group, std::size_t max_row_bytes) {
+    const OutcomeGroups groups{view(group_start), view(group)};
+    new (self) BoundDense{problem, std::move(group_start), std::move(group), Dense(problem.problem, groups, max_row_bytes)};
+  }, nb::arg("problem"), nb::arg("group_start") = nb::none(), nb::arg("group") = nb::none(),
+     nb::arg("max_row_bytes") = kMaxRowBytes, nb::keep_alive<1, 2>(),
+     "group_start: ranges of outcomes that are normalised by themselves; group: that of each history.");
   bind_method(dense);
   nb::class_<BoundScorer>(m, "DenseScorer", "A trained model of few outcomes, ready for queries.")
       .def("__init__", [](BoundScorer* self, ThreadPool& pool, BoundDense& of, In<double> w) {

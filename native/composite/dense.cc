@@ -15,6 +15,8 @@ constexpr std::size_t kPiece = 64;        // histories of one task
 constexpr std::size_t kMostSources = 64;
 constexpr double kNever = -1e300;         // score of the outcomes that only fill up a row
 
+std::size_t whole_vectors(std::size_t n) { return (n + kVector - 1) / kVector * kVector; }
+
 Rows choose_rows(const Source& source, std::size_t threshold) {
   Rows out;
   out.nearest.resize(source.n_contexts());
@@ -31,11 +33,52 @@ Rows choose_rows(const Source& source, std::size_t threshold) {
   return out;
 }
 
+std::size_t checked_widest(const Problem& problem, const OutcomeGroups& groups) {
+  if (groups.start.front() != 0 || groups.start.back() != problem.n_words)
+    throw InvalidInput("the groups of outcomes do not have all outcomes");
+  std::size_t widest = 0;
+  for (std::size_t g = 0; g + 1 < groups.start.size(); ++g) {
+    if (groups.start[g] >= groups.start[g + 1]) throw InvalidInput("a group of outcomes is empty");
+    widest = std::max<std::size_t>(widest, groups.start[g + 1] - groups.start[g]);
+  }
+  if (groups.of.size() != problem.n_histories()) throw InvalidInput("every history needs a group of outcomes");
+  for (const std::uint32_t g : groups.of)
+    if (g + std::size_t{1} >= groups.start.size()) throw InvalidInput("a history has a group that does not exist");
+  return whole_vectors(widest);
+}
+
+// Calls add(e) for the entries of a context whose outcomes are in a range.
+template <class Add>
+void for_entries(const Source& s, std::uint32_t context, Range range, Add add) {
+  std::uint32_t e = s.context_entry[context];
+  const std::uint32_t end = s.context_entry[context + 1];
+  const std::uint32_t* const words = s.entry_word.data();
+  if (range.begin > 0)
+    e = static_cast<std::uint32_t>(std::lower_bound(words + e, words + end, range.begin) - words);
+  for (; e < end && words[e] < range.end; ++e) add(e);
+}
+
 }  // namespace
 
-Dense::Dense(const Problem& problem, std::size_t max_row_bytes)
-    : problem_(problem), width_((problem.n_words + kVector - 1) / kVector * kVector) {
+Range Dense::range(std::size_t history) const {
+  if (groups_.start.empty()) return {0, width_};
+  const std::uint32_t g = groups_.of[history];
+  return {groups_.start[g], groups_.start[g + 1]};
+}
+
+std::uint64_t Dense::terms() const {
+  std::uint64_t total = 0;
+  for (const std::uint32_t g : groups_.of) total += groups_.start[g + 1] - groups_.start[g];
+  return groups_.start.empty() ? static_cast<std::uint64_t>(problem_.n_histories()) * problem_.n_words : total;
+}
+
+Dense::Dense(const Problem& problem, OutcomeGroups groups, std::size_t max_row_bytes)
+    : problem_(problem), groups_(groups), width_(whole_vectors(problem.n_words)), widest_(width_) {
   if (problem.sources.size() > kMostSources) throw InvalidInput("at most 64 sources can be scored together");
+  if (!groups_.start.empty()) {
+    widest_ = checked_widest(problem, groups_);
+    width_ += kVector;  // whole vectors from the start of the last group stay within a row
+  }
   for (std::size_t threshold = std::max<std::size_t>(width_ / kVector, 4);; threshold *= 2) {
     rows_.clear();
     std::size_t n_rows = 0;
@@ -48,7 +91,7 @@ Dense::Dense(const Problem& problem, std::size_t max_row_bytes)
 }
 
 std::size_t Dense::bytes() const {
-  std::size_t total = kBlock * width_ * sizeof(double);
+  std::size_t total = kBlock * widest_ * sizeof(double);
   for (const Rows& r : rows_) total += 2 * r.size() * width_ * sizeof(double) + 4 * (r.nearest.size() + r.size());
   return total;
 }
@@ -77,24 +120,25 @@ std::vector<Dense::Table> Dense::fill(ThreadPool& pool, std::span<const double> 
 }
 
 void Dense::score(const std::vector<Table>& rows, std::span<const double> w,
-                  const std::vector<std::span<const std::uint32_t>>& leaf, std::size_t history, double* out) const {
+                  const std::vector<std::span<const std::uint32_t>>& leaf, std::size_t history, Range range,
+                  double* out) const {
   std::array<const double*, kMostSources> wide;
+  const std::size_t size = whole_vectors(range.end - range.begin);
   std::size_t n = 0;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const std::uint32_t r = rows_[i].nearest[leaf[i][history]];
     if (i > 0 && r == 0) continue;
-    wide[n++] = rows[i].data() + r * width_;
+    wide[n++] = rows[i].data() + r * width_ + range.begin;
   }
-  std::fill_n(out, width_, 0.0);
-  simd::loops().chain.add_rows(wide.data(), nullptr, n, width_, out);
+  std::fill_n(out, size, 0.0);
+  simd::loops().chain.add_rows(wide.data(), nullptr, n, size, out);
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const Source& s = problem_.sources[i];
     std::uint32_t c = leaf[i][history];
     const std::uint32_t stop = rows_[i].context[rows_[i].nearest[c]];
     const double* const own = w.data() + s.offset;
     for (; c != stop; c = s.context_parent[c])
-      for (std::uint32_t e = s.context_entry[c]; e < s.context_entry[c + 1]; ++e)
-        out[s.entry_word[e]] += own[e] * s.value(e);
+      for_entries(s, c, range, [&](std::uint32_t e) { out[s.entry_word[e] - range.begin] += own[e] * s.value(e); });
   }
 }
 
@@ -106,13 +150,14 @@ void Dense::collect(std::size_t source, std::size_t begin, std::size_t end, cons
   const auto& loops = simd::loops();
   double* const own = out.data() + s.offset;
   for (std::size_t x = begin; x < end; ++x) {
-    const double* const p = block + (x - begin) * width_;
+    const double* const p = block + (x - begin) * widest_;
+    const Range part = range(x);
     std::uint32_t c = leaf[x];
     const std::uint32_t r = rows.nearest[c], stop = rows.context[r];
     for (; c != stop; c = s.context_parent[c])
-      for (std::uint32_t e = s.context_entry[c]; e < s.context_entry[c + 1]; ++e)
-        own[e] += p[s.entry_word[e]] * s.value(e);
-    if (r > 0 || source == 0) loops.axpy(1.0, p, table.data() + r * width_, width_);
+      for_entries(s, c, part, [&](std::uint32_t e) { own[e] += p[s.entry_word[e] - part.begin] * s.value(e); });
+    if (r > 0 || source == 0)
+      loops.axpy(1.0, p, table.data() + r * width_ + part.begin, part.end - part.begin);
   }
 }
 
@@ -138,7 +183,7 @@ double Dense::expectations(ThreadPool& pool, std::span<double> out, Make make) c
   std::fill(out.begin(), out.end(), 0.0);
   std::vector<Table> tables(rows_.size());
   pool.run(rows_.size(), [&](std::size_t i) { tables[i].assign(rows_[i].size() * width_, 0.0); });
-  AlignedDoubles block(kBlock * width_);
+  AlignedDoubles block(kBlock * widest_);
   std::array<double, kBlock / kPiece> partial;
   double total = 0.0;
   for (std::size_t begin = 0; begin < n; begin += kBlock) {
@@ -146,7 +191,7 @@ double Dense::expectations(ThreadPool& pool, std::span<double> out, Make make) c
     pool.run(pieces, [&](std::size_t piece) {
       const Range r = chunk_range(end - begin, kPiece, piece);
       double sum = 0.0;
-      for (std::size_t k = r.begin; k < r.end; ++k) sum += make(begin + k, block.data() + k * width_);
+      for (std::size_t k = r.begin; k < r.end; ++k) sum += make(begin + k, range(begin + k), block.data() + k * widest_);
       partial[piece] = sum;
     });
     for (std::size_t piece = 0; piece < pieces; ++piece) total += partial[piece];
@@ -161,9 +206,9 @@ double Dense::value_and_gradient(ThreadPool& pool, std::span<const double> w, st
     throw InvalidInput("a composite model needs one number per weight");
   const auto rows = fill(pool, w, kNever);
   const auto& loops = simd::loops();
-  const double sum = expectations(pool, gradient, [&](std::size_t x, double* p) {
-    score(rows, w, problem_.leaf, x, p);
-    return problem_.count[x] * loops.softmax(p, problem_.count[x], width_);
+  const double sum = expectations(pool, gradient, [&](std::size_t x, Range part, double* p) {
+    score(rows, w, problem_.leaf, x, part, p);
+    return problem_.count[x] * loops.softmax(p, problem_.count[x], part.end - part.begin);
   });
   parallel_for(pool, w.size(), kVectorChunk, [&](std::size_t begin, std::size_t end) {
     loops.axpy(-1.0, problem_.observed.data() + begin, gradient.data() + begin, end - begin);
@@ -179,15 +224,16 @@ void Dense::hessian_vector(ThreadPool& pool, std::span<const double> w, std::spa
     throw InvalidInput("a composite model needs one number per weight");
   const auto rows = fill(pool, w, kNever), slopes = fill(pool, v, 0.0);
   const auto& loops = simd::loops();
-  expectations(pool, out, [&](std::size_t x, double* p) {
+  expectations(pool, out, [&](std::size_t x, Range part, double* p) {
     thread_local AlignedDoubles slope;
-    slope.resize(width_);
-    score(rows, w, problem_.leaf, x, p);
-    score(slopes, v, problem_.leaf, x, slope.data());
+    slope.resize(widest_);
+    const std::size_t size = part.end - part.begin;
+    score(rows, w, problem_.leaf, x, part, p);
+    score(slopes, v, problem_.leaf, x, part, slope.data());
     const double count = problem_.count[x];
-    loops.softmax(p, count, width_);
-    const double mean = count > 0.0 ? loops.dot(p, slope.data(), width_) / count : 0.0;
-    for (std::size_t k = 0; k < width_; ++k) p[k] *= slope[k] - mean;
+    loops.softmax(p, count, size);
+    const double mean = count > 0.0 ? loops.dot(p, slope.data(), size) / count : 0.0;
+    for (std::size_t k = 0; k < size; ++k) p[k] *= slope[k] - mean;
     return 0.0;
   });
 }
@@ -197,10 +243,11 @@ void Dense::log_z(ThreadPool& pool, std::span<const double> w, std::span<double>
     throw InvalidInput("a composite model needs one number per weight and one per history");
   const auto rows = fill(pool, w, kNever);
   parallel_for(pool, out.size(), kPiece, [&](std::size_t begin, std::size_t end) {
-    AlignedDoubles scores(width_);
+    AlignedDoubles scores(widest_);
     for (std::size_t x = begin; x < end; ++x) {
-      score(rows, w, problem_.leaf, x, scores.data());
-      out[x] = simd::loops().logsumexp(scores.data(), problem_.n_words);
+      const Range part = range(x);
+      score(rows, w, problem_.leaf, x, part, scores.data());
+      out[x] = simd::loops().logsumexp(scores.data(), part.end - part.begin);
     }
   });
 }
@@ -220,12 +267,17 @@ void Dense::log_probabilities(ThreadPool& pool, const Prepared& prepared,
           return c >= problem_.sources[i].n_contexts();
         }))
       throw InvalidInput("a history has a context that its source lacks");
+  const std::array<std::uint32_t, 2> all{0, static_cast<std::uint32_t>(K)};
+  const std::span<const std::uint32_t> start = groups_.start.empty() ? std::span<const std::uint32_t>(all)
+                                                                      : groups_.start;
   parallel_for(pool, n, kPiece, [&](std::size_t begin, std::size_t end) {
     AlignedDoubles scores(width_);
     for (std::size_t x = begin; x < end; ++x) {
-      score(prepared.rows, prepared.w, leaf, x, scores.data());
-      const double log_z = simd::loops().logsumexp(scores.data(), K);
-      for (std::size_t k = 0; k < K; ++k) out[x * K + k] = scores[k] - log_z;
+      score(prepared.rows, prepared.w, leaf, x, {0, width_}, scores.data());
+      for (std::size_t g = 0; g + 1 < start.size(); ++g) {
+        const double log_z = simd::loops().logsumexp(scores.data() + start[g], start[g + 1] - start[g]);
+        for (std::size_t k = start[g]; k < start[g + 1]; ++k) out[x * K + k] = scores[k] - log_z;
+      }
     }
   });
 }

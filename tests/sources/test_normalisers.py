@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from loglinear.sources.normalisers import METHODS, OF_PARTITIONS, check_partition, disjointness_error, make_normaliser
-from loglinear.sources.problem import make_problem
+from loglinear.sources.problem import OutcomeGroups, make_problem
 from loglinear.sources.table import build_table
 from tests.composite_problems import direct_sums, random_problem
 
@@ -34,6 +36,43 @@ def test_second_derivatives_are_differences_of_gradients(method):
         normaliser.value_and_gradient(w + 1e-5 * v, ahead)
         normaliser.value_and_gradient(w - 1e-5 * v, behind)
         np.testing.assert_allclose(found, (ahead - behind) / 2e-5, atol=1e-6 * np.abs(found).max())
+
+
+def in_groups(problem, rng):
+    """The same histories, each about one of several ranges of words."""
+    n_groups = int(rng.integers(1, 5))
+    inner = rng.choice(np.arange(1, problem.n_words), size=min(n_groups, problem.n_words) - 1, replace=False)
+    start = np.concatenate([[0], np.sort(inner), [problem.n_words]]).astype(np.uint32)
+    of = rng.integers(start.size - 1, size=problem.n_histories).astype(np.uint32)
+    return replace(problem, groups=OutcomeGroups(start, of))
+
+
+def test_groups_of_outcomes_are_normalised_by_themselves():
+    for seed in range(25):
+        problem, rng = random_problem(seed, real=seed % 2 == 0, n_words=int(np.random.default_rng(seed).integers(5, 40)))
+        problem = in_groups(problem, rng)
+        w, v = rng.normal(size=(2, problem.n_weights))
+        loss, expected, log_z = direct_sums(problem, w)
+        normaliser = make_normaliser(problem, "dense")
+        found, ahead, behind = np.empty((3, w.size))
+        assert normaliser.value_and_gradient(w, found) == pytest.approx(loss, rel=1e-10)
+        np.testing.assert_allclose(found + problem.observed, expected, rtol=0, atol=1e-10 * problem.count.sum())
+        np.testing.assert_allclose(normaliser.log_z(w), log_z, rtol=0, atol=1e-10)
+        normaliser.hessian_vector(w, v, found)
+        normaliser.value_and_gradient(w + 1e-5 * v, ahead)
+        normaliser.value_and_gradient(w - 1e-5 * v, behind)
+        np.testing.assert_allclose(found, (ahead - behind) / 2e-5, atol=1e-6 * max(np.abs(found).max(), 1e-3))
+
+
+def test_groups_that_are_wrong_are_refused():
+    problem, rng = random_problem(1)
+    of, n = np.zeros(problem.n_histories, np.uint32), problem.n_words
+    for start, histories in [([0, n - 1], of), ([0, 3, 3, n], of), ([0, n], of[:-1]), ([0, n], of + 1), ([0], of)]:
+        wrong = replace(problem, groups=OutcomeGroups(np.array(start, np.uint32), histories.astype(np.uint32)))
+        with pytest.raises(ValueError, match="group"):
+            make_normaliser(wrong, "dense")
+    with pytest.raises(ValueError, match="only the method 'dense'"):
+        make_normaliser(in_groups(problem, rng), "sharing")
 
 
 @pytest.mark.parametrize("method", METHODS)

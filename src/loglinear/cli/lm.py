@@ -25,6 +25,15 @@ def _numbers(option: str, text: str | None, kind: Callable[[str], Any]) -> Any:
     return values[0] if values is not None and len(values) == 1 else values
 
 
+def _levels(text: str | None) -> Any:
+    """Return None, a number of classes, a class file, or the levels of a tree of classes, which commas separate."""
+    parts = [] if text is None else text.split(",")
+    if not all(part.strip().isdecimal() for part in parts[:-1]):
+        return text  # a file whose name has a comma
+    levels = tuple(int(part) if part.strip().isdecimal() else part for part in parts)
+    return levels if len(levels) > 1 else levels[0] if levels else None
+
+
 @app.command(cls=TrainCommand)
 @console.command
 def train(
@@ -114,7 +123,10 @@ def train(
     topics: Annotated[int | None, typer.Option(metavar="N", help="Cluster documents without labels to topics.")] = None,
     classes: Annotated[
         str | None,
-        typer.Option(metavar="K|FILE", help="Predict the class of a word, then the word: how many, or a class file."),
+        typer.Option(
+            metavar="K|FILE|K,K", help="Predict the class of a word, then the word: how many classes, a class file, or "
+            "the levels of a tree of classes.",
+        ),
     ] = None,
     cache: Cache = False,
     cache_kind: CacheKind = None,
@@ -165,7 +177,7 @@ def train(
         "prune_entropy": prune_entropy, "k": add_k, "vocabulary": vocab, "min_word_count": min_word_count,
         "max_words": max_words, "unknown": unknown, "units": units, "reserved": reserved, "encoding": encoding,
         "sources": sources, "document_format": document_format, "method": method, "n_topics": topics,
-        "disjoint": disjoint, "classes": int(classes) if classes is not None and classes.isdecimal() else classes,
+        "disjoint": disjoint, "classes": _levels(classes),
         "cache": cache_setting(cache, cache_kind, cache_window),
         "base": base, "memory": memory, "solver": solver, "tolerance": tolerance, "max_iterations": max_iterations,
         "n_threads": threads, "verbose": 1 if verbose else None,

@@ -141,6 +141,8 @@ def make_normaliser(
         raise ValueError(f"unknown method {method!r}; known: {', '.join(METHODS)}")
     if apart and method != "sharing":
         raise ValueError("only the method 'sharing' can take nearly disjoint features for disjoint")
+    if problem.groups is not None and method != "dense":
+        raise ValueError("only the method 'dense' normalises groups of outcomes by themselves")
     if method == "naive":
         return Naive(problem, n_threads)
     threads = pool(n_threads)
@@ -154,7 +156,8 @@ def make_normaliser(
             raise MemoryError(f"{method}: {error}") from None
         return Kernel(native, problem, n_threads, order)
     if method == "dense":
-        return Kernel(_core.CompositeDense(problem.native), problem, n_threads)
+        groups = () if problem.groups is None else (problem.groups.start, problem.groups.of)
+        return Kernel(_core.CompositeDense(problem.native, *groups), problem, n_threads)
     levels = levels_of(problem, method, partition)
     position = {i: place for place, i in enumerate(problem.kernel_order)}
     given = [[(position[i], d) for i, d in level] for level in levels]

@@ -20,6 +20,17 @@ FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
+class OutcomeGroups:
+    """Outcomes in ranges that are normalised each by itself, and the range that an event or a history is about.
+
+    Group g has the outcomes ``start[g]`` to ``start[g + 1] - 1``. Only the method "dense" knows groups.
+    """
+
+    start: Index  # [n_groups + 1]
+    of: Index  # [n_events] or [n_histories]
+
+
+@dataclass(frozen=True, eq=False)
 class CompositeProblem:
     """Histories are tuples of contexts, one per table: ``leaves[i][x]`` is the deepest context of table i."""
 
@@ -28,6 +39,7 @@ class CompositeProblem:
     leaves: tuple[Index, ...]  # [n_histories] each
     count: FloatArray  # [n_histories] tokens after the history
     observed: FloatArray  # [n_weights] how often each feature was active with the word that followed
+    groups: OutcomeGroups | None = None  # of histories
 
     @property
     def n_histories(self) -> int:
@@ -107,25 +119,31 @@ def make_problem(
     leaves: Sequence[Index],
     words: Index,
     counted: Sequence[FloatArray | None] | None = None,
+    groups: OutcomeGroups | None = None,
 ) -> CompositeProblem:
     """Join the events of a text to distinct histories.
 
     leaves : the contexts of every event in each table: [n_events]
     words : the word of every event
     counted : what was observed of each table, where that is known already
+    groups : the range of outcomes that each event is known to be in
     """
     observed = [np.bincount(words, minlength=n_words).astype(np.float64)]
     for table, leaf, known in zip(tables, leaves, counted or [None] * len(tables)):
         observed.append(table.count_entries(leaf, words) if known is None else known)
-    example, count, _ = join_histories(tables, leaves)
+    example, count, _ = join_histories(tables, leaves, () if groups is None else (groups.of,))
     return CompositeProblem(
         n_words, tuple(tables), tuple(leaf[example] for leaf in leaves), count.astype(np.float64),
-        np.concatenate(observed),
+        np.concatenate(observed), None if groups is None else OutcomeGroups(groups.start, groups.of[example]),
     )  # fmt: skip
 
 
-def join_histories(tables: Sequence[FeatureTable], leaves: Sequence[Index]) -> tuple[Index, Index, Index]:
+def join_histories(
+    tables: Sequence[FeatureTable], leaves: Sequence[Index], more: Sequence[Index] = ()
+) -> tuple[Index, Index, Index]:
     """Return an event of every distinct history, its number of events, and the history of every event.
+
+    more : whatever else tells histories apart: [n_events] each
 
     Histories are sorted as the kernels need them: by the first context, then the deepest, of the table they sweep.
     """
@@ -135,4 +153,4 @@ def join_histories(tables: Sequence[FeatureTable], leaves: Sequence[Index]) -> t
     rank = np.empty_like(every)
     rank[np.lexsort((every, table.ancestors(every, 1) if table.depth else every))] = every
     others = [leaf for i, leaf in enumerate(leaves) if i != swept]
-    return _core.group_rows(pool(), [rank[leaves[swept]], *others])
+    return _core.group_rows(pool(), [rank[leaves[swept]], *others, *more])

@@ -7,8 +7,14 @@ import pytest
 
 from loglinear import load
 from loglinear.errors import FormatError, LoglinearError
+from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.models import LanguageModel
-from loglinear.models.language_model.factored.partition import partition_by_labels, partition_by_names
+from loglinear.models.language_model.factored.partition import (
+    parents,
+    partition_by_labels,
+    partition_by_names,
+    tree_of_classes,
+)
 from loglinear.sources import Classes, Skip, Tags, Topic, Words
 
 SENTENCES = [
@@ -19,9 +25,10 @@ CLASSES = {"dog": "N", "cat": "N", "fish": "N", "bird": "N", "the": "D", "a": "D
 HELD_OUT = ["the bird sees a fish", "one dog eats the cat", "a fish sleeps", "zebra barks at the dog"]
 
 
-@pytest.fixture(scope="module")
-def model():
-    return LanguageModel(order=3, classes=4, sources="words:3,classes:3,skip:1").fit(SENTENCES, validation=HELD_OUT)
+@pytest.fixture(scope="module", params=[4, (3, 7), (2, 4, 8)], ids=["classes", "tree", "three-levels"])
+def model(request):
+    made = LanguageModel(order=3, classes=request.param, sources="words:3,classes:3,skip:1")
+    return made.fit(SENTENCES, validation=HELD_OUT)
 
 
 @pytest.mark.parametrize("history", ["", "the", "the dog sees", "zebra the", "one cat sees one bird eats"])
@@ -34,24 +41,32 @@ def test_probabilities_sum_to_one_and_agree_with_scores(model, tmp_path, history
     np.testing.assert_array_equal(load(tmp_path / "m.ll").next_distribution(history), p)
 
 
+def class_scores(level, documents, numbering, event):
+    """Scores of all classes of a level: the sum of the weights of their features."""
+    scores, offset = level.weights[: level.n_classes].copy(), level.n_classes
+    for one in level.features:
+        context = int(one.leaves(documents, numbering)[event])
+        while context:
+            for e in range(one.table.context_entry[context], one.table.context_entry[context + 1]):
+                scores[one.table.entry_word[e]] += level.weights[offset + e]
+            context = int(one.table.context_parent[context])
+        offset += one.table.n_entries
+    return scores
+
+
 def test_probabilities_are_those_of_the_definition(model):
-    """p(class) by a softmax over all class scores, p(word | class) by one over the words of the class."""
+    """p(class) by a softmax over the classes of one class above, p(word | class) by one over the words of the class."""
     queries, partition = model.queries_, model.queries_.partition
     documents = model.read(["the dog sees a bird"])
-    leaves = [one.leaves(documents, queries.numbering) for one in queries.features]
     component = queries.component(documents)
     expected = []
     for event, word in enumerate(documents.words.tolist()):
-        scores = queries.weights[: partition.n_classes].copy()
-        offset = partition.n_classes
-        for one, leaf in zip(queries.features, leaves):
-            context = int(leaf[event])
-            while context:
-                for e in range(one.table.context_entry[context], one.table.context_entry[context + 1]):
-                    scores[one.table.entry_word[e]] += queries.weights[offset + e]
-                context = int(one.table.context_parent[context])
-            offset += one.table.n_entries
-        log_class = scores - np.logaddexp.reduce(scores)
+        log_class, before = 0.0, np.zeros(partition.of_word.size, np.uint32)  # the root has all words
+        for level in queries.levels:
+            scores, of_word = class_scores(level, documents, queries.numbering, event), level.partition.of_word
+            siblings = np.unique(of_word[before == before[word]])
+            log_class += scores[of_word[word]] - np.logaddexp.reduce(scores[siblings])
+            before = of_word
         words, context = queries.words, int(component.leaf[event])
         inside = words.weight[: partition.of_word.size].copy()
         while context:
@@ -60,7 +75,7 @@ def test_probabilities_are_those_of_the_definition(model):
             context = int(np.searchsorted(words.context_child, context, side="right")) - 1
         number = partition.of_word[word]
         own = inside[partition.start[number] : partition.start[number + 1]]
-        expected.append(log_class[number] + inside[partition.rank[word]] - np.logaddexp.reduce(own))
+        expected.append(log_class + inside[partition.rank[word]] - np.logaddexp.reduce(own))
     np.testing.assert_allclose(queries.score_events(documents).log_probability, expected, rtol=1e-11)
 
 
@@ -104,6 +119,28 @@ def test_classes_by_file_and_words_without_class(tmp_path):
         HELD_OUT) == pytest.approx(given.perplexity(HELD_OUT), rel=1e-12)  # fmt: skip
 
 
+def test_a_tree_of_classes_is_nested_and_may_end_in_given_classes():
+    given = LanguageModel(order=2, classes=(2, CLASSES), sources="words:2").fit(SENTENCES)
+    first, last = (level.partition for level in given.queries_.levels)
+    assert last.names[0] == first.names[0] == "</s>"
+    assert {name.partition("/")[2] for name in last.names[1:]} == {"N", "D", "<none>"}
+    assert all(name.partition("/")[0] in first.names for name in last.names[1:])
+    pairs = set(zip(first.of_word.tolist(), last.of_word.tolist()))
+    assert len(pairs) == last.n_classes and given.n_classes_ == 4
+    np.testing.assert_array_equal([c for c, _ in sorted(pairs, key=lambda pair: pair[1])],
+                                  parents(first, last))  # fmt: skip
+
+
+def test_a_level_with_single_classes_only_is_no_change():
+    """Where every class above has one class, the second level predicts nothing."""
+    numbering = {word: str(number) for number, word in enumerate("abc")}
+    made = partition_by_names(numbering, WordVocabulary(["</s>", *"abc"]))[0]
+    levels = tree_of_classes(made, [np.arange(4)])
+    assert [level.names for level in levels] == [("</s>", "1", "2", "3"), ("</s>", "1/0", "2/1", "3/2")]
+    with pytest.raises(ValueError, match="do not divide"):
+        parents(levels[0], partition_by_labels(np.array([2, 0, 0, 1], np.uint32)))
+
+
 def test_layers_and_topics_are_sources_of_the_class_level():
     documents = [
         {"topic": "pets", "sentences": [{"words": ["the", "dog", "barks"], "tags": ["D", "N", "V"]}]},
@@ -117,12 +154,13 @@ def test_layers_and_topics_are_sources_of_the_class_level():
     assert any(cars[word] != pets[word] for word in cars)
 
 
-def test_tuning_lowers_the_perplexity_of_the_dev_set():
-    fixed = LanguageModel(order=3, classes=4).fit(SENTENCES, validation=HELD_OUT)
-    tuned = LanguageModel(order=3, classes=4, tune="validation").fit(SENTENCES, validation=HELD_OUT)
+@pytest.mark.parametrize(("classes", "levels"), [(4, ["classes"]), ((3, 6), ["classes 1", "classes 2"])])
+def test_tuning_lowers_the_perplexity_of_the_dev_set(classes, levels):
+    fixed = LanguageModel(order=3, classes=classes).fit(SENTENCES, validation=HELD_OUT)
+    tuned = LanguageModel(order=3, classes=classes, tune="validation").fit(SENTENCES, validation=HELD_OUT)
     assert tuned.perplexity(HELD_OUT) <= fixed.perplexity(HELD_OUT)
     chosen = [row for row in tuned.tuning_ if row["chosen"]]
-    assert [row["level"] for row in chosen] == ["classes", "words"]
+    assert [row["level"] for row in chosen] == [*levels, "words"]
     assert chosen[0]["perplexity"] == pytest.approx(tuned.perplexity(HELD_OUT), rel=1e-6)
 
 
@@ -133,6 +171,9 @@ def test_tuning_lowers_the_perplexity_of_the_dev_set():
         ({"classes": 0}, "must be a whole number from 1"),
         ({"classes": {"zebra": "N"}}, "none of the words of the text"),
         ({"classes": 3.5}, "no number of classes"),
+        ({"classes": ()}, "empty list of levels"),
+        ({"classes": (8, 4)}, "a level of 8 classes above one of 4"),
+        ({"classes": ("file.tsv", 4)}, "only the last may be a class file"),
         ({"classes": 3, "penalty": "tree-l2"}, "with classes use elastic_net"),
         ({"classes": 3, "tune": "validation"}, "held-out text"),
         ({"classes": 3, "cache": True}, "held-out text"),

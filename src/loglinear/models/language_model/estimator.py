@@ -97,8 +97,9 @@ class LanguageModel(LanguageModelPredictor, Estimator):
     n_topics : cluster documents without labels to so many topics, for a topic source; they are then always assigned
         from the words so far
     classes : None, or the classes of a class-factored model, p(w | h) = p(class of w | h) p(w | class of w, h): a
-        number of classes, which are made of the text, a class file, or a dict from words to classes. ``sources`` are
-        then those of the class level, and ``order`` that of the words within their class
+        number of classes, which are made of the text, a class file, or a dict from words to classes; or a tree of
+        classes, as (20, 400): 20 classes, each of some of 400 smaller ones, of which the last may be a file.
+        ``sources`` are then those of each level of classes, and ``order`` that of the words within their class
     cache : None, or a memory of the document: True, "log-linear", "linear", a window in words, or a dict of
         settings (``CacheSettings``); fitted on the ``validation`` text
     method : how the normalisers of several sources are computed (``sources.normalisers``); None: the planner chooses

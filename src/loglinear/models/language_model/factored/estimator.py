@@ -6,12 +6,14 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from loglinear.clustering.exchange import cluster_words
 from loglinear.data.documents import Documents, Numbering
+from loglinear.data.sentences import Sentences
 from loglinear.formats.class_file import read_classes
 from loglinear.metrics.perplexity import perplexity
 from loglinear.models.estimator import record_training
@@ -28,6 +30,7 @@ from loglinear.models.language_model.factored.partition import (
     WordPartition,
     partition_by_labels,
     partition_by_names,
+    tree_of_classes,
 )
 from loglinear.models.language_model.factored.training import FactoredFit, train_factored
 from loglinear.models.language_model.penalty import NgramPenalty
@@ -66,8 +69,8 @@ def fit_factored(model: LanguageModel, X: Any, validation: Any, settings: Settin
     if settings.is_tuned and held_out is None:
         raise ValueError("tune chooses the strengths on held-out text: give fit(..., validation=documents)")
     stages = {"reading": time.perf_counter() - began}
-    partition = make_partition(model.classes, documents, numbering, model.n_threads)
-    n_words = documents.sentences.n_words
+    partitions = make_partitions(model.classes, documents, numbering, model.n_threads)
+    partition, n_words = partitions[-1], documents.sentences.n_words
     sources = usual_sources(partition.n_classes, n_words) if given is None else given
     names = dict(zip(numbering.vocabulary, (partition.names[c] for c in partition.of_word)))
     sources = [
@@ -79,7 +82,7 @@ def fit_factored(model: LanguageModel, X: Any, validation: Any, settings: Settin
         raise ValueError(f"with classes the order of the word level is a number, not {order!r}")
     class_penalty, word_penalty = _penalties(model, settings, len(sources))
     fit = train_factored(
-        documents, numbering, partition, sources, order, class_penalty, word_penalty, settings.for_solver(),
+        documents, numbering, partitions, sources, order, class_penalty, word_penalty, settings.for_solver(),
         min_counts=settings.min_counts, validation=held_out if settings.is_tuned else None, assigner=assigner,
     )  # fmt: skip
     stages["estimating"] = time.perf_counter() - began - sum(stages.values())
@@ -103,7 +106,34 @@ def add_cache(model: LanguageModel, held_out: Documents, settings: Settings) -> 
         model.status_, model.converged_ = Status.INTERRUPTED, False
 
 
-def make_partition(given: Any, documents: Documents, numbering: Numbering, n_threads: int | None) -> WordPartition:
+def make_partitions(
+    given: Any, documents: Documents, numbering: Numbering, n_threads: int | None
+) -> list[WordPartition]:
+    """Return the levels of classes that are given: one, or a tree, the largest classes first.
+
+    The classes of a tree are clustered as words are: each level from the text with its words in the smaller classes.
+    """
+    if not isinstance(given, (list, tuple)):
+        return [_partition(given, documents, numbering, n_threads)]
+    if not given:
+        raise ValueError("classes: an empty list of levels; give a number of classes, or several that rise")
+    finest = _partition(given[-1], documents, numbering, n_threads)
+    labels, n_below, above = finest.of_word, finest.n_classes - 1, []
+    to_level = np.arange(finest.n_classes, dtype=np.uint32)  # class of each of the finest classes
+    for k in reversed(given[:-1]):
+        if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or not 1 < k < n_below:
+            raise ValueError(
+                f"classes: a level of {k!r} classes above one of {n_below}; give numbers from 2 that rise, and only the "
+                "last may be a class file"
+            )
+        text = Sentences(n_below + 1, to_level[labels][documents.sentences.words], documents.sentences.sentence_ptr)
+        found = partition_by_labels(cluster_words(text, int(k), n_threads=n_threads))
+        to_level, n_below = found.of_word[to_level], int(k)
+        above.append(to_level)
+    return tree_of_classes(finest, above[::-1])
+
+
+def _partition(given: Any, documents: Documents, numbering: Numbering, n_threads: int | None) -> WordPartition:
     """Return the classes that a number, a file or a mapping from words to classes stands for."""
     if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
         return partition_by_labels(cluster_words(documents.sentences, int(given), n_threads=n_threads))
@@ -154,11 +184,10 @@ def _record(model: LanguageModel, fit: FactoredFit, documents: Documents, held_o
     model.n_tokens_, model.n_weights_ = documents.n_events, fit.n_weights
     model.n_parameters_, model.strengths_ = fit.n_weights, fit.strengths
     model.n_classes_ = queries.partition.n_classes
-    record_training(model, _both(fit.class_level, fit.word_level))
+    record_training(model, reduce(_both, fit.solutions))
     if fit.trials and held_out is not None:
-        model.n_validation_tokens_, model.tuning_status_ = held_out.n_events, fit.class_level.result.status
-        chosen = {level: max(n for n, t in enumerate(fit.trials) if t.accepted and t.level == level)
-                  for level in ("classes", "words")}  # fmt: skip
+        model.n_validation_tokens_, model.tuning_status_ = held_out.n_events, fit.solutions[0].result.status
+        chosen = {trial.level: n for n, trial in enumerate(fit.trials) if trial.accepted}  # the last of each level
         least = {level: fit.trials[n].validation for level, n in chosen.items()}
         model.tuning_ = [
             trial.row(

@@ -14,7 +14,7 @@ from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.models.language_model.cache.queries import CachedQueries, Member, NgramMember, parse_cache
 from loglinear.models.language_model.composite import file as shared
 from loglinear.models.language_model.factored.partition import WordPartition
-from loglinear.models.language_model.factored.queries import FactoredQueries, NgramWeights
+from loglinear.models.language_model.factored.queries import ClassLevel, FactoredQueries, NgramWeights
 
 Arrays = dict[str, np.ndarray]
 
@@ -43,10 +43,14 @@ def _member_parts(member: Member) -> tuple[dict[str, Any], Arrays]:
     arrays = {f"words.{name}": array for name, array in vars(member.words).items()}
     if isinstance(member, NgramMember):
         return {"kind": "ngrams"}, arrays
-    arrays |= shared.packed("classes", member.partition.names)
-    arrays |= {"of_word": member.partition.of_word, "word_counts": member.word_counts, "weights": member.weights}
-    specs, more = shared.feature_parts(member.features)
-    return {"kind": "factored", "sources": specs}, arrays | more
+    arrays["word_counts"] = member.word_counts
+    specs: list[Any] = []
+    for number, level in enumerate(member.levels):
+        specs, own = shared.feature_parts(level.features)
+        own |= shared.packed("classes", level.partition.names)
+        own |= {"of_word": level.partition.of_word, "weights": level.weights}
+        arrays |= {_level(number) + name: array for name, array in own.items()}
+    return {"kind": "factored", "sources": specs, "levels": len(member.levels)}, arrays
 
 
 def of_parts(
@@ -81,11 +85,20 @@ def _factored(
     own: Mapping[str, Any], part: Mapping[str, np.ndarray], words: NgramWeights, numbering: Numbering,
     n_threads: int | None,
 ) -> FactoredQueries:  # fmt: skip
-    partition = WordPartition(np.asarray(part["of_word"]), shared.names_of(part, "classes"))
-    features = shared.features_of(own["sources"], part)
-    made = FactoredQueries(
-        numbering, partition, features, np.asarray(part["weights"]), words, np.asarray(part["word_counts"]),
-        n_threads=n_threads,
-    )
+    levels: list[ClassLevel] = []
+    for number in range(int(own.get("levels", 1))):
+        prefix = _level(number)
+        its = {name.removeprefix(prefix): array for name, array in part.items() if name.startswith(prefix)}
+        partition = WordPartition(np.asarray(its["of_word"]), shared.names_of(its, "classes"))
+        features, above = shared.features_of(own["sources"], its), levels[-1].partition if levels else None
+        levels.append(ClassLevel(partition, features, np.asarray(its["weights"]), above))
+    if not levels:
+        raise ModelFileError("a class-factored model has a level of classes")
+    made = FactoredQueries(numbering, levels, words, np.asarray(part["word_counts"]), n_threads=n_threads)
     made.check()
     return made
+
+
+def _level(number: int) -> str:
+    """Return the prefix of the arrays of a level; the first has none."""
+    return f"level{number}." if number else ""

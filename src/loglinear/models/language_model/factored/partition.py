@@ -1,11 +1,12 @@
 """Words in classes, numbered class by class: what a class-factored model predicts first, and then within.
 
-The end of a sentence has a class of its own, number 0. Words that a class file lacks share one more class.
+The end of a sentence has a class of its own, number 0. Words that a class file lacks share one more class. Classes may
+be classes of smaller classes: a tree, given by one partition per level, each dividing the classes of the one before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -71,3 +72,41 @@ def partition_by_names(classes: Mapping[str, str], vocabulary: WordVocabulary) -
         name = WITHOUT_CLASS if name is None else f"{name} " if name == END else name
         of_word.append(number.setdefault(name, len(number)))
     return WordPartition(np.array(of_word, np.uint32), tuple(number)), missing
+
+
+def parents(coarse: WordPartition, fine: WordPartition) -> NDArray[np.uint32]:
+    """Return the class of each smaller class; raise ValueError unless the smaller ones divide the larger, in order."""
+    out = np.zeros(fine.n_classes, np.uint32)
+    if coarse.of_word.size == fine.of_word.size:
+        out[fine.of_word] = coarse.of_word
+        if np.array_equal(out[fine.of_word], coarse.of_word) and np.all(out[1:] >= out[:-1]):
+            return out
+    raise ValueError("the classes of a tree of classes do not divide those above them")
+
+
+def group_start(coarse: WordPartition, fine: WordPartition) -> NDArray[np.uint32]:
+    """Return the first of the smaller classes in each class, and their end: [n_classes of coarse + 1]."""
+    counts = np.bincount(parents(coarse, fine), minlength=coarse.n_classes)
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
+
+
+def tree_of_classes(finest: WordPartition, above: Sequence[NDArray[np.uint32]]) -> list[WordPartition]:
+    """Return the levels of a tree, the largest classes first, with the smaller ones numbered within the larger.
+
+    above : for each level above the finest, the largest classes first: a label of each of the finest classes; that of
+        the end of sentences, class 0, is its own
+    """
+    every = np.arange(finest.n_classes)
+    columns = [*above, every]
+    order = np.lexsort([*reversed(columns), every != 0])
+    first, number = np.zeros(every.size, bool), np.empty(every.size, np.uint32)
+    levels: list[WordPartition] = []
+    names = [""] * every.size
+    for column in columns:
+        first[1:] |= column[order][1:] != column[order][:-1]
+        number[order] = np.cumsum(first)
+        own = finest.names if column is every else [str(n) for n in number.tolist()]
+        names = [END, *(f"{before}/{name}" if before else name for before, name in zip(names[1:], own[1:]))]
+        named = dict(zip(number.tolist(), names))
+        levels.append(WordPartition(number[finest.of_word], tuple(named[n] for n in range(len(named)))))
+    return levels

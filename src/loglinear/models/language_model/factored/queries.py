@@ -1,7 +1,8 @@
 """A trained class-factored model in use:  p(w | h) = p(class of w | h) p(w | class of w, h).
 
-The class level has features of several sources over few outcomes (native/composite/dense.hh), the word level one chain
-of n-grams within each class (native/ngram/within.hh). Both are exactly normalised, so their product is.
+A class level has features of several sources over few outcomes (native/composite/dense.hh), the word level one chain of
+n-grams within each class (native/ngram/within.hh). In a tree of classes each class level predicts the class within that
+of the level before. All are exactly normalised, so their product is.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from loglinear.arrays import FloatArray
 from loglinear.data.documents import Documents, Numbering
 from loglinear.features.word_vocabulary import BEGIN
 from loglinear.models.language_model.document_queries import DocumentQueries, EventScores, source_pushes
-from loglinear.models.language_model.factored.partition import WordPartition
+from loglinear.models.language_model.factored.partition import WordPartition, group_start, parents
 from loglinear.models.push import Push
 from loglinear.sources.extraction import SourceFeatures
 from loglinear.sources.kinds import InformationSource
@@ -62,6 +63,41 @@ class NgramWeights:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class ClassLevel:
+    """One level of a tree of classes: the features that predict its classes, within those of the level above.
+
+    weights : of each class, then of the features of each source
+    above : the classes of the level above; None for the first level
+    """
+
+    partition: WordPartition
+    features: list[SourceFeatures]
+    weights: FloatArray
+    above: WordPartition | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """Return the number of classes."""
+        return self.partition.n_classes
+
+    @property
+    def nbytes(self) -> int:
+        """Return the size of weights and features in bytes."""
+        return self.weights.nbytes + sum(one.table.nbytes for one in self.features)
+
+    def scorer(self, n_threads: int | None) -> _core.DenseScorer:
+        """Return the level in native form, checked."""
+        offsets = np.cumsum([self.n_classes, *(one.table.n_entries for one in self.features)])
+        if self.weights.shape != (offsets[-1],):
+            raise ValueError(f"{self.weights.size} weights for {offsets[-1]} features")
+        nothing = np.zeros(0, np.uint32)
+        parts = [(one.table, int(o), nothing) for one, o in zip(self.features, offsets)]
+        problem = native_problem(self.n_classes, parts, np.zeros(0), np.zeros(self.weights.size))
+        groups = () if self.above is None else (group_start(self.above, self.partition), nothing)
+        return _core.DenseScorer(pool(n_threads), _core.CompositeDense(problem, *groups), self.weights)
+
+
 class Component:
     """A model as a cache sees it: contexts and distributions of classes for a range of events."""
 
@@ -76,29 +112,29 @@ class Component:
 class FactoredQueries(DocumentQueries):
     """A trained class-factored model that answers queries about documents.
 
-    weights : of the class level: of each class, then of the features of each source
+    levels : of the tree of classes, the largest classes first; all have the same sources
     words : the n-grams of the word level, in the numbers of the partition
     word_counts : occurrences of each word in training
     """
 
     def __init__(
-        self, numbering: Numbering, partition: WordPartition, features: Sequence[SourceFeatures], weights: FloatArray,
-        words: NgramWeights, word_counts: NDArray[np.int64], *, assigner: TopicAssigner | None = None,
-        infers: bool = False, n_threads: int | None = None,
+        self, numbering: Numbering, levels: Sequence[ClassLevel], words: NgramWeights, word_counts: NDArray[np.int64],
+        *, assigner: TopicAssigner | None = None, infers: bool = False, n_threads: int | None = None,
     ) -> None:  # fmt: skip
-        self.numbering, self.partition, self.features = numbering, partition, list(features)
-        self.weights, self.words, self.word_counts, self.n_threads = weights, words, word_counts, n_threads
-        self.assigner, self.infers = assigner, infers
-        expected = partition.n_classes + sum(one.table.n_entries for one in self.features)
-        if weights.shape != (expected,) or not (
-            partition.of_word.size == word_counts.size == numbering.vocabulary.n_words
-        ):
-            raise ValueError(f"{weights.size} weights for {expected} features, or other words than the vocabulary's")
+        self.numbering, self.levels, self.words, self.word_counts = numbering, list(levels), words, word_counts
+        self.assigner, self.infers, self.n_threads = assigner, infers, n_threads
+        if not self.partition.of_word.size == word_counts.size == numbering.vocabulary.n_words:
+            raise ValueError("the classes have other words than the vocabulary")
+
+    @property
+    def partition(self) -> WordPartition:
+        """Return the classes within which words are predicted: the finest."""
+        return self.levels[-1].partition
 
     @property
     def sources(self) -> list[InformationSource]:
-        """Return the sources of the class level."""
-        return [one.source for one in self.features]
+        """Return the sources of the class levels."""
+        return [one.source for one in self.levels[0].features]
 
     @property
     def order(self) -> int:
@@ -108,22 +144,17 @@ class FactoredQueries(DocumentQueries):
     @property
     def n_states(self) -> int:
         """Return the number of contexts of all sources and of the word level."""
-        return sum(one.table.n_contexts - 1 for one in self.features) + self.words.context_word.size
+        contexts = (one.table.n_contexts - 1 for level in self.levels for one in level.features)
+        return sum(contexts) + self.words.context_word.size
 
     @property
     def nbytes(self) -> int:
         """Return the size of weights and features in bytes."""
-        return self.weights.nbytes + self.words.nbytes + sum(one.table.nbytes for one in self.features)
+        return self.words.nbytes + sum(level.nbytes for level in self.levels)
 
     @cached_property
-    def _scorer(self) -> _core.DenseScorer:
-        offsets = np.cumsum([self.partition.n_classes, *(one.table.n_entries for one in self.features)])
-        problem = native_problem(
-            self.partition.n_classes,
-            [(one.table, int(o), np.zeros(0, np.uint32)) for one, o in zip(self.features, offsets)], np.zeros(0),
-            np.zeros(self.weights.size),
-        )  # fmt: skip
-        return _core.DenseScorer(pool(self.n_threads), _core.CompositeDense(problem), self.weights)
+    def _scorers(self) -> list[_core.DenseScorer]:
+        return [level.scorer(self.n_threads) for level in self.levels]
 
     @cached_property
     def _within(self) -> _core.WithinClasses:
@@ -134,24 +165,37 @@ class FactoredQueries(DocumentQueries):
 
     def check(self) -> None:
         """Raise ValueError for arrays that the kernels cannot rely on."""
-        _ = self._scorer, self._within
+        _ = self._scorers, self._within
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k not in ("_scorer", "_within")}
+        return {k: v for k, v in self.__dict__.items() if k not in ("_scorers", "_within")}
 
     # ---- documents --------------------------------------------------------------------------------------------------
     def component(self, documents: Documents) -> Component:
         """Return the model as a cache sees it."""
-        leaves = [np.ascontiguousarray(one.leaves(documents, self.numbering)) for one in self.features]
+        leaves = self._leaves(documents)
         leaf = np.empty(documents.n_events, np.uint32)
         self._within.leaves(*documents.sentences.contiguous(), leaf)
 
         def classes(begin: int, end: int) -> FloatArray:
-            out = np.empty((end - begin, self.partition.n_classes))
-            self._scorer.log_probabilities(pool(self.n_threads), [one[begin:end] for one in leaves], out)
-            return out
+            return self._log_classes([[one[begin:end] for one in own] for own in leaves])[-1]
 
         return Component(self._within, leaf, classes)
+
+    def _leaves(self, documents: Documents) -> list[list[Index]]:
+        return [[np.ascontiguousarray(one.leaves(documents, self.numbering)) for one in level.features]
+                for level in self.levels]  # fmt: skip
+
+    def _log_classes(self, leaves: Sequence[Sequence[Index]]) -> list[FloatArray]:
+        """Return log p of all classes of each level in histories given by their contexts: [n, n_classes]."""
+        found: list[FloatArray] = []
+        for level, scorer, own in zip(self.levels, self._scorers, leaves):
+            out = np.empty((own[0].size, level.n_classes))
+            scorer.log_probabilities(pool(self.n_threads), own, out)
+            if level.above is not None:
+                out += found[-1][:, parents(level.above, level.partition)]
+            found.append(out)
+        return found
 
     def score_events(self, documents: Documents) -> EventScores:
         """Return the log-probability of every event."""
@@ -181,25 +225,29 @@ class FactoredQueries(DocumentQueries):
     def pushes(self, documents: Documents) -> list[tuple[int, float, list[Push]]]:
         """Return (word, log-probability, contributions of its class and of the word in it) of each event."""
         scores = self.score_events(documents).log_probability
-        leaves = [one.leaves(documents, self.numbering) for one in self.features]
-        component = self.component(documents)
+        leaves, of_words = self._leaves(documents), self.component(documents).leaf
         out = []
         for event, word in enumerate(documents.words.tolist()):
-            of_classes = component.block(event, event + 1)[2]
-            assert of_classes is not None
-            number = int(self.partition.of_word[word])
-            name, log_class = f"[{self.partition.names[number]}]", float(of_classes[0, number])
-            found = [_push(name, float(self.weights[number]))]
-            offset = self.partition.n_classes
-            for one, leaf in zip(self.features, leaves):
-                own = self.weights[offset : offset + one.table.n_entries]
-                found += source_pushes(one, int(leaf[event]), number, name, own, self.numbering)
-                offset += one.table.n_entries
-            found.append(_rest("log Z of classes", found, log_class))
-            inside = self._word_pushes(word, int(component.leaf[event]))
-            inside.append(_rest(f"log Z within {name}", inside, float(scores[event]) - log_class))
-            out.append((word, float(scores[event]), [*found, *inside]))
+            before, all_found, within = 0.0, [], "log Z of classes"
+            here = [[one[event : event + 1] for one in own] for own in leaves]
+            for level, log_classes, own in zip(self.levels, self._log_classes(here), here):
+                number = int(level.partition.of_word[word])
+                name, log_class = f"[{level.partition.names[number]}]", float(log_classes[0, number])
+                found = self._class_pushes(level, number, name, [int(one[0]) for one in own])
+                all_found += [*found, _rest(within, found, log_class - before)]
+                before, within = log_class, f"log Z within {name}"
+            inside = self._word_pushes(word, int(of_words[event]))
+            inside.append(_rest(within, inside, float(scores[event]) - before))
+            out.append((word, float(scores[event]), [*all_found, *inside]))
         return out
+
+    def _class_pushes(self, level: ClassLevel, number: int, name: str, leaves: Sequence[int]) -> list[Push]:
+        found, offset = [_push(name, float(level.weights[number]))], level.n_classes
+        for one, leaf in zip(level.features, leaves):
+            own = level.weights[offset : offset + one.table.n_entries]
+            found += source_pushes(one, leaf, number, name, own, self.numbering)
+            offset += one.table.n_entries
+        return found
 
     def _word_pushes(self, word: int, leaf: int) -> list[Push]:
         words, name = self.words, self.vocabulary.word(word)

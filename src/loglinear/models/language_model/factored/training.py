@@ -2,14 +2,16 @@
 
     - sum of log p(w | h)  =  - sum of log p(class of w | h)  -  sum of log p(w | class of w, h)
 
-The class level is a composite model whose outcomes are classes, the word level an n-gram model within each class. Both
-are convex, and they share no weights.
+The class level is a composite model whose outcomes are classes, the word level an n-gram model within each class. A tree
+of classes has several class levels, each within the classes of the one before. All levels are convex, and they share no
+weights.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,8 +23,8 @@ from loglinear.losses.composite import CompositeLoss
 from loglinear.losses.words_within_classes import WordsWithinClassesLoss
 from loglinear.models.language_model.composite.penalty import OwnPenalty, SourcePenalties, own_penalty
 from loglinear.models.language_model.composite.queries import check_sources, without_zeros
-from loglinear.models.language_model.factored.partition import WordPartition
-from loglinear.models.language_model.factored.queries import FactoredQueries, NgramWeights
+from loglinear.models.language_model.factored.partition import WordPartition, group_start
+from loglinear.models.language_model.factored.queries import ClassLevel, FactoredQueries, NgramWeights
 from loglinear.models.language_model.factored.scale import LOOSE, ScaleTrial, TrainAt, tune_scale
 from loglinear.models.language_model.penalty import NgramPenalty
 from loglinear.models.language_model.training import centred, with_unknown
@@ -33,7 +35,7 @@ from loglinear.protocols import Loss
 from loglinear.sources.extraction import outcome_features
 from loglinear.sources.kinds import InformationSource
 from loglinear.sources.normalisers import make_normaliser
-from loglinear.sources.problem import CompositeProblem, make_problem
+from loglinear.sources.problem import OutcomeGroups, make_problem
 from loglinear.sources.topics import TopicAssigner
 
 
@@ -44,16 +46,15 @@ class FactoredFit:
     queries: FactoredQueries
     n_weights: int
     counts: list[list[int]]  # features that were counted, by level and order
-    class_level: Solution
-    word_level: Solution
+    solutions: list[Solution]  # of each class level, then of the word level
     strengths: list[dict[str, Any]]
-    trials: list[ScaleTrial]  # of tuning, class level first
+    trials: list[ScaleTrial]  # of tuning, by level
 
 
 def train_factored(
     documents: Documents,
     numbering: Numbering,
-    partition: WordPartition,
+    partitions: Sequence[WordPartition],
     sources: Sequence[InformationSource],
     order: int,
     class_penalty: OwnPenalty,
@@ -64,56 +65,68 @@ def train_factored(
     validation: Documents | None = None,
     assigner: TopicAssigner | None = None,
 ) -> FactoredFit:
-    """Train both levels; with ``validation`` documents, choose how strong the penalty of each is.
+    """Train all levels; with ``validation`` documents, choose how strong the penalty of each is.
 
-    sources : of the class level
+    partitions : the classes of each class level, the largest first
+    sources : of the class levels
     order : of the n-grams of the word level
     min_counts : by order, of the n-grams of the word level
     """
     check_sources(sources, documents)
-    level = _ClassLevel(documents, numbering, partition, sources, class_penalty, settings)
-    class_level, rows, trials = level.train(validation)
-    counts = [by_depth([one.table for one in level.features], partition.n_classes)]
-    kept, kept_weights = without_zeros(level.features, class_level.weights, partition.n_classes)
-    del level
-    words = _WordLevel(documents, numbering, partition, order, word_penalty, settings, min_counts)
-    word_level, more, other = words.train(validation)
-    ngrams = kept_ngrams(words.trie, words.loss.entry, word_level.weights)
+    names = ["classes"] if len(partitions) == 1 else [f"classes {n}" for n in range(1, len(partitions) + 1)]
+    levels, trained, counts = [], [], []
+    for name, above, partition in zip(names, [None, *partitions], partitions):
+        level = _ClassLevel(name, documents, numbering, partition, above, sources, class_penalty, settings)
+        trained.append(level.train(validation))
+        counts.append(by_depth([one.table for one in level.features], partition.n_classes))
+        kept = without_zeros(level.features, trained[-1][0].weights, partition.n_classes)
+        levels.append(ClassLevel(partition, *kept, above))
+        del level
+    finest = partitions[-1]
+    words = _WordLevel(documents, numbering, finest, order, word_penalty, settings, min_counts)
+    trained.append(words.train(validation))
+    ngrams = kept_ngrams(words.trie, words.loss.entry, trained[-1][0].weights)
     counts.append(np.bincount(words.loss.order, minlength=order + 1)[1:].tolist())
     queries = FactoredQueries(
-        numbering, partition, kept, kept_weights, ngrams,
-        np.bincount(documents.words, minlength=partition.of_word.size), assigner=assigner, infers=assigner is not None,
-        n_threads=settings.n_threads,
+        numbering, levels, ngrams, np.bincount(documents.words, minlength=finest.of_word.size), assigner=assigner,
+        infers=assigner is not None, n_threads=settings.n_threads,
     )  # fmt: skip
-    n_weights = int(np.count_nonzero(kept_weights) + np.count_nonzero(ngrams.weight))
-    return FactoredFit(queries, n_weights, counts, class_level, word_level, [*rows, *more], [*trials, *other])
+    weights = [level.weights for level in levels] + [ngrams.weight]
+    solutions, rows, trials = zip(*trained)
+    return FactoredFit(
+        queries, sum(int(np.count_nonzero(one)) for one in weights), counts, list(solutions), list(chain(*rows)),
+        list(chain(*trials)),
+    )  # fmt: skip
 
 
 Trained = tuple[Solution, list[dict[str, Any]], list[ScaleTrial]]
 
 
 class _ClassLevel:
-    """The classes of words from the sources: a composite model whose outcomes are classes."""
+    """The classes of words from the sources: a composite model whose outcomes are classes, within those above."""
 
     def __init__(
-        self, documents: Documents, numbering: Numbering, partition: WordPartition,
-        sources: Sequence[InformationSource], penalty: OwnPenalty, settings: Settings,
+        self, name: str, documents: Documents, numbering: Numbering, partition: WordPartition,
+        above: WordPartition | None, sources: Sequence[InformationSource], penalty: OwnPenalty, settings: Settings,
     ) -> None:  # fmt: skip
-        self.numbering, self.partition, self.sources, self.settings = numbering, partition, sources, settings
-        self.penalty, classes = penalty, partition.of_word[documents.words]
+        self.name, self.numbering, self.partition, self.above = name, numbering, partition, above
+        self.sources, self.penalty, self.settings = sources, penalty, settings
+        classes = partition.of_word[documents.words]
         self.features, leaves = outcome_features(sources, documents, numbering, classes)
-        self.problem = make_problem(partition.n_classes, [one.table for one in self.features], leaves, classes)
-        self.loss = self._loss(self.problem)
+        self.loss = self._loss(documents, leaves)
+        self.problem = self.loss.problem
 
-    def _loss(self, problem: CompositeProblem) -> CompositeLoss:
+    def _loss(self, documents: Documents, leaves: Sequence[Any]) -> CompositeLoss:
+        K, classes = self.partition.n_classes, self.partition.of_word[documents.words]
+        groups = None
+        if self.above is not None:
+            groups = OutcomeGroups(group_start(self.above, self.partition), self.above.of_word[documents.words])
+        problem = make_problem(K, [one.table for one in self.features], leaves, classes, groups=groups)
         return CompositeLoss(problem, make_normaliser(problem, "dense", n_threads=self.settings.n_threads))
 
     def on(self, documents: Documents) -> CompositeLoss:
         """Return the loss of other documents as a function of the same weights."""
-        leaves = [one.leaves(documents, self.numbering) for one in self.features]
-        classes = self.partition.of_word[documents.words]
-        tables = [one.table for one in self.features]
-        return self._loss(make_problem(self.partition.n_classes, tables, leaves, classes))
+        return self._loss(documents, [one.leaves(documents, self.numbering) for one in self.features])
 
     def train(self, validation: Documents | None) -> Trained:
         K, threads = self.partition.n_classes, self.settings.n_threads
@@ -127,12 +140,12 @@ class _ClassLevel:
             objective = Objective(self.loss, penalties.make(), threads)
             return train(objective, _loosened(self.settings, loosely), start if before is None else before)
 
-        scale, solution, trials = _tuned("classes", train_at, None if validation is None else self.on(validation))
-        rows = [{"ngrams": "classes", "order": 1, "l1": 0.0, "l2": self.penalty.unigram_strength}]
+        scale, solution, trials = _tuned(self.name, train_at, None if validation is None else self.on(validation))
+        rows = [{"ngrams": self.name, "order": 1, "l1": 0.0, "l2": self.penalty.unigram_strength}]
         for one, its in zip(self.features, (_scaled(one, scale) for one in own)):
             for d in range(1, one.table.depth + 1):
                 l1, l2 = its.of_order(d + 1) if isinstance(its, NgramPenalty) else (its.strength, its.l2)
-                name = f"class by {one.source.name}, order {d + 1}"
+                name = f"{self.name.replace('classes', 'class')} by {one.source.name}, order {d + 1}"
                 rows.append({"ngrams": name, "order": d + 1, "l1": l1, "l2": l2})
         return solution, rows, trials
 
