@@ -42,7 +42,7 @@ def random_data(n_lists=30, seed=0, scores=("score",), min_count=1, n_threads=No
     return encode_lists(random_lists(n_lists, seed, scores=scores), features, base=scores, n_threads=n_threads)
 
 
-def grams(text, words=(1, 2), skips=0, heads=None, characters=(), boundaries=True):
+def grams(text, words=(1, 2), skips=0, heads=None, characters=(), boundaries=True, classes=None):
     """Counts of the features of one text."""
     tokens = text.split()
     padded = ["<s>", *tokens, "</s>"] if boundaries else tokens
@@ -58,6 +58,10 @@ def grams(text, words=(1, 2), skips=0, heads=None, characters=(), boundaries=Tru
     if heads is not None:
         found = [t for t in tokens if heads(t)]
         counts.update(f"head: {a} {b}" for a, b in itertools.pairwise(found))
+    if classes is not None:
+        kinds = [classes.get(t, classes.get(t.lower(), "?")) for t in tokens]
+        counts.update({name.replace("word: ", "class: "): n
+                       for name, n in grams(" ".join(kinds), words, boundaries=boundaries).items()})  # fmt: skip
     letters = "".join(tokens)
     for n in characters:
         counts.update("char: " + letters[i : i + n] for i in range(len(letters) - n + 1))

@@ -26,11 +26,14 @@ ListLoss list_loss_named(const std::string& name) {
 // The options and what they look into, kept alive together.
 struct BoundOptions {
   CandidateFeatureOptions options;
-  nb::object function_words;
+  nb::object function_words, class_words;
+  std::optional<In<std::int32_t>> labels;
+  std::optional<In<std::uint8_t>> names, lowered;
+  std::optional<In<std::int64_t>> name_offsets, lowered_offsets;
 
   BoundOptions(std::vector<std::int32_t> word_orders, bool boundaries, std::int32_t max_skip,
                const std::string& headwords, nb::object listed, std::vector<std::int32_t> character_orders)
-      : function_words(std::move(listed)) {
+      : function_words(std::move(listed)), class_words(nb::none()) {
     require(headwords == "none" || headwords == "cjk" || headwords == "listed",
             "headwords must be 'none', 'cjk' or 'listed'");
     options.word_orders = std::move(word_orders);
@@ -40,6 +43,17 @@ struct BoundOptions {
     options.headwords = headwords == "none" ? Headwords::none : headwords == "cjk" ? Headwords::cjk : Headwords::listed;
     if (!function_words.is_none()) options.function_words = &nb::cast<const BoundIndex&>(function_words).index;
   }
+
+  void set_classes(nb::object words, In<std::int32_t> word_labels, In<std::uint8_t> blob, In<std::int64_t> offsets,
+                   In<std::uint8_t> text_blob, In<std::int64_t> text_offsets) {
+    class_words = std::move(words);
+    labels = std::move(word_labels);
+    names = std::move(blob), name_offsets = std::move(offsets);
+    lowered = std::move(text_blob), lowered_offsets = std::move(text_offsets);
+    options.classes = {&nb::cast<const BoundIndex&>(class_words).index, view(*labels),
+                       Strings{as_characters(*names), view(*name_offsets)},
+                       Strings{as_characters(*lowered), view(*lowered_offsets)}};
+  }
 };
 
 void bind_features(nb::module_& m) {
@@ -47,7 +61,10 @@ void bind_features(nb::module_& m) {
       .def(nb::init<std::vector<std::int32_t>, bool, std::int32_t, const std::string&, nb::object,
                     std::vector<std::int32_t>>(),
            nb::arg("word_orders"), nb::arg("boundaries"), nb::arg("max_skip"), nb::arg("headwords"),
-           nb::arg("function_words").none(), nb::arg("character_orders"));
+           nb::arg("function_words").none(), nb::arg("character_orders"))
+      .def("set_classes", &BoundOptions::set_classes, nb::arg("words"), nb::arg("labels").noconvert(),
+           nb::arg("names").noconvert(), nb::arg("name_offsets").noconvert(), nb::arg("lowered").noconvert(),
+           nb::arg("lowered_offsets").noconvert(), "Count n-grams of the classes of words too.");
   m.def("fit_candidate_features", [](ThreadPool& pool, In<std::uint8_t> blob, In<std::int64_t> offsets,
                                      In<std::int64_t> list_ptr, const BoundOptions& options, std::int64_t min_count) {
     CandidateFeatures result;

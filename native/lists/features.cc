@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "lists/gram_tree.hh"
 #include "util/blanks.hh"
 #include "util/errors.hh"
 #include "util/views.hh"
@@ -17,54 +18,8 @@ namespace {
 constexpr std::int32_t kMaxOrder = 32;
 constexpr std::int32_t kDropped = -1;
 constexpr std::int32_t kBegin = 0, kEnd = 1;  // words of every table
-enum Family : std::uint8_t { kWord, kSkip, kHead, kCharacter };
-constexpr std::string_view kPrefix[] = {"word: ", "skip: ", "head: ", "char: "};
-
-struct Node {
-  std::int32_t prefix;   // a node, or -1 - family
-  std::uint32_t symbol;  // a word, or a code point
-};
-
-// Grams, numbered by first occurrence: a prefix always has a smaller number.
-class GramTree {
- public:
-  std::vector<Node> nodes;
-  std::vector<Family> families;
-
-  std::int32_t add(std::int32_t prefix, std::uint32_t symbol) {
-    std::size_t at = locate(slots_, prefix, symbol);
-    if (slots_[at] >= 0) return slots_[at];
-    if (nodes.size() >= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
-      throw InvalidInput("too many distinct features of candidates; use fewer orders");
-    const auto node = static_cast<std::int32_t>(nodes.size());
-    slots_[at] = node;
-    nodes.push_back({prefix, symbol});
-    families.push_back(prefix < 0 ? static_cast<Family>(-1 - prefix) : families[static_cast<std::size_t>(prefix)]);
-    if (nodes.size() * 2 > slots_.size()) grow();
-    return node;
-  }
-
- private:
-  std::size_t locate(const std::vector<std::int32_t>& slots, std::int32_t prefix, std::uint32_t symbol) const {
-    const std::uint64_t key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(prefix)) << 32 | symbol;
-    const std::size_t mask = slots.size() - 1;
-    std::size_t at = mix_bits(key) & mask;
-    while (slots[at] >= 0) {
-      const Node& node = nodes[static_cast<std::size_t>(slots[at])];
-      if (node.prefix == prefix && node.symbol == symbol) break;
-      at = (at + 1) & mask;
-    }
-    return at;
-  }
-  void grow() {
-    std::vector<std::int32_t> larger(slots_.size() * 2, -1);
-    for (std::size_t n = 0; n < nodes.size(); ++n)
-      larger[locate(larger, nodes[n].prefix, nodes[n].symbol)] = static_cast<std::int32_t>(n);
-    slots_.swap(larger);
-  }
-
-  std::vector<std::int32_t> slots_ = std::vector<std::int32_t>(1024, -1);
-};
+constexpr std::int32_t kFirstClass = 2;      // symbol of the first class, after the ends of texts
+constexpr std::string_view kPrefix[] = {"word: ", "skip: ", "head: ", "class: ", "char: "};
 
 // What is known of a gram besides its name.
 struct GramUse {
@@ -107,12 +62,13 @@ class Collector {
     words.intern("<s>");
     words.intern("</s>");
     is_head_ = {false, false};
+    class_of_ = {kBegin, kEnd};
   }
 
   void add_list(Strings texts, std::size_t begin, std::size_t end) {
     touched_.clear();
     ++list_;
-    for (std::size_t t = begin; t < end; ++t) add_text(texts[t]);
+    for (std::size_t t = begin; t < end; ++t) add_text(texts[t], t);
     const auto n = static_cast<std::uint32_t>(end - begin);
     for (const std::int32_t gram : touched_) {
       GramUse& use = uses[static_cast<std::size_t>(gram)];
@@ -130,13 +86,14 @@ class Collector {
     std::size_t place = 0;  // in counts, of the candidate at hand
   };
 
-  void add_text(std::string_view text) {
+  void add_text(std::string_view text, std::size_t number) {
     ++candidate_;
     const std::size_t first = counts.size();
     split(text);
     add_words();
     add_skips();
     add_heads();
+    add_classes(number);
     add_characters(text);
     for (std::size_t i = first; i < counts.size(); ++i) finish(counts[i]);
     length.push_back(static_cast<std::int64_t>(counts.size() - first));
@@ -157,6 +114,28 @@ class Collector {
     add_grams({tokens_.data() + skip, tokens_.size() - 2 * skip}, kWord, options_.word_orders);
   }
 
+  void add_classes(std::size_t number) {
+    const CandidateClasses& classes = options_.classes;
+    if (!classes.words) return;
+    lowered_.clear();
+    if (class_of_.size() < words.strings().size())
+      for_each_blank_separated(classes.lowered[number], [&](std::string_view word) { lowered_.push_back(word); });
+    class_of_.resize(words.strings().size(), kDropped);
+    classes_.clear();
+    for (std::size_t i = 0; i < tokens_.size(); ++i) {
+      std::int32_t& found = class_of_[static_cast<std::size_t>(tokens_[i])];
+      if (found == kDropped) {
+        std::int32_t word = classes.words->find(words.strings()[static_cast<std::size_t>(tokens_[i])]);
+        if (word < 0 && i - 1 < lowered_.size()) word = classes.words->find(lowered_[i - 1]);
+        const std::size_t last = classes.names.size() - 1;
+        found = kFirstClass + (word < 0 ? static_cast<std::int32_t>(last) : classes.labels[static_cast<std::size_t>(word)]);
+      }
+      classes_.push_back(found);
+    }
+    const std::size_t skip = options_.boundaries ? 0 : 1;
+    add_grams({classes_.data() + skip, classes_.size() - 2 * skip}, kClass, options_.word_orders);
+  }
+
   // All grams of the sequence of the given orders; none of them is a boundary alone.
   void add_grams(std::span<const std::int32_t> symbols, Family family, const std::vector<std::int32_t>& orders) {
     if (orders.empty()) return;
@@ -168,7 +147,7 @@ class Collector {
         node = tree.add(node, static_cast<std::uint32_t>(symbols[i + n - 1]));
         if (static_cast<std::size_t>(orders[next]) != n) continue;
         ++next;
-        if (n > 1 || family != kWord || symbols[i] > kEnd) emit(node);
+        if (n > 1 || family == kCharacter || symbols[i] > kEnd) emit(node);
       }
     }
   }
@@ -235,7 +214,9 @@ class Collector {
   std::vector<bool> is_head_;  // [n_words]
   std::vector<Seen> seen_;
   std::int64_t list_ = 0, candidate_ = 0;
-  std::vector<std::int32_t> tokens_, characters_, touched_;
+  std::vector<std::int32_t> class_of_;  // [n_words], kDropped where it was not looked up yet
+  std::vector<std::int32_t> tokens_, classes_, characters_, touched_;
+  std::vector<std::string_view> lowered_;
 };
 
 // All chunks, and their grams joined.
@@ -255,12 +236,20 @@ void check_orders(const std::vector<std::int32_t>& orders, const char* what) {
                          std::to_string(kMaxOrder));
 }
 
-void check_options(const CandidateFeatureOptions& options) {
+void check_options(const CandidateFeatureOptions& options, std::size_t n_texts) {
   check_orders(options.word_orders, "word");
   check_orders(options.character_orders, "character");
   if (options.max_skip < 0 || options.max_skip > kMaxOrder)
     throw InvalidInput("skip bigrams leave out between 0 and " + std::to_string(kMaxOrder) + " words");
   require(options.headwords != Headwords::listed || options.function_words, "headwords need a list of function words");
+  const CandidateClasses& classes = options.classes;
+  if (!classes.words) return;
+  require(classes.labels.size() == classes.words->size() && classes.names.size() > 0, "words and classes do not match");
+  require(classes.lowered.size() == n_texts, "the texts in lower case are not as many as the texts");
+  for (const std::int32_t label : classes.labels)
+    if (label < 0 || static_cast<std::size_t>(label) >= classes.names.size()) throw InvalidInput("a word has no class");
+  classes.names.check();
+  classes.lowered.check();
 }
 
 // A chunk's grams in the numbers of all, appended where they are new.
@@ -276,7 +265,7 @@ void join(Grams& grams, std::size_t c) {
   for (std::size_t n = 0; n < map.size(); ++n) {
     const Node& node = chunk.tree.nodes[n];
     const std::int32_t prefix = node.prefix < 0 ? node.prefix : map[static_cast<std::size_t>(node.prefix)];
-    const bool is_word = chunk.tree.families[n] != kCharacter;
+    const bool is_word = chunk.tree.families[n] < kClass;
     map[n] = grams.tree.add(prefix, is_word ? words[node.symbol] : node.symbol);
     grams.uses.resize(grams.tree.nodes.size());
     GramUse& use = grams.uses[static_cast<std::size_t>(map[n])];
@@ -293,7 +282,7 @@ Grams collect(ThreadPool& pool, Strings texts, std::span<const std::int64_t> lis
   constexpr std::int64_t kBytes = 1 << 19;
   texts.check();
   check_list_ptr(list_ptr, texts.size(), "candidates");
-  check_options(options);
+  check_options(options, texts.size());
   const std::size_t n_lists = list_ptr.size() - 1;
   Grams grams;
   grams.cuts.push_back(0);
@@ -324,7 +313,7 @@ void append_character(std::string& name, std::uint32_t c) {
   }
 }
 
-void make_name(const Grams& grams, std::size_t gram, std::string& name) {
+void make_name(const Grams& grams, const Strings& classes, std::size_t gram, std::string& name) {
   std::uint32_t symbols[kMaxOrder];
   int n = 0;
   for (auto node = static_cast<std::int32_t>(gram); node >= 0 && n < kMaxOrder;
@@ -336,7 +325,8 @@ void make_name(const Grams& grams, std::size_t gram, std::string& name) {
     if (family == kCharacter) {
       append_character(name, symbols[i]);
     } else {
-      name += grams.words.strings()[symbols[i]];
+      const bool is_class = family == kClass && symbols[i] >= kFirstClass;
+      name += is_class ? classes[symbols[i] - kFirstClass] : grams.words.strings()[symbols[i]];
       if (i) name.push_back(' ');
     }
   }
@@ -401,7 +391,7 @@ CandidateFeatures fit_candidate_features(ThreadPool& pool, Strings texts, std::s
     const GramUse& use = grams.uses[g];
     if (!use.is_feature || !use.differs || use.lists < min_count) continue;
     feature[g] = n_features++;
-    make_name(grams, g, name);
+    make_name(grams, options.classes.names, g, name);
     result.names.push_back(name);
   }
   result.rows = number_rows(pool, grams, texts.size(), list_ptr, feature);
@@ -416,7 +406,7 @@ CountRows count_candidate_features(ThreadPool& pool, Strings texts, std::span<co
     std::string name;
     for (std::size_t g = begin; g < end; ++g) {
       if (!grams.uses[g].is_feature) continue;
-      make_name(grams, g, name);
+      make_name(grams, options.classes.names, g, name);
       feature[g] = vocabulary.find(name);
     }
   });

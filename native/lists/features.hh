@@ -6,6 +6,7 @@
 //   word: a b      n-grams of words; with boundaries, of <s> words </s> (but no gram is <s> or </s> alone)
 //   skip: a b      two words with 1 .. max_skip others between them, whatever those are
 //   head: a b      two headwords with no headword between them (Gao, Suzuki and Yu 2006, section 5.3)
+//   class: x y     n-grams of the classes of words, of the same orders as those of words
 //   char: ab       n-grams of characters, blanks left out
 //
 // Chunks of lists have trees of their own, which are joined in order: features are numbered by first occurrence,
@@ -27,6 +28,14 @@ enum class Headwords {
   listed,  // all words but the function words given
 };
 
+// Classes of words. A word that `words` lacks is looked up as `lowered` has it; else it has the last of the classes.
+struct CandidateClasses {
+  const StringIndex* words = nullptr;  // nullptr: no n-grams of classes
+  std::span<const std::int32_t> labels;  // [n_words]
+  Strings names;
+  Strings lowered;  // the texts, in lower case
+};
+
 struct CandidateFeatureOptions {
   std::vector<std::int32_t> word_orders;  // ascending, each at least 1
   bool boundaries = true;
@@ -34,6 +43,7 @@ struct CandidateFeatureOptions {
   Headwords headwords = Headwords::none;
   const StringIndex* function_words = nullptr;
   std::vector<std::int32_t> character_orders;  // ascending, each at least 1
+  CandidateClasses classes;
 };
 
 struct CandidateFeatures {

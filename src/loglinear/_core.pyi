@@ -794,6 +794,9 @@ class CandidateFeatureOptions:
 
     def __init__(self, word_orders: Sequence[int], boundaries: bool, max_skip: int, headwords: str, function_words: object | None, character_orders: Sequence[int]) -> None: ...
 
+    def set_classes(self, words: object, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], names: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], name_offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], lowered: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], lowered_offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> None:
+        """Count n-grams of the classes of words too."""
+
 def fit_candidate_features(pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], list_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], options: CandidateFeatureOptions, min_count: int) -> tuple:
     """((indptr, indices, values), names blob, names offsets)"""
 
@@ -925,7 +928,10 @@ class CompositeLevels:
 class CompositeDense:
     """Normalisers and expectations over all of a few outcomes."""
 
-    def __init__(self, problem: CompositeProblem, max_row_bytes: int = 1073741824) -> None: ...
+    def __init__(self, problem: CompositeProblem, group_start: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)] | None = None, group: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)] | None = None, max_row_bytes: int = 1073741824) -> None:
+        """
+        group_start: ranges of outcomes that are normalised by themselves; group: that of each history.
+        """
 
     def value_and_gradient(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float: ...
 

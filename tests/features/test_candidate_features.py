@@ -12,6 +12,7 @@ from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.formats.nbest import Candidate, CandidateList
 
 FUNCTION_WORDS = ["the", "a", "on"]
+CLASSES = {"the": "D", "a": "D", "on": "P", "b": "N", "c": "N"}
 SETTINGS = {
     "words": {},
     "trigrams alone": {"words": (3,)},
@@ -19,7 +20,9 @@ SETTINGS = {
     "skips": {"words": (1,), "skips": 2},
     "headwords": {"words": (1, 2), "headwords": FUNCTION_WORDS},
     "characters": {"words": (), "characters": (1, 3)},
-    "all": {"words": (1, 2, 4), "skips": 1, "headwords": FUNCTION_WORDS, "characters": (2,)},
+    "classes": {"words": (1, 2, 3), "classes": CLASSES},
+    "classes without boundaries": {"words": (2,), "boundaries": False, "classes": CLASSES},
+    "all": {"words": (1, 2, 4), "classes": CLASSES, "skips": 1, "headwords": FUNCTION_WORDS, "characters": (2,)},
 }
 
 

@@ -49,7 +49,8 @@ def in_groups(problem, rng):
 
 def test_groups_of_outcomes_are_normalised_by_themselves():
     for seed in range(25):
-        problem, rng = random_problem(seed, real=seed % 2 == 0, n_words=int(np.random.default_rng(seed).integers(5, 40)))
+        n_words = int(np.random.default_rng(seed).integers(5, 40))
+        problem, rng = random_problem(seed, real=seed % 2 == 0, n_words=n_words)
         problem = in_groups(problem, rng)
         w, v = rng.normal(size=(2, problem.n_weights))
         loss, expected, log_z = direct_sums(problem, w)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from loglinear.cli import console, training
-from loglinear.cli.options import Json, Output, Threads, numbers, source
+from loglinear.cli.options import Classes, Json, Output, Threads, numbers, source
 from loglinear.cli.tuning import Dev, TrainCommand, Tune, several_strengths, tune_setting
 from loglinear.status import Status
 
@@ -175,6 +175,7 @@ def adapt(
                                  "but the function words of a file.")
     ] = None,
     characters: Annotated[str | None, typer.Option(metavar="N,N", help="Character n-grams.")] = None,
+    classes: Classes = None,
     penalty: Annotated[str | None, typer.Option(help="Penalty of maxent.", show_default="l1")] = None,
     strength: Annotated[
         str | None, typer.Option(metavar="S", help="Strength of the penalty.", show_default="1")
@@ -196,7 +197,8 @@ def adapt(
         "step": step, "threshold": threshold, "by_errors": by_errors or None, "smoothing": smoothing,
         "shrinkage": shrinkage, "max_iterations": max_iterations,
         "patience": patience, "words": numbers("words", words, int), "min_count": min_count, "skips": skips,
-        "headwords": _headwords(headwords), "characters": numbers("characters", characters, int), "penalty": penalty,
+        "headwords": _headwords(headwords), "characters": numbers("characters", characters, int), "classes": classes,
+        "penalty": penalty,
         "strength": strengths, "tune": tuned, "random_state": seed, "weight": weight,
     }  # fmt: skip
     given = {name: value for name, value in settings.items() if value is not None}

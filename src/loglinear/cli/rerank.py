@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loglinear.cli import choices, console
-from loglinear.cli.options import Encoding, Json, L1Ratio, Output, Threads, Verbose, numbers
+from loglinear.cli.options import Classes, Encoding, Json, L1Ratio, Output, Threads, Verbose, numbers
 from loglinear.cli.tuning import TrainCommand, Tune, several_strengths, tune_setting
 from loglinear.status import Status
 
@@ -81,6 +81,7 @@ def train(
         ),
     ] = None,
     characters: Annotated[str, typer.Option(metavar="N,N,...|none", help="Orders of character n-grams.")] = "none",
+    classes: Classes = None,
     base: Annotated[
         str | None,
         typer.Option(metavar="NAME,NAME,...|none", help="Base scores.", show_default="score, or all, or rank"),
@@ -137,7 +138,7 @@ def train(
     model = Reranker(
         method, step, threshold=threshold, smoothing=smoothing, shrinkage=shrinkage, by_errors=by_errors,
         words=_orders("words", words), min_count=min_count, boundaries=boundaries, skips=skips, headwords=heads,
-        characters=_orders("characters", characters), base=_names(base), units=units, missing=missing,
+        characters=_orders("characters", characters), classes=classes, base=_names(base), units=units, missing=missing,
         penalty=penalty, l1_ratio=l1_ratio, strength=strengths, tune=tuned,
         solver=solver, tolerance=tolerance, max_iterations=max_iterations, patience=patience, random_state=seed,
         verbose=1 if verbose else "auto", n_threads=threads,

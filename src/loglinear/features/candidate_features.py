@@ -1,19 +1,21 @@
-"""Features of the candidates of n-best lists: counts of word n-grams, skip and headword bigrams, character n-grams, and
-the user's own numbers.
+"""Features of the candidates of n-best lists: counts of n-grams of words and of their classes, skip and headword
+bigrams, character n-grams, and the user's own numbers.
 
     word: a b      n-grams of words (separated by blanks); those longer than one word are taken from ``<s> words </s>``
     skip: a b      two words with 1 to ``skips`` others between them
     head: a b      two headwords with no headword between them (Gao, Suzuki and Yu 2006, section 5.3)
+    class: x y     n-grams of the classes of words, of the same orders (see ``features.word_classes``)
     char: ab       n-grams of characters, blanks left out
     given: name    the numbers in the ``features`` of a candidate
 
 A feature is kept if it occurs in at least ``min_count`` lists and differs between the candidates of one of them: a
-feature that never differs cannot change an order. The first four kinds are numbered by first occurrence; given features
-come after them.
+feature that never differs cannot change an order. Given features come last; the others are numbered by first
+occurrence.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +25,7 @@ from numpy.typing import NDArray
 from loglinear import _core
 from loglinear.features.featuriser import Featuriser, Rows, sum_rows
 from loglinear.features.vocabulary import Vocabulary, pack_strings
+from loglinear.features.word_classes import CLASS_ARRAY, WordClassLexicon
 from loglinear.formats.candidate_list import CandidateList
 from loglinear.threads import pool
 
@@ -54,6 +57,7 @@ class CandidateFeatures(Featuriser):
     skips : the largest number of words that a skip bigram leaves out; 0 for no skip bigrams
     headwords : None, "cjk" (headwords are words with a kanji or a katakana), or a list of function words (headwords
         are all others)
+    classes : None, or word classes: a file, a dict from words to classes, or a ``WordClassLexicon``
     """
 
     kind = "candidates"
@@ -67,6 +71,7 @@ class CandidateFeatures(Featuriser):
         skips: int = 0,
         headwords: str | Iterable[str] | None = None,
         characters: Iterable[int] = (),
+        classes: WordClassLexicon | Mapping[str, str] | str | os.PathLike[str] | None = None,
     ) -> None:
         self.words, self.characters = _orders(words, "words"), _orders(characters, "characters")
         if type(min_count) is not int or not 1 <= min_count < 2**31:
@@ -77,6 +82,25 @@ class CandidateFeatures(Featuriser):
             raise ValueError(f"headwords must be 'cjk' or a list of function words, not {headwords!r}")
         self.min_count, self.boundaries, self.skips = min_count, bool(boundaries), skips
         self.headwords = headwords if headwords is None or isinstance(headwords, str) else _function_words(headwords)
+        if not (classes is None or isinstance(classes, WordClassLexicon)):
+            classes = WordClassLexicon.of(classes)
+        self.classes: WordClassLexicon | None = classes
+        if self.classes is not None and any(" " in name for name in self.classes.names):
+            raise ValueError("a word class has a blank in its name, so that n-grams of classes could not be told apart")
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return settings (JSON values) and arrays, those of the word classes included."""
+        settings, arrays = super().to_arrays()
+        if self.classes is not None:
+            arrays |= {CLASS_ARRAY + name: array for name, array in self.classes.to_arrays().items()}
+        return settings, arrays
+
+    @classmethod
+    def from_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> CandidateFeatures:
+        """Make the features of what ``to_arrays`` returned, which is checked."""
+        made = super().from_arrays(settings, arrays)
+        made.classes = WordClassLexicon.among(arrays)
+        return made
 
     def settings(self) -> dict[str, Any]:
         """Return the parameters of the constructor as JSON values."""
@@ -93,7 +117,7 @@ class CandidateFeatures(Featuriser):
         """Learn the features of the lists and return their counts in each candidate, list after list."""
         texts, list_ptr = _flat(lists)
         rows, blob, offsets = _core.fit_candidate_features(
-            pool(n_threads), *pack_strings(texts), list_ptr, self._options(), self.min_count
+            pool(n_threads), *pack_strings(texts), list_ptr, self._options(texts), self.min_count
         )
         self._vocabulary = Vocabulary(blob, offsets)
         given = _given(lists)
@@ -108,7 +132,8 @@ class CandidateFeatures(Featuriser):
         """Return the counts of the known features in each candidate; others are ignored."""
         texts, list_ptr = _flat(lists)
         index = self.vocabulary.index()
-        rows = _core.count_candidate_features(pool(n_threads), *pack_strings(texts), list_ptr, self._options(), index)
+        options = self._options(texts)
+        rows = _core.count_candidate_features(pool(n_threads), *pack_strings(texts), list_ptr, options, index)
         given = _given(lists)
         return rows if given is None else self._with_given(rows, *given)
 
@@ -123,15 +148,20 @@ class CandidateFeatures(Featuriser):
         indptr = np.concatenate([[0], np.cumsum(np.bincount(row[order], minlength=n_rows))])
         return indptr.astype(np.int64), column[order].astype(np.int32), value[order]
 
-    def _options(self) -> _core.CandidateFeatureOptions:
+    def _options(self, texts: Sequence[str]) -> _core.CandidateFeatureOptions:
         rule, listed = "none", None
         if isinstance(self.headwords, list):
             rule, listed = "listed", Vocabulary.from_strings(self.headwords).index()
         elif self.headwords is not None:
             rule = self.headwords
-        return _core.CandidateFeatureOptions(
+        options = _core.CandidateFeatureOptions(
             list(self.words), self.boundaries, self.skips, rule, listed, list(self.characters)
         )
+        if self.classes is not None:
+            of, names = self.classes, self.classes.names
+            lowered = pack_strings([text.lower() for text in texts])
+            options.set_classes(of.words.index(), of.labels, names.blob, names.offsets, *lowered)
+        return options
 
 
 def _flat(lists: Sequence[CandidateList]) -> tuple[list[str], NDArray[np.int64]]:

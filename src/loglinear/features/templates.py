@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core, threads
-from loglinear.errors import FormatError, IncompatibleError, LoglinearError
+from loglinear.errors import FormatError, IncompatibleError, LoglinearError, ModelFileError
 from loglinear.features.columns import Columns
 from loglinear.features.sequences import TokenRows
 from loglinear.features.template_sets import CLASS_TEMPLATES, TEMPLATE_SETS
@@ -29,11 +29,10 @@ from loglinear.features.template_syntax import Template, View, parse_templates
 from loglinear.features.token_featuriser import Buckets, TokenFeaturiser, check_counts, check_indices
 from loglinear.features.views import view_strings
 from loglinear.features.vocabulary import Vocabulary
-from loglinear.features.word_classes import WordClassLexicon
+from loglinear.features.word_classes import CLASS_ARRAY, WordClassLexicon
 from loglinear.formats.text import Source, decode, read_bytes
 
 _EMPTY = np.zeros(0, dtype=np.int32)
-_CLASS_ARRAY = "class_"  # the names of the arrays of word classes begin with it
 
 
 def load_templates(name_or_path: Source) -> str:
@@ -237,16 +236,16 @@ class TemplateFeatures(TokenFeaturiser):
         settings, arrays = super().to_arrays()
         if self.classes is None:
             return settings, arrays
-        return settings, arrays | {_CLASS_ARRAY + name: array for name, array in self.classes.to_arrays().items()}
+        return settings, arrays | {CLASS_ARRAY + name: array for name, array in self.classes.to_arrays().items()}
 
     @classmethod
     def from_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> TemplateFeatures:
         """Return the featuriser that ``to_arrays`` described, checked."""
         featuriser = super().from_arrays(settings, arrays)
         if featuriser.sees_classes:
-            begin = len(_CLASS_ARRAY)
-            found = {name[begin:]: array for name, array in arrays.items() if name.startswith(_CLASS_ARRAY)}
-            featuriser.classes = WordClassLexicon.from_arrays(found)
+            featuriser.classes = WordClassLexicon.among(arrays)
+            if featuriser.classes is None:
+                raise ModelFileError(f"featuriser {cls.kind!r}: the word classes are missing")
         return featuriser
 
     def _arrays(self) -> dict[str, NDArray[Any]]:

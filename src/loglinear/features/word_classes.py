@@ -20,6 +20,7 @@ from loglinear.features.word_vocabulary import UNKNOWN
 from loglinear.formats.class_file import read_classes
 
 NO_CLASS = "?"
+CLASS_ARRAY = "class_"  # the names of the arrays of word classes in a model file begin with it
 Strings = tuple[NDArray[np.uint8], NDArray[np.int64]]  # bytes, and offsets into them
 _ARRAYS = {"words": np.uint8, "word_offsets": np.int64, "names": np.uint8, "name_offsets": np.int64, "labels": np.int32}
 
@@ -105,6 +106,13 @@ class WordClassLexicon:
         """Return the arrays of a model file."""
         arrays = (self.words.blob, self.words.offsets, self.names.blob, self.names.offsets, self.labels)
         return dict(zip(_ARRAYS, arrays))
+
+    @classmethod
+    def among(cls, arrays: Mapping[str, NDArray[Any]]) -> WordClassLexicon | None:
+        """Make the lexicon of those arrays of a featuriser that begin with ``CLASS_ARRAY``; None if there are none."""
+        begin = len(CLASS_ARRAY)
+        found = {name[begin:]: array for name, array in arrays.items() if name.startswith(CLASS_ARRAY)}
+        return cls.from_arrays(found) if found else None
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> WordClassLexicon:

@@ -25,11 +25,10 @@ from loglinear.errors import ModelFileError
 from loglinear.features.featuriser import Featuriser, Rows, sum_rows
 from loglinear.features.sequences import take_ranges
 from loglinear.features.vocabulary import Vocabulary, pack_strings
-from loglinear.features.word_classes import WordClassLexicon
+from loglinear.features.word_classes import CLASS_ARRAY, WordClassLexicon
 
 _MAX_ORDER = 32
 _MEMBER = "∈"  # before the name of a class: a word character, so that classes are words of their own
-_CLASS_ARRAY = "class_"  # the names of the arrays of word classes begin with it
 
 
 class WordNgrams(Featuriser):
@@ -95,7 +94,7 @@ class WordNgrams(Featuriser):
         """Return settings (JSON values) and arrays, those of the word classes included."""
         settings, arrays = super().to_arrays()
         if self.classes is not None:
-            arrays |= {_CLASS_ARRAY + name: array for name, array in self.classes.to_arrays().items()}
+            arrays |= {CLASS_ARRAY + name: array for name, array in self.classes.to_arrays().items()}
         return settings, arrays
 
     @classmethod
@@ -104,9 +103,7 @@ class WordNgrams(Featuriser):
         if "classes" in settings:
             raise ModelFileError(f"featuriser {cls.kind!r}: bad settings: classes are arrays")
         featuriser = super().from_arrays(settings, arrays)
-        begin = len(_CLASS_ARRAY)
-        found = {name[begin:]: array for name, array in arrays.items() if name.startswith(_CLASS_ARRAY)}
-        featuriser.classes = WordClassLexicon.from_arrays(found) if found else None
+        featuriser.classes = WordClassLexicon.among(arrays)
         return featuriser
 
     def settings(self) -> dict[str, Any]:

@@ -104,6 +104,9 @@ class InformationSource:
         """Return what the source must know to number the symbols of other documents."""
         return {}
 
+    def check_state(self, numbering: Numbering, state: State) -> None:
+        """Raise ValueError for a state, read from a file, that ``symbols`` and ``symbol_name`` could not rely on."""
+
     def symbols(self, documents: Documents, numbering: Numbering, state: State) -> Symbols:
         """Return the chain of symbols of every event."""
         raise NotImplementedError
@@ -349,6 +352,14 @@ class Classes(InformationSource):
         of_word = [number[by_word[w]] if w in by_word else number[BEGIN] if w == BEGIN else -1 for w in words]
         return {"names": names, "of_word": np.array(of_word, np.int32)}
 
+    def check_state(self, numbering: Numbering, state: State) -> None:
+        """Raise ValueError unless every word has a class that has a name, or none."""
+        names, of_word = state.get("names"), state.get("of_word")
+        if names is None or of_word is None or of_word.shape != (numbering.vocabulary.n_words + 1,) or not (
+            of_word.dtype.kind == "i" and of_word.min() >= -1 and of_word.max() < len(names)
+        ):  # fmt: skip
+            raise ValueError("classes: the classes of the words are damaged")
+
     def symbols(self, documents: Documents, numbering: Numbering, state: State) -> Symbols:
         """Return the classes of the words before each event."""
         words = _words(documents, numbering, self.skipped + 1, self.depth)
@@ -393,6 +404,11 @@ class Function(InformationSource):
                 raise ValueError(f"the function of source {self.title!r} is not deterministic: before event {n} it "
                                  f"returned {first!r} and then {second!r}")  # fmt: skip
         return {"names": list(dict.fromkeys(symbol for chain in chains for symbol in chain))}
+
+    def check_state(self, numbering: Numbering, state: State) -> None:
+        """Raise ValueError unless the symbols have names."""
+        if "names" not in state:
+            raise ValueError(f"the names of the symbols of source {self.title!r} are missing")
 
     def symbols(self, documents: Documents, numbering: Numbering, state: State) -> Symbols:
         """Return the numbers of what the function returns."""

@@ -143,13 +143,13 @@ def test_ngram_members_have_the_probabilities_of_their_models():
     for estimator in ("maxent", "kneser-ney", "witten-bell"):
         model = LanguageModel(order=3, estimator=estimator).fit(TRAIN)
         member = NgramMember.of(model.queries_.to_backoff())
-        queries = CachedQueries(parse_numbering(model), [member], np.ones(1))
+        queries = CachedQueries(plain_numbering(model), [member], np.ones(1))
         documents = queries.read(HELD_OUT)
         expected = model.queries_.token_log_probabilities(documents.sentences)
         np.testing.assert_allclose(queries.score_events(documents).log_probability, expected, rtol=1e-5)
 
 
-def parse_numbering(model):
+def plain_numbering(model):
     from loglinear.data.documents import Numbering
 
     return Numbering(model.vocabulary_, {}, {}, {})

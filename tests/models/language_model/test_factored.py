@@ -126,7 +126,7 @@ def test_a_tree_of_classes_is_nested_and_may_end_in_given_classes():
     assert {name.partition("/")[2] for name in last.names[1:]} == {"N", "D", "<none>"}
     assert all(name.partition("/")[0] in first.names for name in last.names[1:])
     pairs = set(zip(first.of_word.tolist(), last.of_word.tolist()))
-    assert len(pairs) == last.n_classes and given.n_classes_ == 4
+    assert len(pairs) == last.n_classes == given.n_classes_ == 4
     np.testing.assert_array_equal([c for c, _ in sorted(pairs, key=lambda pair: pair[1])],
                                   parents(first, last))  # fmt: skip
 

@@ -411,6 +411,48 @@ def test_dev_lists_of_another_feature_space():
         Reranker("maxent").fit(TRAIN, validation=encoded)
 
 
+def test_classes_of_words_rank_words_that_were_never_seen(tmp_path):
+    """good/bad differ by class alone: the words of the test lists are new."""
+    classes = {"good": "A", "fine": "A", "bad": "B", "poor": "B"}
+    path = tmp_path / "classes.tsv"
+    path.write_text("".join(f"{word}\t{name}\n" for word, name in classes.items()), encoding="utf-8")
+    model = Reranker("maxent", classes=path, strength=0.1).fit(right_word_lists())
+    other = [CandidateList("t", [Candidate("poor x", {"score": 0.1}), Candidate("FINE x", {"score": 0.0})])]
+    assert model.predict(other) == ["FINE x"]
+    assert Reranker("maxent", strength=0.1).fit(right_word_lists()).predict(other) == ["poor x"]
+    assert any(name.startswith("class: ") for name in model.features_.names())
+    model.save(tmp_path / "m.ll")
+    path.unlink()  # the model has its classes
+    again = loglinear.load(tmp_path / "m.ll")
+    assert again.predict(other) == ["FINE x"]
+    assert again.classes == str(path)
+    with pytest.raises(loglinear.LoglinearError, match=r"classes\.tsv: no such file"):
+        again.fit(right_word_lists())
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [({}, "classes has no words"), ({"a": "N 1"}, "a blank in its name"), (["a"], "a file or a dict")],
+)
+def test_classes_that_cannot_be_used(classes, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        Reranker("maxent", classes=classes).fit(TRAIN)
+
+
+def test_damaged_classes_in_a_file(tmp_path):
+    Reranker("maxent", classes={"good": "A", "bad": "B"}).fit(right_word_lists()).save(tmp_path / "m.ll")
+    for name, wrong in [("labels", np.array([0, 9], np.int32)), ("labels", np.array([0], np.int32)), ("words", None)]:
+        found = archive.load(tmp_path / "m.ll")
+        key = f"featuriser.class_{name}"
+        if wrong is None:
+            del found.arrays[key]
+        else:
+            found.arrays[key] = wrong
+        archive.save(tmp_path / "damaged.ll", found)
+        with pytest.raises(ModelFileError, match="word classes"):
+            loglinear.load(tmp_path / "damaged.ll")
+
+
 def test_what_is_no_list():
     with pytest.raises(TypeError, match="put it in brackets"):
         Reranker("maxent").fit(TRAIN[0])

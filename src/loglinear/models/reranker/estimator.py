@@ -44,7 +44,8 @@ class Reranker(RerankerPredictor, Estimator):
     threshold : what a backward step of blasso must gain
     smoothing, shrinkage : for boosting, the constant added to sums of losses and the share of an update that is taken
     by_errors : whether candidates with more errors weigh more in the loss
-    words, min_count, boundaries, skips, headwords, characters : the features, see ``features.CandidateFeatures``
+    words, min_count, boundaries, skips, headwords, characters, classes : the features, see
+        ``features.CandidateFeatures``
     base : names of the base scores. None: "score" if the lists have it, else all scores they have, else their order
         ("rank")
     units : what errors are counted in, "words" or "characters"
@@ -78,6 +79,7 @@ class Reranker(RerankerPredictor, Estimator):
         skips: int = 0,
         headwords: str | Iterable[str] | None = None,
         characters: Iterable[int] = (),
+        classes: Any = None,
         base: Sequence[str] | str | None = None,
         units: str = "words",
         missing: str = "error",
@@ -106,6 +108,7 @@ class Reranker(RerankerPredictor, Estimator):
         self.skips = skips
         self.headwords = headwords
         self.characters = characters
+        self.classes = classes
         self.base = base
         self.units = units
         self.missing = missing
@@ -146,7 +149,7 @@ class Reranker(RerankerPredictor, Estimator):
     def _new_features(self) -> CandidateFeatures:
         return CandidateFeatures(
             self.words, self.min_count, boundaries=self.boundaries, skips=self.skips, headwords=self.headwords,
-            characters=self.characters,
+            characters=self.characters, classes=self.classes,
         )  # fmt: skip
 
     @renamed("validation", "dev")

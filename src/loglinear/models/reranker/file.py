@@ -9,6 +9,7 @@ import numpy as np
 from loglinear.data.candidates import check_base_names
 from loglinear.errors import ModelFileError
 from loglinear.features.candidate_features import CandidateFeatures
+from loglinear.features.word_classes import file_name
 from loglinear.models import archive as files
 from loglinear.models.archive import Archive, as_json, check_n_threads, finite, not_finite, parameters_of, require
 from loglinear.models.reranker.path import OPTIONAL_FIGURES, RerankerPath
@@ -23,7 +24,8 @@ _LEARNT = ("n_lists", "n_pairs", "n_features", "validation_baseline_errors", "fi
 
 def save(model: Any, path: Any) -> None:
     """Write the model."""
-    settings: dict[str, Any] = {"parameters": as_json(model.parameters()), "base": list(model.base_names_)}
+    parameters = {**model.parameters(), "classes": file_name(model.classes)}  # the features have the classes themselves
+    settings: dict[str, Any] = {"parameters": as_json(parameters), "base": list(model.base_names_)}
     settings["featuriser"], arrays = model._features.to_arrays()
     arrays = {_FEATURES + name: array for name, array in arrays.items()}
     arrays["weights"] = model._weights
@@ -44,8 +46,10 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         for name in ("words", "characters"):
             if name in parameters:
                 parameters[name] = tuple(parameters[name])
+        classes = parameters.pop("classes", None)  # a file that need not be there any more
         model = cls(**parameters)
         model.check_settings()
+        model.classes = classes
         check_n_threads(model.n_threads)
         names, featuriser = settings["base"], dict(settings["featuriser"])
         if not isinstance(names, list):

@@ -292,7 +292,9 @@ class CachedQueries(DocumentQueries):
                         found.append(Push(f"cache: {name}", value, weight, value * weight))
             rest = float(scores[event]) - sum(push.contribution for push in found)
             if self.settings is not None:
-                found.append(Push("log Z of the cache", -1.0, -rest, rest))
+                name = "log Z of the cache" if self.settings.kind == LOGLINEAR else "linear cache"
+                found.append(Push(name, -1.0, -rest, rest) if self.settings.kind == LOGLINEAR
+                             else Push(name, 1.0, rest, rest))  # fmt: skip
             out.append((word, float(scores[event]), found))
         return out
 

@@ -95,18 +95,31 @@ def assigner_of(arrays: Mapping[str, np.ndarray], vocabulary: WordVocabulary) ->
     return assigner
 
 
-def features_of(specs: Sequence[str], arrays: Mapping[str, np.ndarray]) -> list[SourceFeatures]:
-    """Return sources with what they have learnt."""
-    return [_features(number, spec, arrays) for number, spec in enumerate(specs)]
+def finite_weights(array: np.ndarray) -> np.ndarray:
+    """Return weights as they are; raise ModelFileError for those that are no numbers."""
+    weights = np.asarray(array)
+    if weights.dtype != np.float64 or not np.isfinite(weights).all():
+        raise ModelFileError("some weights are no finite numbers")
+    return weights
+
+
+def features_of(
+    specs: Sequence[str], arrays: Mapping[str, np.ndarray], numbering: Numbering
+) -> list[SourceFeatures]:
+    """Return sources with what they have learnt, checked."""
+    features = [_features(number, spec, arrays) for number, spec in enumerate(specs)]
+    for one in features:
+        one.source.check_state(numbering, one.state)
+    return features
 
 
 def of_parts(
     settings: Mapping[str, Any], arrays: Mapping[str, np.ndarray], vocabulary: WordVocabulary, *, n_threads: int | None
 ) -> CompositeQueries:
     """Make the model again, after a check of everything that the kernels rely on."""
-    features = features_of(settings["sources"], arrays)
     numbering, assigner = numbering_of(settings, arrays, vocabulary), assigner_of(arrays, vocabulary)
-    weights = np.asarray(arrays["weights"])
+    features = features_of(settings["sources"], arrays, numbering)
+    weights = finite_weights(arrays["weights"])
     infers = bool(settings.get("infers_topics", False)) and assigner is not None
     queries = CompositeQueries(numbering, features, weights, assigner=assigner, infers=infers, n_threads=n_threads)
     offsets = np.cumsum([vocabulary.n_words, *(one.table.n_entries for one in features)])
@@ -135,4 +148,5 @@ def _features(number: int, spec: str, arrays: Mapping[str, np.ndarray]) -> Sourc
             elif not key.endswith(".offsets"):
                 state[key] = own[name]
     table = FeatureTable(**{name: a for name, a in own.items() if not name.startswith(_STATE)})
+    table.leaves(np.zeros((0, max(table.depth, 1)), np.int32))  # raises ValueError unless contexts can be looked up
     return SourceFeatures(source, state, table)

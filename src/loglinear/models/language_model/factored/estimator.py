@@ -123,7 +123,7 @@ def make_partitions(
     for k in reversed(given[:-1]):
         if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or not 1 < k < n_below:
             raise ValueError(
-                f"classes: a level of {k!r} classes above one of {n_below}; give numbers from 2 that rise, and only the "
+                f"classes: a level of {k!r} classes above one of {n_below}; give numbers from 2 that rise; only the "
                 "last may be a class file"
             )
         text = Sentences(n_below + 1, to_level[labels][documents.sentences.words], documents.sentences.sentence_ptr)

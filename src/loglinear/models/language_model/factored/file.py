@@ -11,7 +11,7 @@ import numpy as np
 from loglinear.data.documents import Numbering
 from loglinear.errors import ModelFileError
 from loglinear.features.word_vocabulary import WordVocabulary
-from loglinear.models.language_model.cache.queries import CachedQueries, Member, NgramMember, parse_cache
+from loglinear.models.language_model.cache.queries import CachedQueries, CacheSettings, Member, NgramMember, parse_cache
 from loglinear.models.language_model.composite import file as shared
 from loglinear.models.language_model.factored.partition import WordPartition
 from loglinear.models.language_model.factored.queries import ClassLevel, FactoredQueries, NgramWeights
@@ -64,6 +64,7 @@ def of_parts(
     for number, own in enumerate(settings["members"]):
         prefix = f"{number}."
         part = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+        shared.finite_weights(part["words.weight"])
         words = NgramWeights(**{f.name: np.asarray(part[f"words.{f.name}"]) for f in fields(NgramWeights)})
         if own["kind"] == "ngrams":
             if words.entry_start.size < 2 or int(words.entry_start[1]) != vocabulary.n_words:
@@ -76,7 +77,10 @@ def of_parts(
         if len(members) != 1 or not isinstance(members[0], FactoredQueries):
             raise ModelFileError("a class-factored model has one member")
         return members[0]
-    cache = None if settings["cache"] is None else parse_cache(settings["cache"])
+    given = settings["cache"]
+    if not (given is None or (isinstance(given, Mapping) and set(given) == {f.name for f in fields(CacheSettings)})):
+        raise ModelFileError("the settings of the cache are damaged")
+    cache = None if given is None else parse_cache(given)
     weights = np.asarray(arrays["cache"]) if cache is not None else None
     return CachedQueries(numbering, members, np.array(settings["shares"]), cache, weights, n_threads=n_threads)
 
@@ -90,8 +94,8 @@ def _factored(
         prefix = _level(number)
         its = {name.removeprefix(prefix): array for name, array in part.items() if name.startswith(prefix)}
         partition = WordPartition(np.asarray(its["of_word"]), shared.names_of(its, "classes"))
-        features, above = shared.features_of(own["sources"], its), levels[-1].partition if levels else None
-        levels.append(ClassLevel(partition, features, np.asarray(its["weights"]), above))
+        features, above = shared.features_of(own["sources"], its, numbering), levels[-1].partition if levels else None
+        levels.append(ClassLevel(partition, features, shared.finite_weights(its["weights"]), above))
     if not levels:
         raise ModelFileError("a class-factored model has a level of classes")
     made = FactoredQueries(numbering, levels, words, np.asarray(part["word_counts"]), n_threads=n_threads)

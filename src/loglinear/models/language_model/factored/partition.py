@@ -27,8 +27,10 @@ class WordPartition:
     names: tuple[str, ...]  # of the classes
 
     def __post_init__(self) -> None:
-        counts = np.bincount(self.of_word, minlength=len(self.names))
-        if counts.size != len(self.names) or counts[0] != 1 or self.of_word[0] != 0 or counts.min() < 1:
+        numbers, n = self.of_word, len(self.names)
+        within = numbers.size > 0 and numbers.dtype.kind == "u" and int(numbers.max()) < n
+        counts = np.bincount(numbers if within else [], minlength=n)
+        if not within or counts[0] != 1 or numbers[0] != 0 or counts.min() < 1:
             raise ValueError("every class needs a word, and class 0 has the end of sentences alone")
 
     @property
@@ -105,7 +107,7 @@ def tree_of_classes(finest: WordPartition, above: Sequence[NDArray[np.uint32]]) 
     for column in columns:
         first[1:] |= column[order][1:] != column[order][:-1]
         number[order] = np.cumsum(first)
-        own = finest.names if column is every else [str(n) for n in number.tolist()]
+        own: Sequence[str] = finest.names if column is every else [str(n) for n in number.tolist()]
         names = [END, *(f"{before}/{name}" if before else name for before, name in zip(names[1:], own[1:]))]
         named = dict(zip(number.tolist(), names))
         levels.append(WordPartition(number[finest.of_word], tuple(named[n] for n in range(len(named)))))

@@ -2,9 +2,9 @@
 
     - sum of log p(w | h)  =  - sum of log p(class of w | h)  -  sum of log p(w | class of w, h)
 
-The class level is a composite model whose outcomes are classes, the word level an n-gram model within each class. A tree
-of classes has several class levels, each within the classes of the one before. All levels are convex, and they share no
-weights.
+The class level is a composite model whose outcomes are classes, the word level an n-gram model within each class. A
+tree of classes has several class levels, each within the classes of the one before. All levels are convex, and they
+share no weights.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def train_factored(
         trained.append(level.train(validation))
         counts.append(by_depth([one.table for one in level.features], partition.n_classes))
         kept = without_zeros(level.features, trained[-1][0].weights, partition.n_classes)
-        levels.append(ClassLevel(partition, *kept, above))
+        levels.append(ClassLevel(partition, kept[0], kept[1], above))
         del level
     finest = partitions[-1]
     words = _WordLevel(documents, numbering, finest, order, word_penalty, settings, min_counts)
