@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,7 +100,7 @@ def tree_of_classes(finest: WordPartition, above: Sequence[NDArray[np.uint32]]) 
         the end of sentences, class 0, is its own
     """
     every = np.arange(finest.n_classes)
-    columns = [*above, every]
+    columns: list[NDArray[Any]] = [*above, every]
     order = np.lexsort([*reversed(columns), every != 0])
     first, number = np.zeros(every.size, bool), np.empty(every.size, np.uint32)
     levels: list[WordPartition] = []
