@@ -16,10 +16,11 @@ from experiments.m_estimation import page
 from experiments.m_estimation.beyond import MORE_PARTS
 from experiments.m_estimation.parts import PARTS as PAPER_PARTS
 from experiments.m_estimation.parts import Experiment
+from experiments.m_estimation.scoring import scoring
 from experiments.record import Results, add_parts, measure_parts, parser_of, run_experiment
 
 NAME = "m_estimation"
-PARTS = PAPER_PARTS | MORE_PARTS
+PARTS = PAPER_PARTS | MORE_PARTS | {"scoring": scoring}
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -33,7 +34,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def measure(options: argparse.Namespace, results: Results, command: str) -> None:
     """Measure the chosen parts."""
     experiment = Experiment(
-        data_folder("conll2000/, wnut17/ and ewt/"),
+        data_folder("conll2000/, wnut17/, ewt/, imst/ and brown/"),
         results,
         quick=options.quick,
         n_grid=2 if options.quick else options.grid,

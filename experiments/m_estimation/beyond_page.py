@@ -130,10 +130,10 @@ def selection(part: Json, parts: Json, output: Path) -> list[str]:
         "## Features for a CRF, chosen under M-estimation",
         "",
         *paragraph(
-            f"""`Tagger(max_features=k)`: noun phrases, extended features ({part['n']:,} of attributes; transitions are
-            always kept). Test F1 (seconds of training) of a CRF at c = 1, at most 100 iterations, on the k features of
-            highest rank: by the size of their M-estimated weights at c = 1, by the gradient of M-estimation at zero, by
-            how often they occur, and by chance. The last row has all of them."""
+            f"""`Tagger(max_features=k)`: noun phrases, extended features ({part['n']:,} of attributes; transitions
+            are always kept). Test F1 (seconds of training) of a CRF at c = 1, at most 100 iterations, on the k
+            features of highest rank: by the size of their M-estimated weights at c = 1, by the gradient of
+            M-estimation at zero, by how often they occur, and by chance. The last row has all of them."""
         ),
         "",
         *table(["ranking", "seconds to rank", *(f"{k:,}" for k in sizes)], cells),
@@ -142,9 +142,53 @@ def selection(part: Json, parts: Json, output: Path) -> list[str]:
     ]
 
 
+VARIANTS = {  # of a score, and whether it is a probability
+    "as it is": "unnormalised",
+    "less log Z": "normalised, Z estimated",
+    "constants of tuning sentences": "unnormalised, constants fitted",
+}
+
+
+def scoring(part: Json, parts: Json, output: Path) -> list[str]:
+    cells = []
+    for key in dict.fromkeys(key.rsplit("/", 1)[0] for key in part["rows"]):
+        task, name = key.split("/")
+        rows = {k.rsplit("/", 1)[1]: row for k, row in part["rows"].items() if k.rsplit("/", 1)[0] == key}
+        for variant, what in VARIANTS.items() if name.startswith("M-est.") else [("as it is", "")]:
+            c, row = max(rows.items(), key=lambda item: item[1][variant].get("tuning", 0.0))
+            what = what or ("normalised" if name == "HMM" else "p(class given x)")
+            error = f"{row['error of log Z']:.2g}" if variant == "less log Z" else ""
+            figures = [percent(row[variant].get(of)) for of in ("sentences", "documents")]
+            method = {"classifier": "classifier of words"}.get(name, name)
+            cells.append([task, method, what, c if "M-est" in name else "", error, *figures, f"{row['seconds']:.1f}"])
+    head = ["task", "model", "p(x)", "c", "error of log Z", "sentences", "documents", "seconds"]
+    return [
+        "## Telling inputs apart by p(x)",
+        "",
+        *paragraph(
+            f"""One joint tagger per class, trained on the labelled sentences of that class; a sentence goes to the
+            class of highest p(x) p(class), p(class) by the number of training sentences. Share of right
+            sentences, and of right documents, whose sentences are added up. Languages: EWT and IMST; styles: news
+            (CoNLL-2000), web (EWT), tweets (WNUT-17); 15 genres of Brown. Words are in lower case, those that
+            occur once are one symbol; a model shares its probability of unknown words equally among the words of
+            the other classes, so that all models score the same sentences. Features of M-estimation: words and
+            word bigrams with the label, pairs of labels; input-only: also bigrams alone. What is normalised: the
+            HMM is; an M-estimate is not, its score is the sum over labellings of q0 exp(w·f), which lacks a
+            constant Z of its own. The rows show what that does: scores as they are; less log Z, estimated from
+            {part['samples']:,} inputs drawn from q0 (the largest standard error of the classes beside it); and
+            with one constant per class fitted on the tuning sentences. c is 0.1, 1 or 10, by the tuning
+            sentences. The classifier of words (`MaxentClassifier`) sees the classes in training and is trained
+            for nothing else."""
+        ),
+        "",
+        *table(head, cells),
+    ]
+
+
 MORE_SECTIONS = {
     "inputs": inputs,
     "gaps": gaps,
     "samples": samples,
     "selection": selection,
+    "scoring": scoring,
 }

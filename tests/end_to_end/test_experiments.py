@@ -42,8 +42,18 @@ def folder(tmp_path_factory):
     for name in ("wnut17train.conll.gz", "emerging.dev.conll.gz", "emerging.test.annotated.gz"):
         sentences = [sentence(rng, ["person", "location"]) for _ in range(20)]
         write(root / "wnut17" / name, sentences, "\t", (0, 2))
-    for name in ("train", "dev", "test"):
-        write(root / "ewt" / f"{name}.tsv.gz", [sentence(rng, ["NP", "VP"]) for _ in range(20)], "\t", (0, 1, 2))
+    for treebank in ("ewt", "imst"):
+        for name in ("train", "dev", "test"):
+            sentences = [sentence(rng, ["NP", "VP"]) for _ in range(20)]
+            write(root / treebank / f"{name}.tsv.gz", sentences, "\t", (0, 1, 2))
+    brown = [
+        f"d{genre}{document}\t{genre}\t" + " ".join(f"{word}{genre}/{tag}" for word, tag, _ in sentence(rng, ["NP"]))
+        for genre in ("news", "lore")
+        for document in range(10)
+        for _ in range(3)
+    ]
+    (root / "brown").mkdir()
+    (root / "brown" / "brown.tsv.gz").write_bytes(gzip.compress("\n".join([*brown, ""]).encode()))
     return root
 
 

@@ -27,6 +27,7 @@ from loglinear.models.tagger.inputs import TokenInputs, TokenReader
 from loglinear.models.tagger.labels import allowed_scores, encode_labels
 from loglinear.models.tagger.lattices import Lattices
 from loglinear.models.tagger.mistakes import most_confident
+from loglinear.models.tagger.normaliser import estimate_log_normaliser
 from loglinear.models.tagger.settings import TaggerSettings
 from loglinear.models.validation import old_name
 
@@ -128,7 +129,8 @@ class TaggerPredictor(TaggerSettings, Predictor):
     def input_log_probability(self, X: Any) -> FloatArray:
         """Return log of the sum over labellings of q0 exp(w . f), the score of each input under a joint model.
 
-        For an HMM it is log p(x); for an M-estimate it lacks one constant, the normaliser over all inputs.
+        For an HMM it is log p(x); for an M-estimate it lacks one constant, the normaliser over all inputs, which
+        ``log_normaliser`` estimates. Scores of two M-estimates cannot be compared without it.
         """
         if not self.has_base:
             raise ValueError(f"estimator {self.estimator!r} models labels given the input, not the input itself")
@@ -137,6 +139,15 @@ class TaggerPredictor(TaggerSettings, Predictor):
         if self.input_only_ is not None and lattices.inputs.columns is not None:
             scores += self.input_only_.scores(lattices.inputs.columns, self.n_threads)
         return scores
+
+    def log_normaliser(self, n_samples: int = 10_000, random_state: int = 0) -> tuple[float, float]:
+        """Estimate log Z, Z = sum over all x and y of q0 exp(w . f), and the standard error of the estimate.
+
+        Z is the mean, over inputs drawn from q0, of the input's score under the model over its score under q0. The
+        estimate of Z is unbiased, but where weights are large a few inputs decide it, and its error is larger than it
+        looks. For an HMM, which is normalised, it is (0, 0).
+        """
+        return estimate_log_normaliser(self, n_samples, random_state)
 
     def evaluate(self, X: Any, y: Any, *, constraint: Any = None, errors: int = 0) -> dict[str, Any]:
         """Return the figures of ``tag eval``: accuracy, spans as conlleval counts them, single labels, unseen labels.
