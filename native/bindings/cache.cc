@@ -81,6 +81,11 @@ void bind_cache(nb::module_& m) {
         return b.cache.value_and_gradient(pool, view(pairs), view(weights), view(gradient));
       }, nb::arg("pool"), nb::arg("pairs").noconvert(), nb::arg("weights").noconvert(),
            nb::arg("gradient").noconvert(), "Of weights [n_words, n_features].")
+      .def("curvature", [](const BoundCache& b, ThreadPool& pool, In<float> pairs, Out<double> out) {
+        nb::gil_scoped_release release;
+        b.cache.curvature(pool, view(pairs), view(out));
+      }, nb::arg("pool"), nb::arg("pairs").noconvert(), nb::arg("out").noconvert(),
+           "Sums of P times squared features: [n_words, n_features].")
       .def("score", [](const BoundCache& b, ThreadPool& pool, std::size_t begin, const Given& given,
                        In<double> weights, Out<double> out) {
         const auto models = components(given);

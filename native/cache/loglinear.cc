@@ -168,10 +168,13 @@ void LoglinearCache::boosts(Memory& memory, const Real* p, std::span<const doubl
   }
 }
 
-double LoglinearCache::value_and_gradient(ThreadPool& pool, std::span<const float> pairs,
-                                          std::span<const double> lambda, std::span<double> gradient) const {
-  const std::size_t J = shape_.n_features(), H = shape_.half_lives.size(), S = shape_.n_sums();
-  if (pairs.size() != n_pairs() || lambda.size() != n_words_ * J || gradient.size() != lambda.size())
+// Calls use(event, memory, P of the words held, features, boosts, out) for all events with a memory; the sums of what it
+// returns and of what it adds to its `out` do not depend on the number of threads.
+template <class Use>
+double LoglinearCache::sum_events(ThreadPool& pool, std::span<const float> pairs, std::span<const double> lambda,
+                                  std::span<double> out, Use use) const {
+  const std::size_t J = shape_.n_features();
+  if (pairs.size() != n_pairs() || lambda.size() != n_words_ * J || out.size() != lambda.size())
     throw InvalidInput("cache: one number per pair, and one weight per word and feature");
   const std::size_t chunks = chunk_count(n_events(), kChunk), per_task = chunk_count(chunks, kTasks);
   const std::size_t tasks = per_task == 0 ? 0 : chunk_count(chunks, per_task);
@@ -181,53 +184,82 @@ double LoglinearCache::value_and_gradient(ThreadPool& pool, std::span<const floa
     std::vector<double>& own = parts[task];
     own.assign(lambda.size(), 0.0);
     Features features;
-    std::vector<double> boost, raised;
+    std::vector<double> boost;
     Memory memory(shape_, n_words_, words_, document_start_);
     for (std::size_t chunk = task * per_task; chunk < std::min((task + 1) * per_task, chunks); ++chunk) {
       const Range r = chunk_range(n_events(), kChunk, chunk);
       memory.begin(r.begin);
       for (std::size_t t = r.begin; t < r.end; ++t, memory.advance()) {
-        const auto held = memory.held();
-        const std::size_t n = held.size();
-        if (n == 0) continue;
+        if (memory.held().empty()) continue;
         const float* const p = pairs.data() + pair_start_[t];
         boosts(memory, p, lambda, features, boost);
-        raised.resize(n);
-        simd::loops().exp(boost.data(), raised.data(), n);
-        double z = 1.0;
-        for (std::size_t i = 0; i < n; ++i) z += p[i] * (raised[i] - 1.0);
-        values[task] += std::log(z);
-        for (std::size_t i = 0; i < n; ++i) raised[i] *= p[i] / z;  // the probability of each word held
-        if (memory.holds(words_[t])) {
-          const std::size_t slot = memory.slot(words_[t]);
-          values[task] -= boost[slot];
-          raised[slot] -= 1.0;
-        }
-        for (std::size_t i = 0; i < n; ++i) {
-          double* const to = own.data() + held[i] * J;
-          for (std::size_t j = 0; j < H; ++j) {
-            to[j] += raised[i] * features.dense[j * n + i];
-            to[S + j] += raised[i] * features.dense[(H + j) * n + i];
-          }
-        }
-        for (std::size_t r = 0; r < features.repeated.size(); ++r) {
-          const std::size_t slot = features.repeated[r].slot;
-          double* const to = own.data() + held[slot] * J;
-          for (std::size_t k = 0; k + 1 < shape_.order; ++k) {
-            to[H + k] += raised[slot] * features.more[r][k];
-            to[S + H + k] += raised[slot] * features.more[r][2 + k];
-          }
-        }
+        values[task] += use(t, memory, p, features, boost, own);
       }
     }
   });
-  std::fill(gradient.begin(), gradient.end(), 0.0);
+  std::fill(out.begin(), out.end(), 0.0);
   double value = 0.0;
   for (std::size_t task = 0; task < tasks; ++task) {
     value += values[task];
-    for (std::size_t k = 0; k < gradient.size(); ++k) gradient[k] += parts[task][k];
+    for (std::size_t k = 0; k < out.size(); ++k) out[k] += parts[task][k];
   }
   return value;
+}
+
+double LoglinearCache::value_and_gradient(ThreadPool& pool, std::span<const float> pairs,
+                                          std::span<const double> lambda, std::span<double> gradient) const {
+  return sum_events(pool, pairs, lambda, gradient, [&](std::size_t t, const Memory& memory, const float* p,
+                                                       const Features& f, const std::vector<double>& boost,
+                                                       std::vector<double>& own) {
+    const std::size_t n = boost.size();
+    thread_local std::vector<double> raised;
+    raised.resize(n);
+    simd::loops().exp(boost.data(), raised.data(), n);
+    double z = 1.0;
+    for (std::size_t i = 0; i < n; ++i) z += p[i] * (raised[i] - 1.0);
+    double value = std::log(z);
+    for (std::size_t i = 0; i < n; ++i) raised[i] *= p[i] / z;  // the probability of each word held
+    if (memory.holds(words_[t])) {
+      const std::size_t slot = memory.slot(words_[t]);
+      value -= boost[slot];
+      raised[slot] -= 1.0;
+    }
+    add_features(memory, f, raised.data(), [](double x) { return x; }, own);
+    return value;
+  });
+}
+
+void LoglinearCache::curvature(ThreadPool& pool, std::span<const float> pairs, std::span<double> out) const {
+  const std::vector<double> none(out.size(), 0.0);
+  sum_events(pool, pairs, none, out, [&](std::size_t, const Memory& memory, const float* p, const Features& f,
+                                         const std::vector<double>&, std::vector<double>& own) {
+    add_features(memory, f, p, [](double x) { return x * x; }, own);
+    return 0.0;
+  });
+}
+
+// Adds weight[i] * of(feature) of the words in memory to the sums of the words, out [n_words][n_features].
+template <class Real, class Of>
+void LoglinearCache::add_features(const Memory& memory, const Features& f, const Real* weight, Of of,
+                                  std::vector<double>& out) const {
+  const std::size_t J = shape_.n_features(), H = shape_.half_lives.size(), S = shape_.n_sums();
+  const auto held = memory.held();
+  const std::size_t n = held.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    double* const to = out.data() + held[i] * J;
+    for (std::size_t j = 0; j < H; ++j) {
+      to[j] += weight[i] * of(f.dense[j * n + i]);
+      to[S + j] += weight[i] * of(f.dense[(H + j) * n + i]);
+    }
+  }
+  for (std::size_t r = 0; r < f.repeated.size(); ++r) {
+    const std::size_t slot = f.repeated[r].slot;
+    double* const to = out.data() + held[slot] * J;
+    for (std::size_t k = 0; k + 1 < shape_.order; ++k) {
+      to[H + k] += weight[slot] * of(f.more[r][k]);
+      to[S + H + k] += weight[slot] * of(f.more[r][2 + k]);
+    }
+  }
 }
 
 void LoglinearCache::score(ThreadPool& pool, std::size_t begin, std::span<const Component> components,

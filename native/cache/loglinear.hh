@@ -8,8 +8,9 @@
 //
 //   log(1 + d_j(w))        and        log(1 + r (d_j(w) / D_j) / P(w | h))
 //
-// The second with weight one is a linear cache of share r / (1 + r). Probabilities of the words in memory are collected once, in single precision,
-// and the weights are then fitted to them: the loss is convex in lambda. Scores of a text are in double precision.
+// The second with weight one is a linear cache of share r / (1 + r). Probabilities of the words in memory are collected
+// once, in single precision, and the weights are then fitted to them: the loss is convex in lambda. Scores of a text are
+// in double precision.
 // Events go in chunks of fixed size, each with a memory of its own: the same bits on any number of threads.
 #pragma once
 #include <cstddef>
@@ -51,6 +52,9 @@ class LoglinearCache {
   double value_and_gradient(ThreadPool& pool, std::span<const float> pairs, std::span<const double> lambda,
                             std::span<double> gradient) const;
 
+  // Sums of P times squared features: about the diagonal of the second derivatives at lambda = 0.
+  void curvature(ThreadPool& pool, std::span<const float> pairs, std::span<double> out) const;
+
   // log p of events [begin, begin + n), with the cache.
   void score(ThreadPool& pool, std::size_t begin, std::span<const Component> components,
              std::span<const double> lambda, std::span<double> out) const;
@@ -74,6 +78,12 @@ class LoglinearCache {
   template <class Real>
   void boosts(Memory& memory, const Real* p, std::span<const double> lambda, Features& features,
               std::vector<double>& out) const;
+
+  template <class Use>
+  double sum_events(ThreadPool& pool, std::span<const float> pairs, std::span<const double> lambda,
+                    std::span<double> out, Use use) const;
+  template <class Real, class Of>
+  void add_features(const Memory& memory, const Features& f, const Real* weight, Of of, std::vector<double>& out) const;
 
   Shape shape_;
   std::size_t n_words_;

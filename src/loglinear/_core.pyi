@@ -1151,6 +1151,9 @@ class LoglinearCache:
     def value_and_gradient(self, pool: ThreadPool, pairs: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float:
         """Of weights [n_words, n_features]."""
 
+    def curvature(self, pool: ThreadPool, pairs: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """Sums of P times squared features: [n_words, n_features]."""
+
     def score(self, pool: ThreadPool, begin: int, components: Sequence[tuple[WithinClasses, Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, float]], weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
         """log p of events."""
 

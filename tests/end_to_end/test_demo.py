@@ -37,8 +37,9 @@ def test_the_quick_demonstration(tmp_path: Path) -> None:
     assert all(0 <= row["relative gap"] < 1e-6 for row in race)
     check_taggers(*tables[4:7])
     check_language_models(*tables[7:9])
-    check_input_method(*tables[9])
-    (parsers,) = tables[10]
+    check_word_classes(*tables[9])
+    check_input_method(*tables[10])
+    (parsers,) = tables[11]
     assert [row["estimator"] for row in parsers] == ["crf", "m-estimation", "pcfg"]
     assert all(0.5 < row["F1"] <= 1 for row in parsers)
     text = page.read_text()
@@ -61,6 +62,15 @@ def check_taggers(comparison: list, learnt: list, readings: list) -> None:
     probabilities = [float(readings[0][-1][f"reading {rank}"]) for rank in (1, 2, 3)]
     assert probabilities == sorted(probabilities, reverse=True)
     assert sum(probabilities) <= 1.0
+
+
+def check_word_classes(learnt: list, models: list) -> None:
+    """Classes have bits and words; all three models are there, each with a perplexity of its own."""
+    assert learnt
+    assert all(set(row["bits"]) <= {"0", "1"} and row["words"] > 3 and row["the most frequent"] for row in learnt)
+    perplexity = {row["model"]: row["test perplexity"] for row in models}
+    assert list(perplexity) == ["maximum entropy", "classes first, then words", "the same with a cache"]
+    assert perplexity["the same with a cache"] < perplexity["classes first, then words"]
 
 
 def check_input_method(rows: list, learnt: list) -> None:

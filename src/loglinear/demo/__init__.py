@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from loglinear.demo import classifiers, keypad, language_models, parsers, taggers
+from loglinear.demo import classifiers, keypad, language_models, parsers, taggers, word_classes
 from loglinear.demo.docstrings import Corpus, stdlib_docstrings
 from loglinear.report.html import Section, write_page
 from loglinear.report.tables import to_records
@@ -21,6 +21,7 @@ SECTIONS: list[tuple[str, Callable[[Corpus], list[Section]]]] = [
     ("penalties and solvers", classifiers.run),
     ("taggers", taggers.run),
     ("language models", language_models.run),
+    ("word classes", word_classes.run),
     ("input methods", keypad.run),
     ("parsers", parsers.run),
 ]

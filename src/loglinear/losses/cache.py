@@ -22,7 +22,7 @@ from loglinear.threads import pool
 
 
 class CacheLoss:
-    """Weights are [n_features][n_groups].
+    """Weights are [n_features][n_groups]. Powers: Scaled.
 
     cache : the memory of every event of the held-out text
     pairs : P of the words in memory, event by event
@@ -48,9 +48,21 @@ class CacheLoss:
         weights = self.by_word(w)
         gradient = np.empty_like(weights)
         value = self._cache.value_and_gradient(pool(self.n_threads), self._pairs, weights, gradient)
+        self._add_up(gradient, out)
+        return self.constant + value
+
+    # Scaled
+    def curvature_estimate(self, out: FloatArray) -> None:
+        """Write the sums of P times squared features, by group: about the second derivatives at zero."""
+        by_word = np.empty((self._groups[0].size, self.n_features))
+        self._cache.curvature(pool(self.n_threads), self._pairs, by_word)
+        self._add_up(by_word, out)
+        np.maximum(out, 1e-3, out=out)
+
+    def _add_up(self, by_word: FloatArray, out: FloatArray) -> None:
+        """Write the sums of words by group."""
         by_group = out.reshape(self.n_features, self.n_groups)
         by_group[:] = 0.0
         for group in self._groups:
             for j in range(self.n_features):
-                by_group[j] += np.bincount(group, gradient[:, j], minlength=self.n_groups)
-        return self.constant + value
+                by_group[j] += np.bincount(group, by_word[:, j], minlength=self.n_groups)

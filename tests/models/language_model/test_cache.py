@@ -10,7 +10,9 @@ import pytest
 from loglinear import load
 from loglinear.models import LanguageModel
 from loglinear.models.language_model.cache.queries import CachedQueries, CacheSettings, NgramMember, parse_cache
+from loglinear.models.language_model.cache.training import cache_loss, word_groups
 from loglinear.models.language_model.files import Text, mix
+from loglinear.testing import check_loss
 
 TRAIN = [
     "the dog sees a cat", "a dog eats the fish", "the cat sleeps", "a bird sees the dog", "the bird eats a fish",
@@ -61,6 +63,30 @@ def test_distributions_are_those_of_the_formulas(model):
         expected = twin(words, t, without.distribution_at(documents, t), queries.settings, queries.weights)
         np.testing.assert_allclose(p, expected, rtol=1e-9)
         assert scores[t] == pytest.approx(math.log(p[words[t]]), abs=1e-10)
+
+
+def test_the_loss_is_that_of_the_scores_with_its_gradient_and_curvature(model):
+    queries, documents = model.queries_, model.read(HELD_OUT[:6])
+    without = CachedQueries(queries.numbering, queries.members, queries.shares)
+    loss = cache_loss(without, queries.settings, documents, None)
+    w = np.random.default_rng(0).normal(size=loss.n_weights) * 0.3
+    check_loss(loss)
+    scored = CachedQueries(queries.numbering, queries.members, queries.shares, queries.settings, loss.by_word(w))
+    value = loss.value_and_gradient(w, np.empty(w.size))
+    assert value == pytest.approx(-scored.score_events(documents).log_probability.sum(), rel=1e-6)
+    memory = queries.settings.on(documents, None)
+    components = [one.component(documents) for one in queries.members]
+    expected = np.zeros((loss.n_features, loss.n_groups))
+    for t in range(documents.n_events):
+        p, given = without.distribution_at(documents, t), queries.of_components(components, t, t + 1)
+        for word in range(p.size):
+            f = np.empty(loss.n_features)
+            memory.features(t, word, given, f)
+            for group in word_groups(queries.members):
+                expected[:, group[word]] += p[word] * f**2
+    found = np.empty(w.size)
+    loss.curvature_estimate(found)
+    np.testing.assert_allclose(found, np.maximum(expected.ravel(), 1e-3), rtol=1e-5)
 
 
 def test_the_cache_helps_text_that_repeats_itself_and_is_saved(model, tmp_path):

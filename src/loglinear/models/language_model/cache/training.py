@@ -52,16 +52,7 @@ def fit_cache(
         share = _linear_share(mixture, settings, documents)
         return _with(mixture, settings, np.array([share])), None
     threads = training.n_threads
-    memory, n = settings.on(documents, threads), documents.n_events
-    pairs, log_p = np.empty(memory.n_pairs(0, n), np.float32), np.empty(n)
-    components, first = [one.component(documents) for one in mixture.members], 0
-    for begin, end in blocks(n):
-        size = memory.n_pairs(begin, end)
-        given = mixture.of_components(components, begin, end)
-        memory.collect(pool(threads), begin, given, pairs[first : first + size], log_p[begin:end])
-        first += size
-    groups = word_groups(mixture.members)
-    loss = CacheLoss(memory, pairs, groups, settings.n_features, -float(log_p.sum()), n_threads=threads)
+    loss = cache_loss(mixture, settings, documents, threads)
     kinds = np.ones((settings.n_features, loss.n_groups), np.uint8)
     kinds[:, 0] = 0  # what all words share has a small ridge only
     penalty = ByClass(kinds.ravel(), 0.0, np.array([1e-3, max(settings.strength, 1e-3)]), False, n_threads=threads)
@@ -69,6 +60,22 @@ def fit_cache(
     own = replace(training, solver="lbfgs", solver_options={"memory": 20}, penalty="l2", tolerance=tolerance)
     solution = train(Objective(loss, penalty, threads), own)
     return _with(mixture, settings, loss.by_word(solution.weights)), solution
+
+
+def cache_loss(
+    mixture: CachedQueries, settings: CacheSettings, documents: Documents, n_threads: int | None
+) -> CacheLoss:
+    """Return the loss of held-out documents, with the probabilities of the mixture collected."""
+    memory, n = settings.on(documents, n_threads), documents.n_events
+    pairs, log_p = np.empty(memory.n_pairs(0, n), np.float32), np.empty(n)
+    components, first = [one.component(documents) for one in mixture.members], 0
+    for begin, end in blocks(n):
+        size = memory.n_pairs(begin, end)
+        given = mixture.of_components(components, begin, end)
+        memory.collect(pool(n_threads), begin, given, pairs[first : first + size], log_p[begin:end])
+        first += size
+    groups = word_groups(mixture.members)
+    return CacheLoss(memory, pairs, groups, settings.n_features, -float(log_p.sum()), n_threads=n_threads)
 
 
 def _with(mixture: CachedQueries, settings: CacheSettings, weights: FloatArray) -> CachedQueries:
