@@ -18,7 +18,7 @@ COMMANDS = {
 SPELT = {"n_threads": "--threads", "random_state": "--seed", "validation": "--dev"}  # options with names of their own
 # Options that are no setting of the model: how files are read, what is printed; and those that the page lists.
 FILES = {"--output", "--json", "--format", "--encoding", "--label-column", "--comments", "--references",
-         "--dev-references", "--costs"}  # fmt: skip
+         "--dev-references", "--costs", "--unlabelled"}  # fmt: skip
 
 
 def table(header):

@@ -6,16 +6,19 @@ import functools
 import itertools
 import json
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.origin import commit
 from experiments.m_estimation.parts import Experiment, summary
 from experiments.m_estimation.task import TEMPLATES, Chain, Corpus, Family, Part, entities, speech
 from experiments.record import Json, say
+from loglinear import Tagger
 from loglinear.arrays import FloatArray
 from loglinear.features.template_sets import TEMPLATE_SETS
 from loglinear.hmm.counts import mean_counts
@@ -29,6 +32,8 @@ GAPS = {  # added to a set of templates: tags, or words, anywhere before and aft
     "entities": "Uword.before=%X[<,0]\nUword.after=%X[>,0]\nUcapital/word.before=%t[0,0,\"^\\u\"]/%X[<,0]\n"
     "Ucapital/word.after=%t[0,0,\"^\\u\"]/%X[>,0]\n",
 }
+
+UNLABELLED = 4000  # sentences, those after the labelled ones
 
 
 class Task(NamedTuple):
@@ -224,9 +229,52 @@ def _selected(e: Experiment, crf: Chain, chosen: Any) -> Json:
     return {**figures, **summary(solution)}
 
 
+# ---- section 6: hidden variables ------------------------------------------------------------------------------------
+def em(e: Experiment) -> None:
+    """Learn from few labelled sentences and many unlabelled ones, by EM: HMMs, and M-estimation inside EM."""
+    sizes, rounds = ([10], 2) if e.quick else ([30, 100, 300, 1000], 8)
+    rows: Json = {}
+    for name in ("noun phrases", "parts of speech"):
+        corpus = TASKS[name].corpus(e)
+        templates = "chunking" if name == "noun phrases" else "pos"
+        methods: dict[str, dict[str, Any]] = {
+            "HMM": {"estimator": "hmm"},
+            "M-est.": {"estimator": "m-estimation", "templates": templates},
+            "CRF": {"templates": templates},
+        }
+        for n, (method, settings) in itertools.product(sizes, methods.items()):
+            for labels in ("sample", "best") if method != "CRF" else ("sample",):
+                compute = functools.partial(_by_em, e, corpus, n, settings, labels, 0 if method == "CRF" else rounds)
+                rows[f"{name}/{n}/{method}/{labels}"] = kept(e, ["em", name, n, method, labels], compute)
+    e.keep("em", {"rows": rows, "rounds": rounds, "unlabelled": 20 if e.quick else UNLABELLED})
+
+
+def _by_em(
+    e: Experiment, corpus: Corpus, n: int, settings: dict[str, Any], labels: str, rounds: int
+) -> Json:
+    """Train on n labelled sentences, c by the tuning sentences, and then with the unlabelled ones after them."""
+    train, tune, test = corpus.train, (corpus.tune.X, corpus.tune.y), (corpus.test.X, corpus.test.y)
+    common = {**settings, "n_threads": e.n_threads, "verbose": 0, "max_iterations": e.iterations, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        strengths = [1.0] if e.quick or settings.get("estimator") == "hmm" else [10.0, 3.0, 1.0, 0.3]
+        alone = Tagger(**common, tune=strengths).fit(train.X[:n], train.y[:n], validation=tune)
+        found: Json = {"alone": 100 * alone.score(*test), "strength": alone.strength_}
+        if rounds:
+            more = train.y[n : n + (20 if e.quick else UNLABELLED)]
+            X, y = train.X[: n + len(more)], [*train.y[:n], *([None] * len(row) for row in more)]
+            began = time.perf_counter()
+            joint = Tagger(**common, strength=alone.strength_, em=rounds, em_labels=labels).fit(X, y, validation=test)
+            found |= {"seconds": time.perf_counter() - began}
+            found |= {"by round": [100 * row["dev_score"] for row in joint.em_]}
+            found |= {"changed": [row["changed"] for row in joint.em_[1:]]}
+    return found
+
+
 MORE_PARTS: dict[str, Callable[[Experiment], None]] = {
     "inputs": inputs,
     "gaps": gaps,
     "samples": samples,
     "selection": selection,
+    "em": em,
 }

@@ -104,6 +104,21 @@ def test_input_only_features_and_sampled_expectations(place: Path, tmp_path: Pat
     assert "cancel in p(y | x)" in refusal(invoke(*args, "--input-only", "2"))
 
 
+def test_em_over_unlabelled_sequences(place: Path, tmp_path: Path) -> None:
+    lines = [" ".join(line.split()[:2]) for line in (place / "test.conll").read_text().split("\n")]
+    (tmp_path / "more.conll").write_text("\n".join(lines))
+    args = ("tag", "train", place / "train.conll", "-o", tmp_path / "m.ll", "--estimator", "hmm")
+    more = ("--unlabelled", tmp_path / "more.conll")
+    done = invoke(*args, *more, "--em", "3", "--seed", "0", "--dev", place / "test.conll", "--json")
+    assert done.exit_code == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert [row["round"] for row in summary["em"]] == [0, 1, 2, 3]
+    assert summary["dev_score"] == summary["em"][-1]["dev_score"] > 0.9
+    for half in (more, ("--em", "3")):
+        assert "give --unlabelled FILE and --em ROUNDS together" in refusal(invoke(*args, *half))
+    assert "columns" in refusal(invoke(*args, "--unlabelled", place / "train.conll", "--em", "1"))
+
+
 def test_tuning_and_continuing(place: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "1.ll", tmp_path / "2.ll"
     args = ("--templates", place / "templates", "--tune", "--dev", place / "test.conll", "--json", "--penalty", "l1")

@@ -112,6 +112,19 @@ def train(
             "tokens, or templates.",
         ),
     ] = None,
+    unlabelled: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Also learn from columns without labels, by --em; hmm and m-estimation."),
+    ] = None,
+    em: Annotated[
+        int | None, typer.Option(metavar="ROUNDS", help="Rounds of expectation-maximisation over --unlabelled.")
+    ] = None,
+    em_labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="sample|best", help="Unknown labels of a round of --em: drawn, or the best.", show_default="sample"
+        ),
+    ] = None,
     initialise: Annotated[
         str | None, typer.Option(metavar="m-estimation", help="Start a CRF from an M-estimate.")
     ] = None,
@@ -150,16 +163,17 @@ def train(
         transitions=transitions, min_count=min_count, max_features=max_features, hash_bits=hash_bits, oov=oov or None,
         base=base, expectation=expectation, n_samples=n_samples,
         input_only=int(input_only) if input_only is not None and input_only.isdecimal() else input_only,
-        initialise=initialise, scheme=scheme, penalty=penalty, strength=strength, l1_ratio=l1_ratio, solver=solver,
-        tolerance=tolerance, max_iterations=max_iterations, tune=tune_setting(tune, dev), n_threads=threads,
-        random_state=seed, checkpoint=checkpoint, verbose=1 if verbose else None,
+        em=em, em_labels=em_labels, initialise=initialise, scheme=scheme, penalty=penalty, strength=strength,
+        l1_ratio=l1_ratio, solver=solver, tolerance=tolerance, max_iterations=max_iterations,
+        tune=tune_setting(tune, dev), n_threads=threads, random_state=seed, checkpoint=checkpoint,
+        verbose=1 if verbose else None,
     )  # fmt: skip
 
     from loglinear.models.tagger.files import train_on_file
 
     model, sequences = train_on_file(
-        data, settings, continued=continued, validation=dev, format=format, encoding=encoding,
-        label_column=label_column, comments=comments,
+        data, settings, continued=continued, validation=dev, unlabelled=unlabelled, format=format,
+        encoding=encoding, label_column=label_column, comments=comments,
     )  # fmt: skip
     show = console.print_json if json else _print_summary
     training.finish(model, output, checkpoint, lambda: _summary(model, sequences, output), show)
@@ -188,6 +202,8 @@ def _summary(model: Any, sequences: Any, output: str) -> dict[str, Any]:
     source = flat_detect(sequences.labels).scheme
     if model.scheme not in (None, source):
         summary["converted_from"] = source
+    if model.em:
+        summary["em"] = model.em_
     if model.tune is not None:
         summary["tuning"] = model.tuning_
     return summary

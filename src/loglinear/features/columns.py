@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from loglinear import _core
 from loglinear.features.sequences import EncodedSequences, check_sequence_ptr, take_ranges
 from loglinear.features.vocabulary import Vocabulary
 from loglinear.formats.conll import CodedColumn, ConllData
@@ -96,6 +97,19 @@ class Columns(EncodedSequences[list[Token]]):
         """Return the sequences with these numbers, in this order; the vocabularies are shared."""
         ptr, tokens = take_ranges(self.sequence_ptr, np.asarray(rows, dtype=np.int64))
         return Columns(ptr, [ids[tokens] for ids in self.ids], self.vocabularies)
+
+    def followed_by(self, other: Columns) -> Columns:
+        """Return the sequences of both; values of ``other`` that are new are numbered after these."""
+        if other.n_columns != self.n_columns:
+            raise ValueError(f"{other.n_columns} columns after {self.n_columns}")
+        ids, vocabularies = [], []
+        for own, vocabulary, more, others in zip(self.ids, self.vocabularies, other.ids, other.vocabularies):
+            known = (vocabulary.blob, vocabulary.offsets)
+            numbers, blob, offsets = _core.intern_strings(*known, others.blob, others.offsets)
+            ids.append(np.concatenate([own, numbers[more]]))
+            vocabularies.append(Vocabulary(blob, offsets))
+        ptr = np.concatenate([self.sequence_ptr, self.sequence_ptr[-1] + other.sequence_ptr[1:]])
+        return Columns(ptr, ids, vocabularies)
 
     def without(self, column: int) -> Columns:
         """Return all columns but one; negative numbers count from the last."""

@@ -21,7 +21,10 @@ NEVER_SEEN = -50.0
 def fit_base(name: str, columns: Columns, data: SequenceData, order: int, smoothing: float) -> HMM:
     """Count the distribution q0: an HMM, or the locally uniform one (equation 15 of Smith, Vail and Lafferty)."""
     if np.any(data.labels < 0):
-        raise ValueError("an HMM needs the label of every token: leave partly labelled sequences to estimator='crf'")
+        raise ValueError(
+            "an HMM, to start from or to rank features under, needs the label of every token: leave out initialise and "
+            "max_features, or the sequences that are partly labelled"
+        )
     sizes = [len(vocabulary) for vocabulary in columns.vocabularies]
     arguments = (columns.ids, sizes, data.sequence_ptr, data.labels, data.n_labels)
     if name == "locally-uniform":

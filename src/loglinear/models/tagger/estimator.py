@@ -27,6 +27,7 @@ from loglinear.models.estimator import (
 from loglinear.models.tagger import file as tagger_file
 from loglinear.models.tagger.base import fit_base
 from loglinear.models.tagger.constraints import as_constraint, constraint_base
+from loglinear.models.tagger.em import completed, fully_labelled, take_inputs
 from loglinear.models.tagger.input_only import InputOnly
 from loglinear.models.tagger.inputs import TokenInputs, TokenReader
 from loglinear.models.tagger.labels import check_lengths, encode_labels
@@ -36,6 +37,8 @@ from loglinear.models.validation import as_pair, renamed
 from loglinear.optimise.checkpoint import open_checkpoint
 from loglinear.optimise.training import Solution
 from loglinear.status import Status
+
+HeldOut = tuple[TokenInputs, FlatLabels] | None
 
 
 class Tagger(TaggerPredictor, Estimator):
@@ -70,6 +73,10 @@ class Tagger(TaggerPredictor, Estimator):
     input_only : features of the input alone for M-estimation, joined with no label: None (default), the length of
         the longest n-grams of each column (3: up to trigrams), or templates, a file or their text. They take from
         the other weights the burden of explaining the input, and count in ``input_log_probability``
+    em : int, rounds of expectation-maximisation over sequences with unknown labels, for an HMM and M-estimation: each
+        completes their labels by the model, and estimates it anew; default 0: they are refused
+    em_labels : "sample" (default: labels drawn from p(y | x), which stand for the expectation) or "best" (the best
+        labelling, Viterbi training)
     initialise : None (default), or "m-estimation": start a CRF from an M-estimate (needs templates)
     scheme : None (default: labels stay as they are), or "bio", "iob1", "iobes", "bilou", "bmes": labels are converted
         to this scheme from whichever they are of, so that the model predicts in it
@@ -83,7 +90,8 @@ class Tagger(TaggerPredictor, Estimator):
 
     ``X`` is a list of sequences: of dicts, of lists of strings, or (with templates) of tuples of column values; or
     ``Columns`` / ``AttributeSequences`` as read from files. ``y`` is a list of lists of labels, text or whole
-    numbers; None is an unknown label and a set one of several (estimator "crf"); or ``FlatLabels`` as read from files.
+    numbers; None is an unknown label and a set one of several (estimator "crf", or ``em``); or ``FlatLabels`` as read
+    from files, in which -1 is unknown.
     """
 
     fitted_attribute = "weights_"
@@ -100,7 +108,7 @@ class Tagger(TaggerPredictor, Estimator):
         self.check_settings()
         pair = as_pair(validation)
         self._check_tune(pair)
-        for name in ("validation_score_", "tuning_", "history_"):  # what an earlier fit may have left
+        for name in ("validation_score_", "tuning_", "history_", "em_"):  # what an earlier fit may have left
             self.__dict__.pop(name, None)
         continued = self.warm_start and hasattr(self, "weights_") and not self.has_base
         if continued:
@@ -111,6 +119,21 @@ class Tagger(TaggerPredictor, Estimator):
         data = self._training_data(inputs, y, self.classes_ if continued else [])
         held_out = None if pair is None else self._held_out(*pair)
 
+        if self.has_base and np.any(data.labels < 0):
+            self._fit_by_em(inputs, data, held_out)
+        else:
+            self._fit_to(inputs, data, float(self.strength), held_out, continued)
+        self.fit_seconds_ = time.perf_counter() - began
+        if held_out is not None:
+            self.validation_score_ = self.score(*held_out)
+        self._warn()
+        return self
+
+    def _fit_to(
+        self, inputs: TokenInputs, data: SequenceData, strength: float, held_out: HeldOut = None,
+        continued: bool = False,
+    ) -> None:
+        """Train on labelled sequences."""
         features, start = features_of(self, data, self.reader_.featuriser), None
         if continued:
             features, start = self._widened(features)
@@ -121,7 +144,7 @@ class Tagger(TaggerPredictor, Estimator):
         self.input_only_ = None
         if self.input_only is not None:
             self.input_only_ = InputOnly.of(self.input_only, self.reader_.n_columns or 0, self.min_count)
-        self.strength_ = float(self.strength)
+        self.strength_ = strength
         if self.estimator == "hmm":
             self._learn(features, np.zeros(features.n_weights))
             self.n_iter_, self.objective_, self.gap_, self.gap_is_bound_ = 1, float("nan"), 0.0, True
@@ -141,11 +164,36 @@ class Tagger(TaggerPredictor, Estimator):
             solution = self._solve(problem, start, held_out)
             self._learn(features, solution.weights)
             record_training(self, solution)
-        self.fit_seconds_ = time.perf_counter() - began
-        if held_out is not None:
-            self.validation_score_ = self.score(*held_out)
-        self._warn()
-        return self
+
+    def _fit_by_em(self, inputs: TokenInputs, data: SequenceData, held_out: HeldOut) -> None:
+        """Train on the sequences whose labels are known, and then, in rounds, on all with unknown labels completed.
+
+        ``em_`` has a dict per round: "round", "changed" (the share of unknown labels that changed) and, where there are
+        held-out sequences, "dev_score". The strength is tuned on the labelled sequences alone.
+        """
+        if not self.em:
+            raise ValueError(
+                f"estimator {self.estimator!r} needs the label of every token: set em, a number of rounds, to complete "
+                "unknown labels by expectation-maximisation, or leave partly labelled sequences to estimator='crf'"
+            )
+        known, unknown = np.flatnonzero(fully_labelled(data)), data.labels < 0
+        if known.size == 0:
+            raise ValueError("EM starts from sequences whose labels are all known, and there are none")
+        self._fit_to(take_inputs(inputs, known), data.take(known), float(self.strength), held_out)
+        rng, before = np.random.default_rng(self.random_state), data.labels
+        self.em_ = [{"round": 0, **self._dev_score(held_out)}]
+        for number in range(1, self.em + 1):
+            if self.status_ == Status.INTERRUPTED:
+                return
+            seed, best = int(rng.integers(2**62)), self.em_labels == "best"
+            whole = completed(self, inputs, data, seed, best=best)
+            self._fit_to(inputs, whole, self.strength_)
+            changed = float(np.mean(whole.labels[unknown] != before[unknown]))
+            before = whole.labels
+            self.em_.append({"round": number, "changed": changed, **self._dev_score(held_out)})
+
+    def _dev_score(self, held_out: HeldOut) -> dict[str, float]:
+        return {} if held_out is None else {"dev_score": self.score(*held_out)}
 
     def _training_data(self, inputs: TokenInputs, y: Any, classes: list[Any]) -> SequenceData:
         """Number the labels and check them; ``classes`` are those of a model that is continued."""
@@ -163,7 +211,7 @@ class Tagger(TaggerPredictor, Estimator):
         # A constraint is refused before training rather than after it.
         constraint_base(self.classes_, as_constraint(self.constraint, self.legal_scheme))
         warn_of_labels(labels, self.scheme_, stacklevel=5)
-        if self.estimator != "crf" and np.all(numbers < 0):
+        if self.estimator != "crf" and not (self.has_base and self.em) and np.all(numbers < 0):
             raise ValueError(f"estimator {self.estimator!r} needs labels; only 'crf' learns from partly known ones")
         n = self.reader_.n_attributes
         return SequenceData(inputs.sequence_ptr, inputs.rows, n, numbers, len(self.classes_), allowed)
@@ -199,9 +247,7 @@ class Tagger(TaggerPredictor, Estimator):
         start[places] = self.weights_
         return features, start
 
-    def _solve(
-        self, problem: TaggerProblem, start: FloatArray | None, held_out: tuple[TokenInputs, FlatLabels] | None
-    ) -> Solution:
+    def _solve(self, problem: TaggerProblem, start: FloatArray | None, held_out: HeldOut) -> Solution:
         if self.tune is None or held_out is None:
             named = ("tagger", self.estimator, self.penalty, self.strength, "order", self.order)
             checkpoint = open_checkpoint(self.checkpoint, problem.data, *named)

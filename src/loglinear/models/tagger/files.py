@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loglinear.errors import FormatError, IncompatibleError
+from loglinear.features.columns import Columns
 from loglinear.features.schemes import SCHEMES
+from loglinear.features.sequences import FlatLabels
 from loglinear.features.template_sets import TEMPLATE_SETS
 from loglinear.features.vocabulary import pack_strings
 from loglinear.formats.conll import CodedColumn, format_conll
@@ -40,7 +42,8 @@ if TYPE_CHECKING:
 # ---- training -------------------------------------------------------------------------------------------------------
 def train_on_file(
     source: Source, settings: dict[str, Any], *, continued: Source | None = None, validation: Source | None = None,
-    format: str | None = None, encoding: str = "utf-8", label_column: int = -1, comments: bool = False,
+    unlabelled: Source | None = None, format: str | None = None, encoding: str = "utf-8", label_column: int = -1,
+    comments: bool = False,
 ) -> tuple[Tagger, Sequences]:
     """Train a tagger on a file of labelled sequences; return it with the sequences.
 
@@ -49,16 +52,35 @@ def train_on_file(
     settings : parameters of :class:`Tagger`
     continued : a model file to continue, with its settings but for those given; None trains a new model
     validation : a file of labelled sequences that chooses the strength (``tune``) or is only scored
+    unlabelled : a file of columns without labels, which EM completes (``em`` in the settings)
     format, encoding, label_column, comments : how the files are read; a format of None is guessed
     """
     model = make_tagger(continued, settings)
+    if (unlabelled is None) != (model.em == 0):
+        raise ValueError("unlabelled sequences are learnt from by EM: give --unlabelled FILE and --em ROUNDS together")
     format = training_format(model, source, format)
     reading: dict[str, Any] = {"label_column": label_column, "comments": comments, "n_threads": model.n_threads}
     sequences, pair = read_sequences(source, format, encoding, **reading), None
     if validation is not None:
         held_out = read_sequences(validation, format, encoding, n_columns=sequences.n_columns, **reading)
         pair = held_out.X, held_out.labels
-    return model.fit(sequences.X, sequences.labels, validation=pair), sequences
+    X, labels = sequences.X, sequences.labels
+    if unlabelled is not None:
+        X, labels = _with_unlabelled(sequences, read_sequences(
+            unlabelled, format, encoding, n_columns=sequences.n_columns, **{**reading, "label_column": None}
+        ))  # fmt: skip
+    return model.fit(X, labels, validation=pair), sequences
+
+
+def _with_unlabelled(sequences: Sequences, more: Sequences) -> tuple[Columns, FlatLabels]:
+    """Return the sequences of both and their labels, -1 where there are none."""
+    labels = sequences.labels
+    assert labels is not None
+    if not isinstance(sequences.X, Columns) or not isinstance(more.X, Columns):
+        raise FormatError("unlabelled sequences must be columns, and these are attributes", more.source)
+    X = sequences.X.followed_by(more.X)
+    unknown = np.full(more.n_tokens, -1, dtype=np.int32)
+    return X, FlatLabels(np.concatenate([labels.numbers, unknown]), X.sequence_ptr, labels.names)
 
 
 # A model that is continued keeps these settings: its attributes are numbered by them.

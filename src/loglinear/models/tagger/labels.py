@@ -57,10 +57,10 @@ def encode_labels(
 def _from_numbers(
     y: Any, sequence_ptr: NDArray[np.int64], found: dict[Any, int]
 ) -> tuple[NDArray[np.int32], list[Choice]]:
-    """Give the names of labels that occur a number in ``found``, and translate the numbers of the labels."""
+    """Give the names of labels that occur a number in ``found``, and translate the numbers; -1 stays unknown."""
     check_lengths(y, sequence_ptr)
-    occurs = np.flatnonzero(np.bincount(y.numbers, minlength=len(y.names)))
-    table = np.full(len(y.names), -1, dtype=np.int32)
+    occurs = np.flatnonzero(np.bincount(y.numbers[y.numbers >= 0], minlength=len(y.names)))
+    table = np.full(len(y.names) + 1, -1, dtype=np.int32)  # the last place is that of -1
     for k in occurs.tolist():
         table[k] = found.setdefault(y.names[k], len(found))
     return table[y.numbers], []

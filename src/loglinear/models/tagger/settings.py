@@ -18,6 +18,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "base": BASES,
     "features": ("observed", "all"),
     "transitions": ("observed", "all"),
+    "em_labels": ("sample", "best"),
     "initialise": (None, "m-estimation"),
     "order": (1, 2),
     "scheme": (None, *SCHEMES),
@@ -44,6 +45,8 @@ class TaggerSettings:
     expectation: str = "exact"
     n_samples: int = 10_000
     input_only: int | str | os.PathLike[str] | None = None
+    em: int = 0
+    em_labels: str = "sample"
     initialise: str | None = None
     scheme: str | None = None
     constraint: Any = None
@@ -88,6 +91,15 @@ class TaggerSettings:
             raise ValueError("max_features chooses features, and an HMM has none: leave it out")
         if k is not None and self.templates is None:
             raise ValueError("max_features ranks features under an HMM of columns: name templates, or leave it out")
+        if type(self.em) is not int or self.em < 0:
+            raise ValueError(f"em must be a number of rounds, 0 or more, not {self.em!r}")
+        if self.em and not self.has_base:
+            raise ValueError(
+                f"em is for joint models, 'hmm' and 'm-estimation', not for {self.estimator!r}; a CRF learns from "
+                "unknown labels without it"
+            )
+        if self.em and self.checkpoint is not None:
+            raise ValueError("em trains model after model, which a checkpoint cannot resume: leave one of them out")
         check_input_only(self.input_only, self.estimator)
         if isinstance(self.constraint, Iterator):
             raise ValueError("constraint must be a list of label pairs, not an iterator: it is read more than once")
