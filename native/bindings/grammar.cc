@@ -28,31 +28,30 @@ nb::tuple packed(PackedStrings&& s) {
 
 struct BoundRules {
   Longs ptr;
-  Ints left, right, parent, child, tags;
+  Ints left, right, parent, child, tags, classes, labels;
   Rules rules;
-  BoundRules(std::size_t n_symbols, std::size_t start, Longs p, Ints l, Ints r, Ints up, Ints uc, Ints t)
+  BoundRules(std::size_t n_symbols, std::size_t start, Longs p, Ints l, Ints r, Ints up, Ints uc, Ints t,
+             std::size_t n_labels, Ints rc, Ints cl)
       : ptr(std::move(p)), left(std::move(l)), right(std::move(r)), parent(std::move(up)), child(std::move(uc)),
-        tags(std::move(t)),
-        rules(n_symbols, start, view(ptr), view(left), view(right), view(parent), view(child), view(tags)) {}
+        tags(std::move(t)), classes(std::move(rc)), labels(std::move(cl)),
+        rules(n_symbols, start, view(ptr), view(left), view(right), view(parent), view(child), view(tags), n_labels,
+              view(classes), view(labels)) {}
 };
 
 struct BoundTreeFeatures {
   nb::object owner;
-  Ints rule_class, class_label, tag_label, rule_weight, bucket;
+  Ints tag_label, rule_weight, bucket;
   Longs rule_ptr;
   std::vector<Longs> role_ptr;
   std::vector<Ints> role_target;
   TreeFeatures features;
 
-  BoundTreeFeatures(nb::object rules, std::size_t n_words, std::size_t n_word_classes, std::size_t n_labels,
-                    std::size_t n_classes, Ints rc, Ints cl, Ints tl, Longs rp, Ints rw, Ints b, std::vector<Longs> ptrs,
-                    std::vector<Ints> targets)
-      : owner(std::move(rules)), rule_class(std::move(rc)), class_label(std::move(cl)), tag_label(std::move(tl)),
-        rule_weight(std::move(rw)), bucket(std::move(b)), rule_ptr(std::move(rp)), role_ptr(std::move(ptrs)),
-        role_target(std::move(targets)) {
+  BoundTreeFeatures(nb::object rules, std::size_t n_words, std::size_t n_word_classes, Ints tl, Longs rp, Ints rw, Ints b,
+                    std::vector<Longs> ptrs, std::vector<Ints> targets)
+      : owner(std::move(rules)), tag_label(std::move(tl)), rule_weight(std::move(rw)), bucket(std::move(b)),
+        rule_ptr(std::move(rp)), role_ptr(std::move(ptrs)), role_target(std::move(targets)) {
     require(role_ptr.size() == kRoles && role_target.size() == kRoles, "tree features: four roles are needed");
-    features = {n_words, n_word_classes, n_labels, n_classes, view(rule_class), view(class_label), view(tag_label),
-                view(rule_ptr), view(rule_weight), view(bucket), {}, 0, false};
+    features = {n_words, n_word_classes, 0, view(tag_label), view(rule_ptr), view(rule_weight), view(bucket), {}, 0, false};
     for (std::size_t r = 0; r < kRoles; ++r) features.roles[r] = {view(role_ptr[r]), view(role_target[r]), 0};
     features.check(nb::cast<BoundRules&>(owner).rules);
   }
@@ -255,16 +254,16 @@ void bind_grammar(nb::module_& m) {
   using namespace grammar_binding;
   bind_trees(m);
   nb::class_<BoundRules>(m, "GrammarRules", "Rules of a binarised grammar, checked once.")
-      .def(nb::init<std::size_t, std::size_t, Longs, Ints, Ints, Ints, Ints, Ints>(), nb::arg("n_symbols"), nb::arg("start"),
-           nb::arg("binary_ptr").noconvert(), nb::arg("left").noconvert(), nb::arg("right").noconvert(),
-           nb::arg("unary_parent").noconvert(), nb::arg("unary_child").noconvert(), nb::arg("tag_symbol").noconvert())
+      .def(nb::init<std::size_t, std::size_t, Longs, Ints, Ints, Ints, Ints, Ints, std::size_t, Ints, Ints>(),
+           nb::arg("n_symbols"), nb::arg("start"), nb::arg("binary_ptr").noconvert(), nb::arg("left").noconvert(),
+           nb::arg("right").noconvert(), nb::arg("unary_parent").noconvert(), nb::arg("unary_child").noconvert(),
+           nb::arg("tag_symbol").noconvert(), nb::arg("n_labels"), nb::arg("rule_class").noconvert(),
+           nb::arg("class_label").noconvert())
       .def("chart_bytes", [](const BoundRules& r, std::size_t n) { return BestChart::bytes(r.rules, n); }, nb::arg("n"),
            "Memory of a chart of n words.");
   nb::class_<BoundTreeFeatures>(m, "TreeFeatures", "Which features of trees have weights, checked once.")
-      .def(nb::init<nb::object, std::size_t, std::size_t, std::size_t, std::size_t, Ints, Ints, Ints, Longs, Ints, Ints,
-                    std::vector<Longs>, std::vector<Ints>>(),
-           nb::arg("rules"), nb::arg("n_words"), nb::arg("n_word_classes"), nb::arg("n_labels"), nb::arg("n_classes"),
-           nb::arg("rule_class").noconvert(), nb::arg("class_label").noconvert(), nb::arg("tag_label").noconvert(),
+      .def(nb::init<nb::object, std::size_t, std::size_t, Ints, Longs, Ints, Ints, std::vector<Longs>, std::vector<Ints>>(),
+           nb::arg("rules"), nb::arg("n_words"), nb::arg("n_word_classes"), nb::arg("tag_label").noconvert(),
            nb::arg("rule_ptr").noconvert(), nb::arg("rule_weight").noconvert(), nb::arg("bucket").noconvert(),
            nb::arg("role_ptr").noconvert(), nb::arg("role_target").noconvert())
       .def_prop_ro("n_weights", [](const BoundTreeFeatures& f) { return f.features.n_weights; })

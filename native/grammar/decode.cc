@@ -75,15 +75,11 @@ void each_edge(const Rules& rules, const Chart<Semiring>& chart, const Limits& l
         if (edge(-1 - static_cast<std::int64_t>(t), 0, chart.token_value(i, t))) return;
   } else {
     for (std::int64_t r = rules.binary_ptr[symbol]; r < rules.binary_ptr[symbol + 1]; ++r) {
-      const Extent e = chart.extent(at(r), i, j);
-      if (e.low > e.high) continue;
-      const double* const l = chart.left(at(rules.left_row[at(rules.left[at(r)])]), i);
-      const double* const x = chart.right(at(rules.right_row[at(rules.right[at(r)])]), j);
-      const double* const s = chart.split_row(at(r));
+      const simd::RowProduct x = chart.splits(at(r), i, j);
+      if (x.low > x.high) continue;
       const double rule = chart.rule_value(at(r), i, j);
-      for (std::size_t k = at(e.low); k <= at(e.high); ++k) {
-        double v = Semiring::times(l[k], x[k]);
-        if (s) v = Semiring::times(v, s[k]);
+      for (std::size_t k = at(x.low); k <= at(x.high); ++k) {
+        const double v = Semiring::times(Semiring::times(x.left[k], x.right[k]), x.split[k]);
         if (v == Semiring::zero) continue;
         if (edge(r, k, Semiring::times(v, rule))) return;
       }
@@ -190,8 +186,7 @@ class KBest {
       const double left_score = l->score;
       const Derivation* const r = child(true, d.right);
       if (!r) return;
-      const double* const s = chart_.split_row(at(d.rule));
-      score = left_score + r->score + (s ? s[d.split] : 0.0) + chart_.rule_value(at(d.rule), i, j);
+      score = left_score + r->score + chart_.splits(at(d.rule), i, j).split[d.split] + chart_.rule_value(at(d.rule), i, j);
     }
     d.score = score;
     node.seen.push_back(d);
@@ -256,26 +251,29 @@ DecodedTrees nbest_trees(ThreadPool& pool, const Input& input, std::size_t k) {
 
 DecodedTrees sample_trees(ThreadPool& pool, const Input& input, std::size_t n_samples, std::uint64_t seed) {
   const Rules& rules = input.model.rules;
-  return run(pool, input, [&] { return InsideChart(rules); },
-             [&](InsideChart& chart, const Workspace& work, std::size_t s, DecodedTrees& out) {
-    const double log_z = sum_trees(rules, chart, work);
+  return run(pool, input, [&] { return TreeSums(rules); },
+             [&](TreeSums& sums, const Workspace& work, std::size_t s, DecodedTrees& out) {
+    const double log_z = sums.fill(work.scores(), work.limits());
     if (log_z == -kInfinity) return;
     Random random(seed, s);
     Writer writer(out);
-    for (std::size_t sample = 0; sample < n_samples; ++sample) {
+    sums.visit([&]<class Semiring>(const Chart<Semiring>& chart, const auto&) {
       auto choose = [&](std::size_t symbol, std::size_t i, std::size_t j) {
-        double rest = random.uniform() * chart.value(symbol, i, j);
+        const double whole = chart.value(symbol, i, j);
+        double rest = random.uniform();
         std::pair<std::int64_t, std::size_t> chosen{0, 0};
         each_edge(rules, chart, work.limits(), symbol, i, j, [&](std::int64_t rule, std::size_t k, double value) {
           chosen = {rule, k};  // the last one, should rounding leave a rest
-          rest -= value;
+          rest -= Semiring::ratio(value, whole);
           return rest < 0.0;
         });
         return chosen;
       };
-      write_tree(rules, writer, rules.start, 0, chart.n(), choose);
-      writer.finish(log_z);
-    }
+      for (std::size_t sample = 0; sample < n_samples; ++sample) {
+        write_tree(rules, writer, rules.start, 0, chart.n(), choose);
+        writer.finish(log_z);
+      }
+    });
   });
 }
 
@@ -283,15 +281,15 @@ DecodedTrees sample_trees(ThreadPool& pool, const Input& input, std::size_t n_sa
 namespace {
 
 // Expected number of each label over a span: [n_labels], added to `row`.
-void add_labels(const Rules& rules, const Outside& outside, const InsideChart& inside, const Workspace& work,
-                const Constraints& constraints, std::size_t i, std::size_t j, double* row) {
-  const std::size_t place = i * (inside.n() + 1) + j;
+void add_labels(const Rules& rules, const TreeSums& sums, const Workspace& work, const Constraints& constraints,
+                std::size_t i, std::size_t j, double* row) {
+  const std::size_t place = i * (sums.n() + 1) + j;
   for (std::size_t u = 0; u < rules.n_unary(); ++u) {
     if (constraints.label_ptr[u] == constraints.label_ptr[u + 1]) continue;
-    if (inside.value(at(rules.unary_child[u]), i, j) == 0.0 || !work.limits().allows_unary(place, u) ||
+    if (!sums.has(at(rules.unary_child[u]), i, j) || !work.limits().allows_unary(place, u) ||
         !work.limits().allows(place, at(rules.unary_parent[u])))
       continue;
-    const double p = outside.unary_probability(u, i, j);
+    const double p = sums.unary_probability(u, i, j);
     for (std::int64_t l = constraints.label_ptr[u]; l < constraints.label_ptr[u + 1]; ++l)
       row[constraints.labels[at(l)]] += p;
   }
@@ -307,14 +305,13 @@ Marginals constituent_marginals(ThreadPool& pool, const Input& input, std::size_
   std::vector<Marginals> pieces(n_sentences);
   parallel_for(pool, n_sentences, 4, [&](std::size_t begin, std::size_t end) {
     Workspace work(input.model, scores, input.bank, input.masks, input.constraints);
-    InsideChart inside(rules);
-    Outside outside(rules);
+    TreeSums sums(rules);
     std::vector<double> row(n_labels);
     for (std::size_t s = begin; s < end; ++s) {
       work.set(s, input.constraints.any());
-      if (sum_trees(rules, inside, work) == -kInfinity) continue;
+      if (sums.fill(work.scores(), work.limits()) == -kInfinity) continue;
       PartCounts counts;
-      outside.fill(inside, work.scores(), work.limits(), &counts);
+      sums.fill_outside(work.scores(), work.limits(), &counts);
       Marginals& out = pieces[s];
       const auto put = [&](std::size_t i, std::size_t j, std::size_t label, double p) {
         if (p < threshold || p <= 0.0) return;
@@ -323,10 +320,10 @@ Marginals constituent_marginals(ThreadPool& pool, const Input& input, std::size_
         out.label.push_back(static_cast<std::int32_t>(label));
         out.probability.push_back(p);
       };
-      for (std::size_t i = 0; i < inside.n(); ++i)
-        for (std::size_t j = i + 1; j <= inside.n(); ++j) {
+      for (std::size_t i = 0; i < sums.n(); ++i)
+        for (std::size_t j = i + 1; j <= sums.n(); ++j) {
           std::fill(row.begin(), row.end(), 0.0);
-          add_labels(rules, outside, inside, work, input.constraints, i, j, row.data());
+          add_labels(rules, sums, work, input.constraints, i, j, row.data());
           for (std::size_t l = 0; l < n_labels; ++l) put(i, j, l, row[l]);
           if (j == i + 1)
             for (std::size_t t = 0; t < rules.n_tags(); ++t) put(i, j, n_labels + t, counts.token[i * rules.n_tags() + t]);
@@ -348,17 +345,13 @@ DecodedTrees recall_trees(ThreadPool& pool, const Input& input, std::size_t n_la
   const Rules& rules = input.model.rules;
   const Constraints& constraints = input.constraints;
   require(constraints.label_ptr.size() == rules.n_unary() + 1, "recall: labels of unary rules are missing");
-  struct State {
-    InsideChart inside;
-    Outside outside;
-  };
-  return run(pool, input, [&] { return State{InsideChart(rules), Outside(rules)}; },
-             [&](State& state, const Workspace& work, std::size_t, DecodedTrees& out) {
+  return run(pool, input, [&] { return TreeSums(rules); },
+             [&](TreeSums& sums, const Workspace& work, std::size_t, DecodedTrees& out) {
     Writer writer(out);
-    if (sum_trees(rules, state.inside, work) == -kInfinity) return writer.finish(-kInfinity);
+    if (sums.fill(work.scores(), work.limits()) == -kInfinity) return writer.finish(-kInfinity);
     PartCounts counts;
-    state.outside.fill(state.inside, work.scores(), work.limits(), &counts);
-    const std::size_t n = state.inside.n();
+    sums.fill_outside(work.scores(), work.limits(), &counts);
+    const std::size_t n = sums.n();
     struct Cell {
       double gain = 0.0;
       std::int64_t rule = -1;  // unary rule whose labels stand here
@@ -371,13 +364,11 @@ DecodedTrees recall_trees(ThreadPool& pool, const Input& input, std::size_t n_la
         const std::size_t j = i + width, place = i * (n + 1) + j;
         Cell& cell = cells[place];
         std::fill(row.begin(), row.end(), 0.0);
-        add_labels(rules, state.outside, state.inside, work, constraints, i, j, row.data());
+        add_labels(rules, sums, work, constraints, i, j, row.data());
         double most = width == n ? -kInfinity : 0.0;  // all words together are a constituent
         for (std::size_t u = 0; u < rules.n_unary(); ++u) {
           if (constraints.label_ptr[u] == constraints.label_ptr[u + 1]) continue;
-          if (state.inside.value(at(rules.unary_parent[u]), i, j) == 0.0 ||
-              state.inside.value(at(rules.unary_child[u]), i, j) == 0.0)
-            continue;
+          if (!sums.has(at(rules.unary_parent[u]), i, j) || !sums.has(at(rules.unary_child[u]), i, j)) continue;
           double gain = 0.0;
           for (std::int64_t l = constraints.label_ptr[u]; l < constraints.label_ptr[u + 1]; ++l)
             gain += row[at(constraints.labels[at(l)])] - cost;

@@ -20,11 +20,9 @@ void check_range(std::span<const std::int32_t> list, std::size_t bound, const ch
 }  // namespace
 
 void TreeFeatures::check(const Rules& rules) {
-  require(rule_class.size() == rules.n_rules() && class_label.size() == n_classes && tag_label.size() == rules.n_tags(),
-          "tree features: arrays differ in length from the rules");
-  check_range(rule_class, n_classes, "tree features: a rule is of an unknown class");
-  check_range(class_label, n_labels, "tree features: a class has an unknown label");
-  check_range(tag_label, n_labels, "tree features: a tag has an unknown label");
+  n_targets = rules.n_targets();
+  require(tag_label.size() == rules.n_tags(), "tree features: tags differ in number from those of the rules");
+  check_range(tag_label, rules.n_labels, "tree features: a tag has an unknown label");
   check_pointers(rule_ptr, rules.n_rules(), rule_weight.size(), "tree features: pointers of rules are damaged");
   require(!bucket.empty() && bucket.front() == 0, "tree features: there are no buckets of lengths");
   std::size_t n_buckets = 0;
@@ -35,14 +33,14 @@ void TreeFeatures::check(const Rules& rules) {
   std::size_t offset = 0;
   for (const std::int32_t w : rule_weight) offset = std::max(offset, at(w) + 1);
   anchored = false;
-  std::vector<std::uint8_t> is_tag(n_targets(), 0);
+  std::vector<std::uint8_t> is_tag(n_targets, 0);
   for (const std::int32_t l : tag_label) is_tag[at(l)] = 1;
-  for (const std::int32_t l : class_label) is_tag[at(l)] = 0;
+  for (const std::int32_t l : rules.class_label) is_tag[at(l)] = 0;
   for (std::size_t role = 0; role < kRoles; ++role) {
     RoleFeatures& f = roles[role];
     check_pointers(f.ptr, role == kLength ? n_buckets : n_attributes(), f.target.size(),
                    "tree features: pointers of attributes are damaged");
-    check_range(f.target, n_targets(), "tree features: a feature has an unknown target");
+    check_range(f.target, n_targets, "tree features: a feature has an unknown target");
     f.offset = offset;
     offset += f.target.size();
     for (const std::int32_t t : f.target) anchored = anchored || !is_tag[at(t)];
@@ -80,7 +78,7 @@ std::vector<double> rule_scores(const TreeModel& model) {
 
 void SentenceScores::fill(const TreeModel& model, std::span<const double> rule_scores, const Sentence& sentence) {
   const TreeFeatures& f = model.features;
-  const std::size_t n = sentence.size(), m = f.n_targets(), T = model.rules.n_tags();
+  const std::size_t n = sentence.size(), m = f.n_targets, T = model.rules.n_tags();
   for (auto& table : targets_) table.assign((n + 1) * m, 0.0);
   const auto gather = [&](std::size_t role, std::size_t attribute, double* row) {
     const RoleFeatures& g = f.roles[role];
@@ -103,7 +101,7 @@ void SentenceScores::fill(const TreeModel& model, std::span<const double> rule_s
                           targets_[kBegin][i * m + label] + targets_[kEnd][(i + 1) * m + label];
     }
   }
-  scores_ = {n, f.n_labels, f.n_classes, token_, rule_scores, f.rule_class, f.class_label, {}, {}, {}, {}};
+  scores_ = {n, token_, rule_scores, {}, {}, {}, {}};
   if (!f.anchored) return;
   scores_.begin = targets_[kBegin], scores_.end = targets_[kEnd];
   scores_.length = targets_[kLength], scores_.split = targets_[kSplit];
@@ -136,7 +134,7 @@ void TreeParts::check(const Rules& rules, const TreeBank& bank) const {
 FeatureCounts count_tree_features(ThreadPool& pool, const Rules& rules, const TreeFeatures& features,
                                   const TreeBank& bank, const TreeParts& parts) {
   constexpr std::size_t kTrees = 64;
-  const std::size_t n_trees = bank.n_sentences(), m = features.n_targets(), T = rules.n_tags();
+  const std::size_t n_trees = bank.n_sentences(), m = features.n_targets, T = rules.n_tags();
   std::vector<FeatureCounts> pieces(chunk_count(n_trees, kTrees));
   pool.run(pieces.size(), [&](std::size_t piece) {
     FeatureCounts& out = pieces[piece];
@@ -156,8 +154,7 @@ FeatureCounts count_tree_features(ThreadPool& pool, const Rules& rules, const Tr
         }
         counts.rule[at(r)] += 1.0;
         if (!features.anchored) continue;
-        const std::size_t c = at(features.rule_class[at(r)]);
-        for (const std::size_t target : {features.n_labels + c, at(features.class_label[c])}) {
+        for (const std::size_t target : {rules.n_labels + at(rules.rule_class[at(r)]), rules.label_of(at(r))}) {
           counts.begin[i * m + target] += 1.0;
           counts.end[j * m + target] += 1.0;
           counts.length[(j - i) * m + target] += 1.0;

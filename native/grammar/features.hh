@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "grammar/chart.hh"
+#include "grammar/outside.hh"
 #include "util/thread_pool.hh"
 
 namespace loglinear::grammar {
@@ -29,9 +29,7 @@ struct RoleFeatures {
 
 class TreeFeatures {
  public:
-  std::size_t n_words, n_word_classes, n_labels, n_classes;
-  std::span<const std::int32_t> rule_class;   // [n_rules]
-  std::span<const std::int32_t> class_label;  // [n_classes] label of the parent
+  std::size_t n_words, n_word_classes, n_targets;  // targets: those of the rules
   std::span<const std::int32_t> tag_label;    // [n_tags]
   std::span<const std::int64_t> rule_ptr;     // [n_rules + 1] weights of each rule
   std::span<const std::int32_t> rule_weight;
@@ -45,7 +43,6 @@ class TreeFeatures {
   std::size_t n_attributes() const {
     return 2 * (n_words + 1) + (n_word_classes + 1) * (n_word_classes + 3);
   }
-  std::size_t n_targets() const { return n_labels + n_classes; }
   std::size_t bucket_of(std::size_t length) const {
     return static_cast<std::size_t>(bucket[length < bucket.size() ? length : bucket.size() - 1]);
   }
@@ -91,7 +88,7 @@ std::vector<double> rule_scores(const TreeModel& model);
 // tables of boundaries first.
 template <class Add>
 void scatter_counts(const TreeFeatures& features, const Sentence& sentence, PartCounts& counts, Add add) {
-  const std::size_t m = features.n_targets(), T = features.tag_label.size(), n = sentence.size();
+  const std::size_t m = features.n_targets, T = features.tag_label.size(), n = sentence.size();
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t t = 0; t < T; ++t)
       if (const double x = counts.token[i * T + t]; x != 0.0) {

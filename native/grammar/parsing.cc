@@ -22,6 +22,10 @@ void Masks::check(const Rules& rules, const TreeBank& bank) const {
     require(at(ptr[s + 1] - ptr[s]) == (n + 1) * (n + 1) * n_words, "masks: a sentence differs in length from its mask");
   }
   for (const std::int32_t c : coarse) require(c >= 0 && at(c) < 64 * n_words, "masks: unknown coarse symbol");
+  std::vector<std::int32_t> of_label(rules.n_labels, -1);
+  for (const Rules::LabelRuns& label : rules.labels) of_label[label.label] = coarse[label.parent];
+  for (std::size_t r = 0; r < rules.n_binary(); ++r)
+    require(coarse[at(rules.rule_parent[r])] == of_label[rules.label_of(r)], "masks: symbols of one label have several coarse ones");
 }
 
 void Constraints::check(const Rules& rules, const TreeBank& bank) const {
@@ -116,24 +120,19 @@ double tree_loss(ThreadPool& pool, const TreeModel& model, const TreeBank& bank,
     std::vector<double>& sum = sums[part];
     sum.assign(gradient.size(), 0.0);
     Workspace work(model, scores, bank, masks, constraints);
-    InsideChart inside(model.rules);
-    Outside outside(model.rules);
+    TreeSums sums_of_trees(model.rules);
     PartCounts counts;
     for (std::size_t s = cuts[part]; s < cuts[part + 1]; ++s)
       for (const bool constrained : {false, true}) {
         if (constrained && !constraints.any()) continue;
         work.set(s, constrained);
-        const double log_z = inside.fill(work.scores(), work.limits());
-        if (!std::isfinite(log_z)) {
-          if (BestChart(model.rules).fill(work.scores(), work.limits()) == -kInfinity)
-            throw InvalidInput("sentence " + std::to_string(s + 1) + " has no tree" +
-                               (constrained ? " that fits its brackets and tags" : ""));
-          values[part] = kInfinity;
-          return;
-        }
+        const double log_z = sums_of_trees.fill(work.scores(), work.limits());
+        if (log_z == -kInfinity)
+          throw InvalidInput("sentence " + std::to_string(s + 1) + " has no tree" +
+                             (constrained ? " that fits its brackets and tags" : ""));
         const double sign = constrained ? -1.0 : 1.0;
         values[part] += sign * log_z;
-        outside.fill(inside, work.scores(), work.limits(), &counts);
+        sums_of_trees.fill_outside(work.scores(), work.limits(), &counts);
         scatter_counts(model.features, bank.sentence(s), counts, [&](std::size_t w, double x) { sum[w] += sign * x; });
       }
   });
@@ -145,15 +144,7 @@ double tree_loss(ThreadPool& pool, const TreeModel& model, const TreeBank& bank,
   });
   double total = 0.0;
   for (const double v : values) total += v;
-  if (std::isinf(total)) std::fill(gradient.begin(), gradient.end(), 0.0);
   return total;
-}
-
-double sum_trees(const Rules& rules, InsideChart& inside, const Workspace& work) {
-  const double log_z = inside.fill(work.scores(), work.limits());
-  if (!std::isfinite(log_z) && BestChart(rules).fill(work.scores(), work.limits()) > -kInfinity)
-    throw InvalidInput("the scores of rules are too far apart to be summed; train with a stronger penalty");
-  return log_z;
 }
 
 void log_normalisers(ThreadPool& pool, const TreeModel& model, const TreeBank& bank, const Masks& masks,
@@ -162,10 +153,10 @@ void log_normalisers(ThreadPool& pool, const TreeModel& model, const TreeBank& b
   const std::vector<double> scores = rule_scores(model);
   parallel_for(pool, out.size(), 8, [&](std::size_t begin, std::size_t end) {
     Workspace work(model, scores, bank, masks, constraints);
-    InsideChart inside(model.rules);
+    TreeSums sums(model.rules);
     for (std::size_t s = begin; s < end; ++s) {
       work.set(s, constraints.any());
-      out[s] = sum_trees(model.rules, inside, work);
+      out[s] = sums.fill(work.scores(), work.limits());
     }
   });
 }
@@ -187,21 +178,21 @@ CoarseMasks coarse_masks(ThreadPool& pool, const TreeModel& coarse, const TreeBa
   const Constraints free;
   parallel_for(pool, n_sentences, 8, [&](std::size_t begin, std::size_t end) {
     Workspace work(coarse, scores, bank, none, free);
-    InsideChart inside(coarse.rules);
-    Outside outside(coarse.rules);
+    TreeSums sums(coarse.rules);
     for (std::size_t s = begin; s < end; ++s) {
       work.set(s, false);
-      const double log_z = inside.fill(work.scores(), work.limits());
+      const double log_z = sums.fill(work.scores(), work.limits());
       const std::size_t n = bank.sentence(s).size();
       std::uint64_t* const bits = &out.bits[at(out.ptr[s])];
-      if (log_z > -kInfinity) outside.fill(inside, work.scores(), work.limits(), nullptr);
+      if (log_z > -kInfinity) sums.fill_outside(work.scores(), work.limits(), nullptr);
       for (std::size_t i = 0; i < n; ++i)
         for (std::size_t j = i + 1; j <= n; ++j)
           for (std::size_t a = 0; a < S; ++a) {
-            if (inside.value(a, i, j) > 0.0) ++possible[s];
-            if (log_z > -kInfinity && outside.probability(a, i, j) < threshold) continue;
+            const bool has = sums.has(a, i, j);
+            if (has) ++possible[s];
+            if (log_z > -kInfinity && (!has || sums.probability(a, i, j) < threshold)) continue;
             bits[(i * (n + 1) + j) * words + a / 64] |= std::uint64_t{1} << (a % 64);
-            if (inside.value(a, i, j) > 0.0) ++kept[s];
+            if (has) ++kept[s];
           }
       if (always_ptr.empty()) continue;
       for (std::size_t p = at(always_ptr[s]); p < at(always_ptr[s + 1]); ++p) {

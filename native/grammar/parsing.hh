@@ -57,13 +57,9 @@ class Workspace {
 std::vector<std::size_t> share_out(const TreeBank& bank, std::size_t n_parts);
 
 // sum_s log Z(s) - log Z(s, constraints); without constraints the second term is left out. Writes the expected counts of
-// the first term, less those of the second. Infinite, with a gradient of zeros, where scores are too far apart to be
-// summed: a line search then backs off. Throws InvalidInput for a sentence without a tree.
+// the first term, less those of the second. Throws InvalidInput for a sentence without a tree.
 double tree_loss(ThreadPool& pool, const TreeModel& model, const TreeBank& bank, const Masks& masks,
                  const Constraints& constraints, std::span<double> gradient);
-
-// Fills the chart of a sentence; log Z, -infinity without a tree. Throws InvalidInput where sums lose all trees.
-double sum_trees(const Rules& rules, InsideChart& inside, const Workspace& work);
 
 // log Z of every sentence, -infinity without a tree.
 void log_normalisers(ThreadPool& pool, const TreeModel& model, const TreeBank& bank, const Masks& masks,

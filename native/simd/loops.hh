@@ -78,6 +78,20 @@ struct RowLoops {
                const double* a, double* g, double* sums);
 };
 
+// left[k] right[k] split[k] over the splits k in [low, high] of a span.
+struct RowProduct {
+  const double *left, *right, *split;
+  std::int32_t low, high;
+};
+
+// Loops over charts of trees; grammar.inc says what each does.
+struct ChartLoops {
+  void (*sums)(const RowProduct* products, std::size_t n, double* out);
+  void (*maxima)(const RowProduct* products, std::size_t n, double* out);
+  void (*spread)(const RowProduct* products, std::size_t n, const double* g, const double* rows, double* out_rows,
+                 const double* splits, double* out_splits, double* mass);
+};
+
 struct Loops {
   const char* name;
 
@@ -113,6 +127,7 @@ struct Loops {
   SingleLoops single;
   ClusterLoops cluster;
   RowLoops rows;
+  ChartLoops charts;
   template <class Index>
   const SparseLoops<Index>& sparse() const {
     if constexpr (sizeof(Index) == 4) return sparse32;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "check.hh"
-#include "grammar/chart.hh"
+#include "grammar/outside.hh"
 #include "grammar/generate.hh"
 #include "grammar/trees.hh"
 #include "text/brackets.hh"
@@ -23,8 +23,8 @@ Trees view_of(const BracketedTrees& t) { return {t.tree_ptr, t.label, t.word, t.
 // S -> S S (0.4) | a (0.6), as rules of one tag and one symbol above it: S -> S S, S -> A, A over the word.
 struct Ambiguous {
   std::vector<std::int64_t> ptr{0, 1, 1};
-  std::vector<std::int32_t> left{0}, right{0}, parent{0}, child{1}, tags{1}, classes{0, 0};
-  Rules rules{2, 0, ptr, left, right, parent, child, tags};
+  std::vector<std::int32_t> left{0}, right{0}, parent{0}, child{1}, tags{1}, classes{0, 0}, labels{0};
+  Rules rules{2, 0, ptr, left, right, parent, child, tags, 1, classes, labels};
   std::vector<double> rule{std::log(0.4), std::log(0.6)};
 };
 
@@ -63,19 +63,19 @@ TEST(noise_is_read_or_refused) {
 TEST(sums_and_maxima_of_an_ambiguous_grammar) {
   const Ambiguous g;
   const double catalan[] = {1, 1, 2, 5, 14, 42};
-  InsideChart inside(g.rules);
+  TreeSums sums(g.rules);
+  LogChart logs(g.rules);
   BestChart best(g.rules);
-  Outside outside(g.rules);
   for (std::size_t n = 1; n <= 6; ++n) {
     const std::vector<double> token(n, 0.0);
     Scores scores;
-    scores.n = n, scores.n_classes = 1, scores.n_labels = 1;
-    scores.token = token, scores.rule = g.rule, scores.rule_class = g.classes;
+    scores.n = n, scores.token = token, scores.rule = g.rule;
     const double one = static_cast<double>(n) * std::log(0.6) + static_cast<double>(n - 1) * std::log(0.4);
-    CHECK(std::fabs(inside.fill(scores, {}) - one - std::log(catalan[n - 1])) < 1e-10);
+    CHECK(std::fabs(sums.fill(scores, {}) - one - std::log(catalan[n - 1])) < 1e-10);
+    CHECK(std::fabs(logs.fill(scores, {}) - one - std::log(catalan[n - 1])) < 1e-10);
     CHECK(std::fabs(best.fill(scores, {}) - one) < 1e-10);
     PartCounts counts;
-    outside.fill(inside, scores, {}, &counts);
+    sums.fill_outside(scores, {}, &counts);
     CHECK(std::fabs(counts.rule[0] - static_cast<double>(n - 1)) < 1e-10);
     CHECK(std::fabs(counts.rule[1] - static_cast<double>(n)) < 1e-10);
   }
@@ -89,8 +89,7 @@ TEST(long_sentences_stay_in_range) {
     std::vector<double> rule = g.rule;
     rule[0] += 5.0;
     Scores scores;
-    scores.n = token.size(), scores.n_classes = 1, scores.n_labels = 1;
-    scores.token = token, scores.rule = rule, scores.rule_class = g.classes;
+    scores.n = token.size(), scores.token = token, scores.rule = rule;
     const double log_z = inside.fill(scores, {});
     // log C(n - 1) = lgamma(2 n - 1) - lgamma(n) - lgamma(n + 1)
     const double catalan = std::lgamma(239.0) - std::lgamma(120.0) - std::lgamma(121.0);
@@ -101,8 +100,9 @@ TEST(long_sentences_stay_in_range) {
 TEST(rules_in_a_wrong_order_are_refused) {
   const std::vector<std::int64_t> ptr{0, 0, 0};
   const std::vector<std::int32_t> none, a{0, 1}, b{1, 0}, tag{1};
-  CHECK_THROWS(Rules(2, 0, ptr, none, none, a, b, tag), InvalidInput);
-  CHECK_THROWS(Rules(2, 5, ptr, none, none, none, none, tag), InvalidInput);
+  CHECK_THROWS(Rules(2, 0, ptr, none, none, a, b, tag, 1, a, b), InvalidInput);
+  CHECK_THROWS(Rules(2, 5, ptr, none, none, none, none, tag, 1, none, none), InvalidInput);
+  CHECK_THROWS(Rules(2, 0, ptr, none, none, none, none, tag, 0, none, a), InvalidInput);
 }
 
 TEST(samples_are_trees) {

@@ -1059,7 +1059,7 @@ def generate_trees(pool: ThreadPool, ptr: Annotated[NDArray[numpy.int64], dict(o
 class GrammarRules:
     """Rules of a binarised grammar, checked once."""
 
-    def __init__(self, n_symbols: int, start: int, binary_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], left: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], right: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], unary_parent: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], unary_child: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], tag_symbol: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]) -> None: ...
+    def __init__(self, n_symbols: int, start: int, binary_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], left: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], right: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], unary_parent: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], unary_child: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], tag_symbol: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], n_labels: int, rule_class: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], class_label: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]) -> None: ...
 
     def chart_bytes(self, n: int) -> int:
         """Memory of a chart of n words."""
@@ -1067,7 +1067,7 @@ class GrammarRules:
 class TreeFeatures:
     """Which features of trees have weights, checked once."""
 
-    def __init__(self, rules: object, n_words: int, n_word_classes: int, n_labels: int, n_classes: int, rule_class: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], class_label: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], tag_label: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], rule_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], rule_weight: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], bucket: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], role_ptr: Sequence[Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]], role_target: Sequence[Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]]) -> None: ...
+    def __init__(self, rules: object, n_words: int, n_word_classes: int, tag_label: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], rule_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], rule_weight: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], bucket: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], role_ptr: Sequence[Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]], role_target: Sequence[Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]]) -> None: ...
 
     @property
     def n_weights(self) -> int: ...

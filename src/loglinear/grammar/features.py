@@ -69,9 +69,8 @@ class TreeFeatures:
         self.rule_ptr, self.rule_weight, self.role_ptr, self.role_target = rule_ptr, rule_weight, role_ptr, role_target
         self.n_labels, self.n_classes = len(rules.coarse_names), rules.class_label.size
         self.native = _core.TreeFeatures(
-            rules.native, lexicon.n_words, lexicon.n_classes, self.n_labels, self.n_classes, rules.rule_class,
-            rules.class_label, rules.coarse[rules.tag_symbol], rule_ptr, rule_weight, length_buckets(), role_ptr,
-            role_target,
+            rules.native, lexicon.n_words, lexicon.n_classes, rules.coarse[rules.tag_symbol], rule_ptr, rule_weight,
+            length_buckets(), role_ptr, role_target,
         )  # fmt: skip
         self.n_weights: int = self.native.n_weights
 

@@ -48,7 +48,7 @@ class RuleTable:
         self.binary_ptr = np.searchsorted(self.parent, np.arange(n + 1)).astype(np.int64)
         self.native = _core.GrammarRules(
             n, symbols.root, self.binary_ptr, self.left, self.right, self.unary_parent, self.unary_child,
-            self.tag_symbol,
+            self.tag_symbol, len(self.coarse_names), self.rule_class, self.class_label,
         )  # fmt: skip
         self._code = self._codes(self.parent, self.left, self.right)
         self._unary_code = self.unary_parent.astype(np.int64) * n + self.unary_child

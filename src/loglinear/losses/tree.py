@@ -57,7 +57,7 @@ class TreeLoss:
         """Return the loss and write its gradient to ``out``: expected less observed counts."""
         threads = pool(self.n_threads)
         value = _core.tree_loss(threads, self.model(w), self.sentences.native, self.masks, self.constraints, out)
-        if self.counts is None or np.isinf(value):  # scores too far apart to be summed: a line search backs off
+        if self.counts is None:
             return float(value)
         _core.combine(threads, 1.0, out, -1.0, self._gold, out)
         return float(value) - _core.dot(threads, w, self._gold) - self._base

@@ -17,6 +17,7 @@ from loglinear.grammar.feature_expectations import counts_of_sample, feature_exp
 from loglinear.grammar.features import Sentences
 from loglinear.losses.tree import TreeLoss
 from loglinear.models.parser.charts import Constrained
+from loglinear.testing import check_loss
 
 MODELS = [
     ("pcfg", {}),
@@ -166,17 +167,23 @@ def test_gradients_are_those_of_differences(settings, partial):
             assert (up - down) / 2e-5 == pytest.approx(gradient @ direction, rel=1e-5, abs=1e-5)
 
 
-def test_scores_that_cannot_be_summed_are_infinite_and_told():
+@pytest.mark.parametrize("partial", [False, True])
+def test_the_loss_passes_the_checks_of_all_losses(partial):
+    check_loss(tree_loss(parser("crf"), partial=partial))
+
+
+def test_scores_far_apart_are_summed_in_logarithms():
     model = parser("crf")
-    loss = tree_loss(model)
-    gradient = np.ones(loss.n_weights)
-    w = np.random.default_rng(0).normal(size=loss.n_weights) * 1e4
-    assert loss.value_and_gradient(w, gradient) == np.inf
-    assert not gradient.any()
-    model._learn(model.features_, w)
-    with pytest.raises(ValueError, match="too far apart to be summed"):
-        model.predict_marginals(SENTENCES)
-    assert len(model.predict(SENTENCES)) == len(SENTENCES)  # the best tree needs no sums
+    for size in (30.0, 1e4):
+        model._learn(model.features_, np.random.default_rng(0).normal(size=model.features_.n_weights) * size)
+        for words in SENTENCES[:2]:
+            known = derivations(model, words)
+            log_z = log_sum([s for s, _ in known])
+            assert model._charts([words]).log_normalisers()[0] == pytest.approx(log_z, rel=1e-12)
+            (marginals,) = model.predict_marginals([words], threshold=0.5)
+            best = {bracket for bracket in constituents(known[0][1])}
+            assert {(i, j, label) for i, j, label, _ in marginals if label in "S NP VP PP FRAG"} == best or size < 1e3
+            assert str(model.sample([words])[0][0]) in {text for _, text in known}
 
 
 def test_the_loss_is_minus_the_log_probability_of_trees():
@@ -390,9 +397,12 @@ def test_native_rules_are_checked():
     ptr, none = np.array([0, 1, 1], dtype=np.int64), np.empty(0, dtype=np.int32)
     one = np.array([1], dtype=np.int32)
     with pytest.raises(ValueError, match="unknown symbol"):
-        _core.GrammarRules(2, 0, ptr, one * 5, one, none, none, one)
+        _core.GrammarRules(2, 0, ptr, one * 5, one, none, none, one, 2, one * 0, one)
     with pytest.raises(ValueError, match="not in order, or chains of them form a cycle"):
-        _core.GrammarRules(2, 0, ptr, one, one, np.array([0, 1], np.int32), np.array([1, 0], np.int32), one)
+        both = np.array([0, 1], np.int32)
+        _core.GrammarRules(2, 0, ptr, one, one, both, both[::-1].copy(), one, 2, np.zeros(3, np.int32), one)
+    with pytest.raises(ValueError, match="a class has an unknown label"):
+        _core.GrammarRules(2, 0, ptr, one, one, none, none, one, 1, one * 0, one)
     model = parser("pcfg")
     bad = Sentences(np.array([0, 1]), np.array([10_000], dtype=np.int32), model.grammar_.lexicon)
     with pytest.raises(ValueError, match="a word has an unknown number"):
