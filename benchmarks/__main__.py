@@ -12,6 +12,7 @@ BENCHMARKS = {
     "ime": "benchmarks.ime",
     "kernels": "benchmarks.kernels",
     "lm": "benchmarks.lm.page",
+    "parse": "benchmarks.parse",
     "rerank": "benchmarks.rerank.page",
     "startup": "benchmarks.startup",
     "streams": "benchmarks.streams",

@@ -1,6 +1,6 @@
 """Grammars, M-estimates and random fields over trees, on the sample of the Penn Treebank.
 
-    LOGLINEAR_DATA=... python -m experiments.tree_estimation [--parts table,speed]
+    LOGLINEAR_DATA=... python -m experiments.tree_estimation [--parts table,times,curves]
 
 The tree version of the tables of Smith, Vail and Lafferty (2007): trees 1-3000 train, 3001-3400 tune the strengths, and
 3401-3914 test. The script keeps raw results in a JSON file and writes docs/results/tree_estimation.md.

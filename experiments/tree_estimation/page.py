@@ -21,19 +21,20 @@ the parent's label.
 
 def _table(part: Json, _: Json, __: Path) -> list[str]:
     lines = [
-        "## Precision, recall and time", "",
-        "| model | P | R | F1 | exact | tags | weights | strength | seconds to train | sentences/s |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "## Table 1: precision, recall and time", "",
+        "| model | P | R | F1 | exact | tags | weights | strength | passes | seconds to train | sentences/s |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip
     for name, row in part["rows"].items():
         shares = " | ".join(f"{100 * row[key]:.2f}" for key in ("precision", "recall", "f1", "exact_match"))
         if "weights" not in row:
-            lines.append(f"| {name} | {shares} | – | – | – | – | – |")
+            lines.append(f"| {name} | {shares} | – | – | – | – | – | – |")
             continue
         counted = name.startswith("pcfg")
         lines.append(
             f"| {name} | {shares} | {100 * row['tag_accuracy']:.2f} | {0 if counted else row['weights']:,} | "
-            f"{'–' if counted else format(row['strength'], 'g')} | {row['train_seconds']:.1f} | "
+            f"{'–' if counted else format(row['strength'], 'g')} | {'–' if counted else row['passes']} | "
+            f"{row['train_seconds']:.1f} | "
             f"{row['sentences_per_second']:.0f} |"
         )
     for name, row in part["rows"].items():
@@ -45,29 +46,31 @@ def _table(part: Json, _: Json, __: Path) -> list[str]:
 
 
 def _curves(part: Json, _: Json, __: Path) -> list[str]:
-    lines = ["## F1 and the number of trees", "", "| model | " + " | ".join(f"{n:,}" for n in part["sizes"]) + " |"]
-    lines.append("|---" * (len(part["sizes"]) + 1) + "|")
-    lines += [f"| {name} | " + " | ".join(f"{100 * f:.2f}" for f in row) + " |" for name, row in part["rows"].items()]
+    sizes = part["sizes"]
+    head = ["| model | " + " | ".join(f"{n:,}" for n in sizes) + " |", "|---" * (len(sizes) + 1) + "|"]
+    lines = ["## Figure 2: learning curves", "", "F1 on the test sentences by the number of training trees:", "", *head]
+    for name, row in part["rows"].items():
+        lines.append(f"| {name} | " + " | ".join(f"{100 * run['f1']:.2f}" for run in row) + " |")
+    lines += ["", "Seconds to train:", "", *head]
+    for name, row in part["rows"].items():
+        lines.append(f"| {name} | " + " | ".join(f"{run['train_seconds']:.1f}" for run in row) + " |")
     return lines
 
 
-def _speed(part: Json, _: Json, __: Path) -> list[str]:
+def _times(part: Json, _: Json, __: Path) -> list[str]:
     lines = [
-        "## Speed of exact parsing", "",
-        f"{part['sentences']:,} test sentences of up to 40 words ({part['words']:,} words), the grammar of the "
-        f"training trees ({part['rules']:,} rules without words): {part['seconds']:.2f} s, "
-        f"**{part['sentences'] / part['seconds']:.0f} sentences/s**.",
+        "## Figures 1 and 3: accuracy against training time", "",
+        f"F1 on the dev set and seconds of training, {part['trees']:,} trees, one point per strength:", "",
+        "| model | strength | F1 | passes | seconds |", "|---|---|---|---|---|",
     ]  # fmt: skip
-    if "nltk_seconds" in part:
-        ratio = part["nltk_seconds"] / part["short_seconds"]
-        agree = "agree" if part["nltk_agrees"] else "do not agree"
-        lines += ["", f"Sentences of {', '.join(map(str, part['short']))} words: {part['short_seconds']:.3f} s; NLTK's "
-                  f"`ViterbiParser` with the same rules {part['nltk_seconds']:.1f} s, {ratio:,.0f} times as long. "
-                  f"The probabilities of the best trees {agree}."]  # fmt: skip
+    for name, row in part["rows"].items():
+        for run in row:
+            strength = "–" if name.startswith("pcfg") else format(run["strength"], "g")
+            lines.append(f"| {name} | {strength} | {100 * run['dev']:.2f} | {run['passes']} | {run['seconds']:.1f} |")
     return lines
 
 
-SECTIONS: dict[str, Any] = {"table": _table, "curves": _curves, "speed": _speed}
+SECTIONS: dict[str, Any] = {"table": _table, "times": _times, "curves": _curves}
 
 
 def write(folder: Path, parts: Json) -> Path:

@@ -1,4 +1,4 @@
-"""The parts of the experiment: the table of estimators, learning curves, and the speed of parsing."""
+"""The parts of the experiment: the table of estimators, F1 against time, and learning curves."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from benchmarks.origin import commit
 from experiments.record import Results, say
@@ -30,6 +28,7 @@ MODELS: dict[str, tuple[dict[str, Any], list[float]]] = {
     "crf": ({"estimator": "crf"}, [1.0]),
 }
 CURVE = ("pcfg", "m-estimation", "crf")
+TIMES = {"pcfg": [1.0], "m-estimation": [30.0, 10.0, 3.0, 1.0, 0.5], "crf": [10.0, 3.0, 1.0, 0.3]}
 
 
 @dataclass
@@ -51,6 +50,10 @@ class Experiment:
         a, b, c = (40, 60, 80) if self.quick else (3000, 3400, 3914)
         return self.trees.take(range(a)), self.trees.take(range(a, b)), self.trees.take(range(b, c))
 
+    def parser(self, name: str, strength: float) -> Parser:
+        passes = 5 if self.quick else self.passes
+        return Parser(**MODELS[name][0], strength=strength, max_iterations=passes, n_threads=self.n_threads, verbose=0)
+
     def run(self, name: str, n_trees: int | None = None) -> dict[str, Any]:
         """Train a model, its strength tuned on the dev set, and test it; a run in the file is not repeated."""
         train, dev, test = self.split
@@ -59,12 +62,9 @@ class Experiment:
         if key in self.results.runs:
             return self.results.runs[key]
         say(f"{name} on {n} trees")
-        settings, strengths = MODELS[name]
+        strengths = MODELS[name][1]
         tune = strengths[:1] if self.quick or len(strengths) < 2 else strengths
-        model = Parser(
-            **settings, verbose=0, n_threads=self.n_threads, max_iterations=5 if self.quick else self.passes,
-            strength=strengths[0] if strengths else 1.0,
-        )  # fmt: skip
+        model = self.parser(name, strengths[0] if strengths else 1.0)
         began = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -76,7 +76,8 @@ class Experiment:
                 seconds = model.fit_seconds_
                 table.append({"strength": strength, "dev": score, "seconds": seconds, "passes": model.n_iter_})
                 if best is None or score > best[0]:
-                    best = (score, strength, model.fit_seconds_, model.weights_, model.features_, model.status_)
+                    best = (score, strength, model.fit_seconds_, model.weights_, model.features_, model.status_,
+                            model.n_iter_)  # fmt: skip
             model._learn(best[4], best[3])
             tested = time.perf_counter()
             found = score_trees(test, model.predict_trees(test)).to_dict()
@@ -84,7 +85,8 @@ class Experiment:
         run = {
             **found, "dev_f1": best[0], "strength": best[1], "train_seconds": best[2], "all_seconds": tested - began,
             "sentences_per_second": len(test) / seconds, "weights": int(best[3].size), "status": best[5],
-            "tuning": table, "symbols": len(model.grammar_.rules.symbols), "rules": model.grammar_.rules.n_rules,
+            "tuning": table, "passes": best[6], "symbols": len(model.grammar_.rules.symbols),
+            "rules": model.grammar_.rules.n_rules,
             "pruning": getattr(model, "pruning_cost_", None), "commit": commit(),
         }  # fmt: skip
         self.results.runs[key] = run
@@ -109,7 +111,7 @@ def right_branching(trees: Trees) -> Trees:
 
 def table(experiment: Experiment) -> None:
     """All estimators on all training trees."""
-    names = experiment.chosen or list(MODELS)
+    names = [name for name in MODELS if experiment.chosen is None or name in experiment.chosen]
     rows = {name: experiment.run(name) for name in names}
     test = experiment.split[2]
     rows["right-branching"] = {**score_trees(test, right_branching(test)).to_dict(), "commit": commit()}
@@ -119,65 +121,38 @@ def table(experiment: Experiment) -> None:
 def curves(experiment: Experiment) -> None:
     """Learning curves."""
     sizes = [20, 40] if experiment.quick else [375, 750, 1500, 3000]
-    names = experiment.chosen or CURVE
-    experiment.keep("curves", {"sizes": sizes, "rows": {n: [experiment.run(n, s)["f1"] for s in sizes] for n in names}})
+    names = [name for name in CURVE if experiment.chosen is None or name in experiment.chosen]
+    runs = {name: [experiment.run(name, size) for size in sizes] for name in names}
+    kept = ("f1", "train_seconds", "passes", "strength")
+    experiment.keep(
+        "curves",
+        {"sizes": sizes, "rows": {name: [{k: run[k] for k in kept} for run in row] for name, row in runs.items()}},
+    )
 
 
-def speed(experiment: Experiment) -> None:
-    """Exact parsing of sentences of up to 40 words beside NLTK's Viterbi parser, with the same grammar."""
-    train, _, test = experiment.split
-    model = Parser("pcfg", n_threads=experiment.n_threads).fit(train)
-    sentences = [words for words in test.sentences() if len(words) <= 40]
-    model.predict_trees(sentences[:10])
-    began = time.perf_counter()
-    model.predict_trees(sentences)
-    seconds = time.perf_counter() - began
-    found: dict[str, Any] = {
-        "sentences": len(sentences), "words": sum(map(len, sentences)), "seconds": seconds,
-        "rules": model.grammar_.rules.n_rules,
-    }  # fmt: skip
-    short = sorted(sentences, key=len)[len(sentences) // 20 : len(sentences) // 6 : 20][:3]  # NLTK takes minutes
-    began = time.perf_counter()
-    ours = model._charts(short).best()[1].tolist()
-    found |= {"short": [len(words) for words in short], "short_seconds": time.perf_counter() - began}
-    try:
-        theirs, found["nltk_seconds"] = nltk_scores(model, short)
-        found["nltk_agrees"] = bool(np.allclose(ours, theirs, rtol=1e-6))
-    except ImportError:
-        say("NLTK is not installed: it is left out")
-    experiment.keep("speed", found)
+def times(experiment: Experiment) -> None:
+    """F1 on the dev set and seconds of training at each of several strengths, on a quarter of the trees."""
+    train, dev, _ = experiment.split
+    n = len(train) // 4
+    rows: dict[str, list[dict[str, float]]] = {}
+    for name, strengths in TIMES.items():
+        if experiment.chosen and name not in experiment.chosen:
+            continue
+        rows[name] = []
+        for strength in strengths[:1] if experiment.quick else strengths:
+            key = f"times/{name}/{n}/{strength:g}/{experiment.passes}"
+            if key not in experiment.results.runs:
+                model = experiment.parser(name, strength)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    model.fit(train.take(range(n)))
+                    dev_f1 = model.score(dev)
+                found = {"strength": strength, "dev": dev_f1, "seconds": model.fit_seconds_, "passes": model.n_iter_}
+                experiment.results.runs[key] = {**found, "commit": commit()}
+                experiment.results.save()
+                say(f"{name} at {strength:g}: F1 {100 * dev_f1:.2f} in {model.fit_seconds_:.1f} s")
+            rows[name].append(experiment.results.runs[key])
+    experiment.keep("times", {"trees": n, "rows": rows})
 
 
-def nltk_scores(model: Any, sentences: list[list[str]]) -> tuple[list[float], float]:
-    """Return the log-probabilities of NLTK's best trees under the same grammar, and the seconds it took."""
-    import nltk
-
-    grammar, lexicon = model.grammar_.grammar, model.grammar_.lexicon
-    names = [nltk.Nonterminal(name) for name in grammar.symbols]
-    wanted = {w for words in sentences for w in lexicon.numbers(words).tolist()}
-    rules = [
-        nltk.ProbabilisticProduction(names[a], [names[b], names[c]], prob=p)
-        for a, b, c, p in zip(grammar.parent, grammar.left, grammar.right, grammar.binary.tolist())
-    ]
-    rules += [
-        nltk.ProbabilisticProduction(names[a], [names[b]], prob=p)
-        for a, b, p in zip(grammar.unary_parent, grammar.unary_child, grammar.unary.tolist())
-    ]
-    rules += [
-        nltk.ProbabilisticProduction(names[a], [grammar.words[w]], prob=p)
-        for a, w, p in zip(grammar.lexical_symbol, grammar.lexical_word, grammar.lexical.tolist())
-        if w in wanted
-    ]
-    missing = {}
-    for rule in rules:
-        missing[rule.lhs()] = missing.get(rule.lhs(), 1.0) - rule.prob()
-    rules += [nltk.ProbabilisticProduction(a, ["<rest>"], prob=p) for a, p in missing.items() if p > 1e-9]
-    parser = nltk.ViterbiParser(nltk.PCFG(names[grammar.start], rules), max_time=None)
-    scores, began = [], time.perf_counter()
-    for words in sentences:
-        tree = next(iter(parser.parse([grammar.words[w] for w in lexicon.numbers(words).tolist()])))
-        scores.append(float(np.log(tree.prob())))
-    return scores, time.perf_counter() - began
-
-
-PARTS = {"table": table, "curves": curves, "speed": speed}
+PARTS = {"table": table, "times": times, "curves": curves}

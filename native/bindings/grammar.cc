@@ -201,13 +201,13 @@ void bind_trees(nb::module_& m) {
         "out[v] = the leaf that holds the head word of node v.");
   m.def("binarise_trees",
         [](Longs ptr, Ints label, Ints word, Ints size, std::size_t n_words, Bytes blob, Longs offsets, bool right,
-           std::int64_t horizontal, std::int64_t vertical, bool annotate_tags) {
+           std::int64_t horizontal, std::int64_t vertical, bool annotate_tags, std::optional<Ints> head) {
           BinaryTrees t;
           {
             nb::gil_scoped_release release;
             const Strings names = strings(blob, offsets);
             t = binarise(trees_of(ptr, label, word, size, names.size(), n_words), names,
-                         {right, horizontal, vertical, annotate_tags});
+                         {right, horizontal, vertical, annotate_tags, view(head)});
           }
           return nb::make_tuple(to_numpy(std::move(t.tree_ptr)), to_numpy(std::move(t.symbol)),
                                 to_numpy(std::move(t.word)), to_numpy(std::move(t.size)), packed(std::move(t.symbols)));
@@ -215,6 +215,7 @@ void bind_trees(nb::module_& m) {
         nb::arg("tree_ptr").noconvert(), nb::arg("label").noconvert(), nb::arg("word").noconvert(),
         nb::arg("size").noconvert(), nb::arg("n_words"), nb::arg("blob").noconvert(), nb::arg("offsets").noconvert(),
         nb::arg("right"), nb::arg("horizontal"), nb::arg("vertical"), nb::arg("annotate_tags"),
+        nb::arg("head").none(),
         "(tree_ptr, symbol, word, size, symbols): trees of symbols with at most two children.");
   m.def("unbinarise_trees",
         [](Longs ptr, Ints symbol, Ints word, Ints size, std::size_t n_words, Bytes kind, Longs chain_ptr, Ints chain,

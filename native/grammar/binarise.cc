@@ -53,6 +53,10 @@ class Binariser {
     return s;
   }
 
+  std::string head(std::int64_t v) const {
+    return how_.head.empty() ? std::string() : "@" + std::string(names_[at(how_.head[at(v)])]);
+  }
+
   void constituent(std::int64_t v) {
     const std::size_t above = ancestors_.size();
     std::int64_t bottom = v;  // the first node below with a word or several children
@@ -66,9 +70,9 @@ class Binariser {
       const bool doubled = bottom == v + 1 && !is_tag && trees_.label[at(v)] == trees_.label[at(bottom)];
       std::string top(1, doubled ? 'q' : 'p');
       for (std::int64_t c = v; c < bottom; ++c) (top += c > v ? "+" : "") += name(c);
-      begin_node(top + context(above), -1);
+      begin_node(top + context(above) + head(v), -1);
     } else if (has_top) {
-      begin_node("p" + std::string(name(v)) + context(above), -1);
+      begin_node("p" + std::string(name(v)) + context(above) + head(v), -1);
     }
     if (is_tag) {
       const std::string tag = "t" + std::string(name(bottom));
@@ -82,7 +86,7 @@ class Binariser {
   }
 
   void branches(std::int64_t v) {
-    const std::string annotation = context(ancestors_.size());
+    const std::string annotation = context(ancestors_.size()) + head(v);
     std::vector<std::int64_t> children;
     for (std::int64_t c = v + 1; c < trees_.next_sibling(v); c = trees_.next_sibling(c)) children.push_back(c);
     begin_node("b" + std::string(name(v)) + annotation, -1);
@@ -122,6 +126,8 @@ BinaryTrees binarise(const Trees& trees, Strings names, const Binarisation& how)
   names.check();
   require(names.size() == trees.n_labels, "binarise: one name is needed per label");
   require(how.vertical >= 1 && how.horizontal >= -1, "binarise: vertical must be at least 1, horizontal at least -1");
+  require(how.head.empty() || how.head.size() == trees.n_nodes(), "binarise: one head is needed per node");
+  for (const std::int32_t h : how.head) require(h >= 0 && at(h) < names.size(), "binarise: a head has an unknown label");
   return Binariser(trees, names, how).run();
 }
 

@@ -41,6 +41,7 @@ struct Binarisation {
   std::int64_t horizontal = -1;  // siblings that a part of a constituent remembers; -1: all
   std::int64_t vertical = 1;     // labels in a symbol: 1 its own, 2 with the parent's, ...
   bool annotate_tags = false;    // whether tags have ancestors too
+  std::span<const std::int32_t> head{};  // [n_nodes] label of every node's head, which its symbols then have; or empty
 };
 
 // Trees of symbols. Every node has a word, one child or two. Names of symbols begin with their kind:
@@ -52,6 +53,8 @@ struct Binarisation {
 //    b A ^ P         a constituent of two or more children
 //    i A | C ~ D ^ P what remains of a constituent after the children C, D
 //    t A             a tag
+//
+// p, q, b and i have @ H at their end where heads are annotated.
 struct BinaryTrees {
   std::vector<std::int64_t> tree_ptr{0};
   std::vector<std::int32_t> symbol, word, size;

@@ -73,5 +73,5 @@ def test_options_and_long_sentences_are_refused_in_a_sentence(trees, tmp_path):
     assert "--tune chooses on held-out data" in run("train", trees, "-o", model, "--tune", code=2).stderr
     run("train", trees, "-o", model, "--estimator", "pcfg", "--max-memory", "200k")
     done = run("predict", model, stdin="dog " * 300 + "\n", code=2)
-    assert "sentence 1 has 300 words, whose chart may need" in done.stderr
+    assert "sentence 1 has 300 words, whose charts may need" in done.stderr
     assert "can be combined only with --json" in run("predict", model, "--nbest", 2, "--marginals", code=2).stderr

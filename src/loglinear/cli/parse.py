@@ -58,6 +58,10 @@ def train(
     vertical: Annotated[
         int | None, typer.Option(help="Labels in a symbol; 2 adds the parent's, 3 its parent's.", show_default="1")
     ] = None,
+    annotate_tags: Annotated[bool, typer.Option("--annotate-tags", help="Tags have their ancestors too.")] = False,
+    annotate_heads: Annotated[
+        bool, typer.Option("--annotate-heads", help="Symbols have the tag of their head word.")
+    ] = False,
     min_word_count: Annotated[int | None, typer.Option(help="Rarer words are unknown.", show_default="2")] = None,
     min_count: Annotated[
         int | None, typer.Option(help="Drop features of boundaries that are rarer.", show_default="1")
@@ -107,6 +111,7 @@ def train(
         console.check_writable(path)
     settings = _given(
         estimator=estimator, features=features, direction=direction, vertical=vertical, min_word_count=min_word_count,
+        annotate_tags=annotate_tags or None, annotate_heads=annotate_heads or None,
         min_count=min_count, smoothing=smoothing, penalty=penalty, strength=strength, l1_ratio=l1_ratio, solver=solver,
         tolerance=tolerance, max_iterations=max_iterations, max_memory=max_memory, tune=tune_setting(tune, dev),
         n_threads=threads, random_state=seed, checkpoint=checkpoint, verbose=1 if verbose else None,
@@ -166,8 +171,13 @@ def _print_summary(s: dict[str, Any]) -> None:
 @app.command("eval")
 @console.command
 def evaluate(
-    model: Model, data: Trees, objective: Objective = "probability", cost: Cost = 0.0, encoding: Encoding = "utf-8",
-    threads: Threads = None, json: Json = False,
+    model: Model,
+    data: Trees,
+    objective: Objective = "probability",
+    cost: Cost = 0.0,
+    encoding: Encoding = "utf-8",
+    threads: Threads = None,
+    json: Json = False,
 ) -> None:
     """Score a parser on bracketed trees: constituents counted as by evalb, exact matches, tags."""
     from loglinear.models.parser.files import evaluate_file

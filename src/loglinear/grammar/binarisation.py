@@ -10,7 +10,10 @@ are cut from the left (``right``) or the right (``left``); what remains remember
 were cut off. With ``vertical`` 2 a symbol has its parent's label too, with 3 its grandparent's (Klein and Manning
 2003).
 
-The symbols tell all that is needed to undo this exactly, whatever labels hold: \\ + | ~ ^ are escaped in their names.
+With ``annotate_heads`` every symbol of a constituent has the tag of its head word too, so that rules know it. (The word
+itself would make charts too large.)
+
+The symbols tell all that is needed to undo this exactly, whatever labels hold: \\ + | ~ ^ @ are escaped in their names.
 """
 
 from __future__ import annotations
@@ -29,8 +32,8 @@ from loglinear.features.vocabulary import pack_strings
 from loglinear.formats.bracketed import Trees
 
 KINDS = "rpqbit"  # as SymbolKind in native/grammar/trees.hh counts them
-_SPECIAL = re.compile(r"([\\+|~^])")
-_PIECE = re.compile(r"((?:\\.|[^\\+|~^])*)([+|~^]?)", re.DOTALL)
+_SPECIAL = re.compile(r"([\\+|~^@])")
+_PIECE = re.compile(r"((?:\\.|[^\\+|~^@])*)([+|~^@]?)", re.DOTALL)
 
 
 def escape(label: str) -> str:
@@ -46,13 +49,14 @@ class Symbol:
     chain: tuple[str, ...]  # labels that it stands for; of an intermediate one that of its constituent
     siblings: tuple[str, ...] = ()
     ancestors: tuple[str, ...] = ()
+    head: tuple[str, ...] = ()  # the tag of its head word, or nothing
 
     @classmethod
     def parse(cls, name: str) -> Symbol:
         """Return the parts of a name."""
         if not name or name[0] not in KINDS:
             raise ValueError(f"{name!r} is no symbol of a binarised grammar")
-        parts: dict[str, list[str]] = {"+": [], "~": [], "^": []}
+        parts: dict[str, list[str]] = {"+": [], "~": [], "^": [], "@": []}
         place, at = "+", 1
         while at <= len(name) and name[0] != "r":
             match = _PIECE.match(name, at)
@@ -63,11 +67,11 @@ class Symbol:
             if not match[2]:
                 break
             place, at = {"|": "~"}.get(match[2], match[2]), match.end()
-        return cls(name[0], tuple(parts["+"]), tuple(parts["~"]), tuple(parts["^"]))
+        return cls(name[0], tuple(parts["+"]), tuple(parts["~"]), tuple(parts["^"]), tuple(parts["@"]))
 
     @property
     def coarse(self) -> str:
-        """The name without siblings and ancestors: a symbol of the coarsest grammar."""
+        """The name without siblings, ancestors and heads: a symbol of the coarsest grammar."""
         return self.kind + "+".join(map(escape, self.chain)) + ("|" if self.kind == "i" else "")
 
     @property
@@ -78,7 +82,7 @@ class Symbol:
         text = "+".join(self.chain)
         if self.kind == "i":
             text += "|" + "~".join(self.siblings)
-        return text + "".join("^" + label for label in self.ancestors)
+        return text + "".join("^" + label for label in self.ancestors) + "".join("@" + tag for tag in self.head)
 
 
 class Symbols:
@@ -137,12 +141,14 @@ class Binarisation:
     horizontal : int of at least 0, siblings that it remembers; None: all of them
     vertical : int of at least 1, labels in a symbol: 1 (default) its own, 2 its parent's too, ...
     annotate_tags : bool, whether tags have their ancestors too; default False
+    annotate_heads : bool, whether symbols of constituents have the tag of their head word; default False
     """
 
     direction: str = "right"
     horizontal: int | None = 1
     vertical: int = 1
     annotate_tags: bool = False
+    annotate_heads: bool = False
 
     def __post_init__(self) -> None:
         if self.direction not in ("right", "left"):
@@ -153,6 +159,11 @@ class Binarisation:
                 continue
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        if not isinstance(self.annotate_heads, bool):
+            raise ValueError(
+                f"annotate_heads must be True or False, not {self.annotate_heads!r}: symbols may know the tag of their "
+                "head word; with the word itself charts would be too large to be exact"
+            )
 
     def apply(self, trees: Trees) -> Trees:
         """Return the trees of symbols: every node has a word, one child or two, and the root is ``r``."""
@@ -160,6 +171,7 @@ class Binarisation:
             trees.tree_ptr, trees.label, trees.word, trees.size, len(trees.words),
             *pack_strings([escape(label) for label in trees.labels]), self.direction == "right",
             -1 if self.horizontal is None else self.horizontal, self.vertical, self.annotate_tags,
+            trees.label[trees.heads()] if self.annotate_heads else None,
         )  # fmt: skip
         raw, bounds = blob.tobytes(), offsets.tolist()
         names = tuple(raw[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(bounds))

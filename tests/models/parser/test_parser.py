@@ -10,7 +10,7 @@ from parser_problems import SENTENCES, TREES, constituents, derivations, parser
 
 import loglinear
 from loglinear import Parser, _core
-from loglinear.errors import ModelFileError
+from loglinear.errors import FormatError, ModelFileError
 from loglinear.formats.bracketed import Trees, parse_bracketed
 from loglinear.formats.trees import Tree
 from loglinear.grammar.feature_expectations import counts_of_sample, feature_expectations
@@ -25,6 +25,7 @@ MODELS = [
     ("crf", {}),
     ("m-estimation", {"vertical": 2, "horizontal": 0, "direction": "left"}),
     ("crf", {"features": "rules", "annotate_tags": True, "vertical": 3, "horizontal": None}),
+    ("crf", {"annotate_heads": True}),
 ]
 
 
@@ -181,7 +182,7 @@ def test_scores_far_apart_are_summed_in_logarithms():
             log_z = log_sum([s for s, _ in known])
             assert model._charts([words]).log_normalisers()[0] == pytest.approx(log_z, rel=1e-12)
             (marginals,) = model.predict_marginals([words], threshold=0.5)
-            best = {bracket for bracket in constituents(known[0][1])}
+            best = set(constituents(known[0][1]))
             assert {(i, j, label) for i, j, label, _ in marginals if label in "S NP VP PP FRAG"} == best or size < 1e3
             assert str(model.sample([words])[0][0]) in {text for _, text in known}
 
@@ -321,6 +322,9 @@ def test_sentences_without_a_tree_get_a_flat_one():
     assert str(trees[1]) == "(S (VBZ barks) (VBZ barks))"
     assert np.isneginf(model.log_probability(trees[1:]))[0]
     assert model.predict_nbest([["barks", "barks"]], 3) == [[]]
+    assert model.predict_marginals([["barks", "barks"]]) == [[]]
+    with pytest.warns(UserWarning, match="1 of 1 sentences have no tree"):
+        assert str(model.predict([["barks", "barks"]], objective="recall")[0]) == "(S (VBZ barks) (VBZ barks))"
 
 
 # ---- refusals --------------------------------------------------------------------------------------------------------
@@ -329,6 +333,10 @@ def test_sentences_without_a_tree_get_a_flat_one():
     [
         ({"estimator": "hmm"}, "estimator must be one of 'crf', 'm-estimation', 'pcfg', not 'hmm'"),
         ({"features": "all"}, "features must be one of"),
+        (
+            {"annotate_heads": "word"},
+            "symbols may know the tag of their head word; with the word itself charts would be",
+        ),
         ({"vertical": 0}, "vertical must be a whole number of at least 1"),
         ({"pruning": 2.0}, "pruning must be None, 'auto' or a probability"),
         ({"strength": -1}, "strength must be a number of at least 0"),
@@ -363,8 +371,27 @@ def test_inputs_that_cannot_be_parsed_are_refused():
     with pytest.raises(ValueError, match="sentence 1 has other words than its tree"):
         Parser().fit([["a"]], [Tree("S", None, [Tree("N", "b")])])
     small = parser("pcfg", max_memory=100_000)
-    with pytest.raises(ValueError, match=r"sentence 2 has 400 words, whose chart may need [\d.]+ GB; max_memory"):
+    with pytest.raises(ValueError, match=r"sentence 2 has 400 words, whose charts may need [\d.]+ GB; max_memory"):
         small.predict([["dog"], ["dog"] * 400])
+    wide = Tree("S", None, [Tree("N", "dog")] * 300)
+    with pytest.raises(ValueError, match="sentence 1 has 300 words, whose charts may need"):
+        Parser("crf", max_memory=100_000).fit([wide])
+
+
+def test_a_label_with_a_bracket_is_learned_but_not_written():
+    words = [Tree("D", "the"), Tree("N", "dog")]
+    model = Parser("pcfg", min_word_count=1).fit([Tree("S", None, [Tree("N(P", None, words), Tree("V", "barks")])])
+    (tree,) = model.predict(["the dog barks"])
+    assert tree.children[0].label == "N(P"
+    with pytest.raises(
+        FormatError, match=r"the label 'N\(P' has a bracket or a blank in it and could not be read back"
+    ):
+        str(tree)
+
+
+def test_cycles_of_unary_rules_are_one_rule():
+    text = b"(S (A (S (X x))))"
+    assert str(Parser("pcfg", min_word_count=1).fit(parse_bracketed(text)).predict(["x"])[0]) == text.decode()
 
 
 def test_damaged_files_are_refused(tmp_path):
@@ -398,8 +425,8 @@ def test_native_rules_are_checked():
     one = np.array([1], dtype=np.int32)
     with pytest.raises(ValueError, match="unknown symbol"):
         _core.GrammarRules(2, 0, ptr, one * 5, one, none, none, one, 2, one * 0, one)
+    both = np.array([0, 1], np.int32)
     with pytest.raises(ValueError, match="not in order, or chains of them form a cycle"):
-        both = np.array([0, 1], np.int32)
         _core.GrammarRules(2, 0, ptr, one, one, both, both[::-1].copy(), one, 2, np.zeros(3, np.int32), one)
     with pytest.raises(ValueError, match="a class has an unknown label"):
         _core.GrammarRules(2, 0, ptr, one, one, none, none, one, 1, one * 0, one)

@@ -101,13 +101,27 @@ def _tags(rules: RuleTable, tags: Any, ptr: NDArray[np.int64]) -> NDArray[np.int
     return out
 
 
+def check_memory(rules: RuleTable, ptr: NDArray[np.int64], max_memory: Any, n_threads: int | None) -> None:
+    """Raise ValueError for a sentence whose charts may not fit: inside and outside sums and maxima, on every thread."""
+    lengths = np.diff(ptr)
+    if lengths.size == 0:
+        return
+    longest, limit = int(lengths.max()), parse_memory(max_memory)
+    need = 3 * rules.native.chart_bytes(longest) * pool(n_threads).size
+    if need > limit:
+        raise ValueError(
+            f"sentence {int(lengths.argmax()) + 1} has {longest:,} words, whose charts may need {need / 2**30:.1f} "
+            f"GB; max_memory allows {limit / 2**30:.1f}. Raise it, use fewer threads or split the sentence"
+        )
+
+
 class Charts:
     """Charts of sentences under a model; they are made anew for every question."""
 
     def __init__(self, parser: Any, inputs: ParserInputs, brackets: Any = None, tags: Any = None) -> None:
         self.parser, self.inputs = parser, inputs
         self.rules: RuleTable = parser.grammar_.rules
-        self._check_memory()
+        check_memory(self.rules, inputs.ptr, parser.max_memory, parser.n_threads)
         self._masks, self.cost = parser._masks_for(inputs.sentences)
         self._constraints = Constrained(self.rules, inputs.ptr, brackets, tags).native
         self._given = brackets is not None or tags is not None
@@ -117,30 +131,18 @@ class Charts:
         parser, sentences = self.parser, self.inputs.sentences
         return pool(parser.n_threads), parser._native, sentences.native, self._masks, constraints
 
-    def _check_memory(self) -> None:
-        lengths = np.diff(self.inputs.ptr)
-        if lengths.size == 0:
-            return
-        longest, limit = int(lengths.max()), parse_memory(self.parser.max_memory)
-        need = 2 * self.rules.native.chart_bytes(longest) * pool(self.parser.n_threads).size
-        if need > limit:
-            raise ValueError(
-                f"sentence {int(lengths.argmax()) + 1} has {longest:,} words, whose chart may need {need / 2**30:.1f} "
-                f"GB; max_memory allows {limit / 2**30:.1f}. Raise it, use fewer threads or split the sentence"
-            )
-
     # ---- trees -------------------------------------------------------------------------------------------------------
     def best(self) -> tuple[Trees, FloatArray]:
         """Return the best trees and their scores, -inf where there is none; the tree is then flat."""
         found = _core.best_trees(*self._arguments())
         return self._plain(found), found[4]
 
-    def recall(self, cost: float) -> Trees:
-        """Return the trees of greatest expected recall, less ``cost`` for every constituent."""
+    def recall(self, cost: float) -> tuple[Trees, FloatArray]:
+        """Return the trees of greatest expected recall, less ``cost`` for every constituent, and what they gain."""
         labels = self.rules.symbols.labels
         found = _core.recall_trees(*self._arguments(labels=True), len(labels), float(cost))
         tags = [self.rules.symbols.parsed[s].chain[0] for s in self.rules.tag_symbol.tolist()]
-        return self._whole(found, (*labels, *tags), lambda trees: trees)
+        return self._whole(found, (*labels, *tags), lambda trees: trees), found[4]
 
     def nbest(self, k: int) -> tuple[Trees, FloatArray, NDArray[np.int64]]:
         """Return the k best trees of all sentences, their scores, and where those of each sentence begin."""

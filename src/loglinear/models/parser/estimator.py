@@ -23,7 +23,7 @@ from loglinear.models.estimator import (
     solver_settings,
     warn_before_optimum,
 )
-from loglinear.models.parser.charts import Constrained, read_inputs, words_of
+from loglinear.models.parser.charts import Constrained, check_memory, read_inputs, words_of
 from loglinear.models.parser.predictor import ParserPredictor, as_trees
 from loglinear.models.parser.pruning import Coarse
 from loglinear.models.parser.training import ParserProblem
@@ -44,9 +44,10 @@ class Parser(ParserPredictor, Estimator):
     estimator : "crf" (default: conditional likelihood of trees), "m-estimation" (a correction of the grammar, trained
         without inference) or "pcfg" (the grammar alone, counted)
     features : "extended" (default: rules, words at the boundaries of spans, lengths) or "rules"
-    direction, horizontal, vertical, annotate_tags : how trees are binarised: "right" (default) or "left"; siblings that
-        a part of a constituent remembers, default 1, None for all; labels in a symbol, default 1, 2 adds the parent's;
-        whether tags have ancestors too, default False
+    direction, horizontal, vertical, annotate_tags, annotate_heads : how trees are binarised: "right" (default) or
+        "left"; siblings that a part of a constituent remembers, default 1, None for all; labels in a symbol, default 1,
+        2 adds the parent's; whether tags have ancestors too, and whether symbols have the tag of their head word, both
+        False by default
     min_word_count : int, words that occur less often are unknown, and known by their spelling; default 2
     min_count : int, features of boundaries that occur less often are dropped; default 1
     smoothing : float, constant that is added to the counts of rules; default 0
@@ -131,6 +132,8 @@ class Parser(ParserPredictor, Estimator):
             return None, TreeFeatures.observed(rules, lexicon, sentences, parts, "rules")
         features = TreeFeatures.observed(rules, lexicon, sentences, parts, self.features, self.min_count)
         counts = features.counts(sentences, parts, self.n_threads)
+        if self.estimator == "crf":
+            check_memory(rules, sentences.ptr, self.max_memory, self.n_threads)
         masks = None
         if self.coarse_ is not None and self.estimator == "crf":
             masks, cost = self.coarse_.masks(rules, sentences, trees, self.direction, self.n_threads)

@@ -69,9 +69,7 @@ class ParserPredictor(ParserSettings, Predictor):
         if objective not in ("probability", "recall"):
             raise ValueError(f"objective must be 'probability' or 'recall', not {objective!r}")
         charts = self._charts(X, **limits)
-        if objective == "recall":
-            return charts.recall(cost)
-        trees, scores = charts.best()
+        trees, scores = charts.recall(cost) if objective == "recall" else charts.best()
         missing = np.flatnonzero(np.isneginf(scores))
         if missing.size:
             warnings.warn(

@@ -31,6 +31,7 @@ class ParserSettings:
     horizontal: int | None = 1
     vertical: int = 1
     annotate_tags: bool = False
+    annotate_heads: bool = False
     min_word_count: int = 2
     min_count: int = 1
     smoothing: float = 0.0
@@ -67,7 +68,7 @@ class ParserSettings:
     @property
     def binarisation(self) -> Binarisation:
         """How trees become trees of symbols."""
-        return Binarisation(self.direction, self.horizontal, self.vertical, self.annotate_tags)
+        return Binarisation(self.direction, self.horizontal, self.vertical, self.annotate_tags, self.annotate_heads)
 
     def parameters(self) -> dict[str, Any]:
         """Return the settings by name, as a model file keeps them."""
