@@ -84,6 +84,7 @@ TEST(wapiti_regex) {
 TEST(templates_number_by_first_occurrence) {
   std::mt19937 random(3);
   const TemplateSet set(kPtr, kMacros, 2);
+  CHECK(!set.has_gaps());
   for (int round = 0; round < 20; ++round) {
     const Tokens tokens = random_tokens(random, 1 + round * 20, 5);
     ThreadPool one(1), three(3);
@@ -107,6 +108,42 @@ TEST(templates_number_by_first_occurrence) {
     CHECK(found.indices == a.rows.indices);
     CHECK(found.indptr == a.rows.indptr);
   }
+}
+
+TEST(templates_with_gaps_look_at_every_row) {
+  std::mt19937 random(6);
+  // The token and any row before its neighbour on the left; both views of any row after it.
+  const std::vector<std::int64_t> ptr{0, 3, 5};
+  const std::vector<Macro> macros{{0, 0, false}, {-1, 0, false}, {kAnyBefore, 1, false}, {kAnyAfter, 0, false},
+                                  {kAnyAfter, 1, false}};
+  const TemplateSet set(ptr, macros, 2);
+  const Tokens tokens = random_tokens(random, 80, 3);
+  ThreadPool one(1), three(3);
+  const FittedAttributes a = fit_attributes(one, set, tokens.view(), {}, 1);
+  const FittedAttributes b = fit_attributes(three, set, tokens.view(), {}, 1);
+  CHECK(a.rows.indices == b.rows.indices);
+  CHECK(a.attributes.codes == b.attributes.codes);
+  bool right = true;
+  for (std::size_t s = 0; s + 1 < tokens.ptr.size(); ++s)
+    for (std::int64_t i = tokens.ptr[s]; i < tokens.ptr[s + 1]; ++i) {
+      std::int64_t at = a.rows.indptr[static_cast<std::size_t>(i)];
+      const auto is = [&](std::vector<std::int32_t> key) {
+        const auto id = static_cast<std::size_t>(a.rows.indices[static_cast<std::size_t>(at++)]);
+        return std::equal(key.begin(), key.end(), a.attributes.codes.begin() + static_cast<std::ptrdiff_t>(3 * id));
+      };
+      const auto value = [&](int view, std::int64_t t) { return tokens.ids[view][static_cast<std::size_t>(t)]; };
+      for (std::int64_t j = tokens.ptr[s]; j < i - 1; ++j)
+        right = right && is({value(0, i), value(0, i - 1), value(1, j)});
+      for (std::int64_t j = i + 1; j < tokens.ptr[s + 1]; ++j) right = right && is({value(0, j), value(1, j)});
+      right = right && at == a.rows.indptr[static_cast<std::size_t>(i) + 1];
+    }
+  CHECK(right);
+  const std::vector<std::int64_t> n_values{3, 3};
+  const AttributeIndex index(set, {a.attributes.templates, a.attributes.codes}, n_values);
+  CHECK(index.find(three, tokens.view()).indices == a.rows.indices);
+  const std::vector<Macro> both{{kAnyBefore, 0, false}, {kAnyAfter, 0, false}};
+  const std::vector<std::int64_t> whole{0, 2};
+  CHECK_THROWS(TemplateSet(whole, both, 2), InvalidInput);
 }
 
 TEST(templates_known_attributes_keep_their_numbers) {

@@ -97,6 +97,14 @@ def test_an_m_estimate_matches_its_moments():
     np.testing.assert_allclose(total, expected + 0.5 * tagger.weights_, atol=1e-4)
 
 
+def test_an_attribute_that_several_rows_share_is_explained_once():
+    X, y = toy()
+    tagger = Tagger("crf", "Ubefore=%x[<,0]\nB", strength=0.5).fit(X, y)
+    last = tagger.explain([("a", "A"), ("a", "A"), ("b", "B"), ("a", "A"), ("c", "A")]).tokens[-1]
+    assert {push.feature: push.value for push in last.pushes} == {"Ubefore=a": 3.0, "Ubefore=b": 1.0}
+    assert len(last.pushes) == 2
+
+
 def test_files(tmp_path):
     X, y = toy()
     tagger = Tagger("crf", GAPS, strength=0.5).fit(X, y)

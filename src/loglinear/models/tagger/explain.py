@@ -91,9 +91,12 @@ def attribute_weights(
     """Return (attribute, value, weight) of the attributes of token t with a label, after the label ``last`` if any."""
     f, found = tagger.features_, []
     node, pair, _, _ = f.split(tagger.weights_)
+    values: dict[int, float] = {}  # templates with gaps may make an attribute several times
     for place in range(rows.indptr[t], rows.indptr[t + 1]):
-        attribute = int(rows.indices[place])
         value = 1.0 if rows.values is None else float(rows.values[place])
+        attribute = int(rows.indices[place])
+        values[attribute] = values.get(attribute, 0.0) + value
+    for attribute, value in values.items():
         weight = _weight(node, f.node_ptr, f.node_label, attribute, label)
         if last is not None:
             weight += _weight(pair, f.pair_ptr, f.pair_code, attribute, last * len(tagger.classes_) + label)
