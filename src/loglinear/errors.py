@@ -30,5 +30,9 @@ class ModelFileError(LoglinearError, ValueError):
     """A model file that is truncated, damaged, foreign or from another version."""
 
 
+class MissingPackageError(LoglinearError, ImportError):
+    """An optional package that is not installed; says what needs it and how to install it."""
+
+
 class InterruptedWarning(UserWarning):
     """Training was interrupted; the best weights so far are kept."""

@@ -1,6 +1,6 @@
 """The surface of the ``kenlm`` package, so that code written for it runs with ``from loglinear import kenlm``.
 
-``Model(path)`` reads ARPA files (plain, gzip, xz) and files of ``LanguageModel``. It differs from the original: ``<s>``
+``Model(path)`` reads ARPA files (also compressed) and files of ``LanguageModel``. It differs from the original: ``<s>``
 inside a sentence is an unknown word; if the model has no ``<unk>``, an unknown word raises an error, and the original
 gives it a probability of 10^-100; states cannot be carried from one model to another; KenLM's own binary files cannot
 be read. In addition, a model is a ``loglinear.backoff.queries.NgramQueries``, with batches, next words, samples and the

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from loglinear.backoff.arpa import read_arpa, write_arpa
 from loglinear.errors import FormatError
 from loglinear.features.word_vocabulary import WordVocabulary
+from tests.packing import zstd
 
 LN10 = math.log(10)
 SMALL = """\\data\\
@@ -231,8 +232,10 @@ def test_threads_and_compression_change_nothing(tmp_path):
         texts.append((tmp_path / "plain.arpa").read_bytes())
     write_arpa(model, tmp_path / "model.arpa.gz")
     write_arpa(model, tmp_path / "model.arpa.xz")
+    write_arpa(model, tmp_path / "model.arpa.zst")
     texts.append(gzip.decompress((tmp_path / "model.arpa.gz").read_bytes()))
     texts.append(lzma.decompress((tmp_path / "model.arpa.xz").read_bytes()))
+    texts.append(zstd.decompress((tmp_path / "model.arpa.zst").read_bytes()))
     assert all(text == texts[0] for text in texts)
     np.testing.assert_array_equal(
         read_arpa(tmp_path / "model.arpa.gz", n_threads=1).log_probability,

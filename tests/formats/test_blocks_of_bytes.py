@@ -1,6 +1,5 @@
 import gzip
 import itertools
-import lzma
 import os
 import signal
 import threading
@@ -9,9 +8,10 @@ import pytest
 
 from loglinear.errors import FormatError
 from loglinear.formats.blocks import iterate_lines, read_blocks, read_line_blocks
+from tests.packing import PACKS
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress])
+@pytest.mark.parametrize("pack", PACKS)
 def test_blocks_of_lines(tmp_path, pack):
     for data in (b"", b"\n", b"ab\ncd\n\nlast", b"x" * 5000 + b"\ny\n"):
         (tmp_path / "f").write_bytes(pack(data))
@@ -42,7 +42,7 @@ def test_lines_in_blocks(tmp_path):
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress])
+@pytest.mark.parametrize("pack", PACKS)
 def test_blocks_end_with_blank_lines(tmp_path, end, pack):
     records = [end.join([f"a{i}", f"b{i}", "", ""]) for i in range(50)]
     data = "".join(records).encode() + b"last"

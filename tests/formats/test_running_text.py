@@ -1,5 +1,3 @@
-import gzip
-import lzma
 
 import numpy as np
 import pytest
@@ -10,6 +8,7 @@ from loglinear import _core
 from loglinear.errors import FormatError
 from loglinear.formats.running_text import TextOptions, iterate_text, join_units, read_text, split_units
 from loglinear.formats.text import map_bytes
+from tests.packing import PACKS
 
 
 @settings(deadline=None, max_examples=150)
@@ -67,7 +66,7 @@ def test_places_of_first_occurrences(tmp_path):
     assert blocks[2].text.place(0)[1] == 3
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress])
+@pytest.mark.parametrize("pack", PACKS)
 def test_bytes_of_files(tmp_path, pack):
     for data in (b"", b"\n", b"ab\ncd\n\nlast", b"x" * 5000 + b"\ny\n"):
         (tmp_path / "f").write_bytes(pack(data))

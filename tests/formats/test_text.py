@@ -6,20 +6,28 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import fsspec
 import pytest
 
-from loglinear.errors import FormatError
+from loglinear.errors import FormatError, MissingPackageError
+from loglinear.formats.blocks import read_line_blocks
 from loglinear.formats.examples import guess
-from loglinear.formats.text import atomic_write, decode, read_bytes, split_lines
+from loglinear.formats.streams import packages
+from loglinear.formats.text import atomic_write, decode, map_bytes, read_bytes, read_head, split_lines
+from tests.packing import PACKS, zstd, zstd_in_frames, zstd_with_long_window
 
 DATA = b"one\ttwo\n" * 1000
+
+
+def zstd_checked(data):
+    return zstd.compress(data, options={zstd.CompressionParameter.checksum_flag: 1})
 
 
 def gzip_in_two(data):
     return gzip.compress(data[:9]) + gzip.compress(data[9:])
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress, gzip_in_two])
+@pytest.mark.parametrize("pack", [*PACKS, gzip_in_two, zstd_in_frames, zstd_with_long_window])
 def test_compression_is_known_by_content(tmp_path, pack):
     path = tmp_path / "data.anything"
     path.write_bytes(pack(DATA))
@@ -32,13 +40,50 @@ def test_standard_input(monkeypatch):
     assert read_bytes("-") == DATA
 
 
-@pytest.mark.parametrize(("pack", "kind"), [(gzip.compress, "gzip"), (lzma.compress, "xz")])
+@pytest.mark.parametrize(("pack", "kind"), [(gzip.compress, "gzip"), (lzma.compress, "xz"), (zstd_checked, "zstd")])
 @pytest.mark.parametrize("damage", [lambda d: d[:-5], lambda d: d[:12], lambda d: d[:30] + b"\xff\x00\xff" + d[33:]])
 def test_damaged_archives_are_refused(tmp_path, pack, kind, damage):
     path = tmp_path / "data"
     path.write_bytes(damage(pack(os.urandom(1000))))
     with pytest.raises(FormatError, match=f"data: truncated or damaged {kind} file"):
         read_bytes(path)
+
+
+def test_what_is_no_zstd_after_zstd_is_damage(tmp_path):
+    (tmp_path / "data").write_bytes(zstd.compress(DATA) + b"more")
+    with pytest.raises(FormatError, match="data: truncated or damaged zstd file"):
+        read_bytes(tmp_path / "data")
+    with pytest.raises(FormatError, match="data: truncated or damaged zstd file"):
+        list(read_line_blocks(tmp_path / "data", 100))
+
+
+def test_an_absent_package_is_named():
+    with pytest.raises(MissingPackageError, match=r"^zstd files need the package backports.nothing; install it: pip"):
+        packages.require("backports.nothing", "zstd files need", "zstd")
+    with pytest.raises(MissingPackageError, match=r"need the package nothing_at_all; .*'loglinear\[parquet\]'"):
+        packages.require("nothing_at_all.parquet", "Parquet files need", "parquet")
+
+
+@pytest.mark.parametrize("pack", PACKS)
+def test_urls(pack):
+    fsspec.filesystem("memory").pipe("/folder/data", pack(DATA))
+    assert read_bytes("memory://folder/data") == map_bytes("memory://folder/data").tobytes() == DATA
+    assert read_head("memory://folder/data", 5) == DATA[:5]
+    assert b"".join(read_line_blocks("memory://folder/data", 1000)) == DATA
+    assert guess("memory://folder/data") == "tsv"
+
+
+def test_urls_that_cannot_be_read(monkeypatch):
+    with pytest.raises(FormatError, match="memory://folder/nowhere: no such file or folder"):
+        read_bytes("memory://folder/nowhere")
+    with pytest.raises(FormatError, match="carrier-pigeon://x: cannot be opened: Protocol not known"):
+        list(read_line_blocks("carrier-pigeon://x", 10))
+    fsspec.filesystem("memory").pipe("/folder/cut", gzip.compress(DATA)[:-9])
+    with pytest.raises(FormatError, match="memory://folder/cut: truncated or damaged gzip file"):
+        list(read_line_blocks("memory://folder/cut", 100))
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(MissingPackageError, match="s3://b/x: files by a URL need the package fsspec; install it: pip"):
+        read_bytes("s3://b/x")
 
 
 def test_missing_file_and_directory(tmp_path):

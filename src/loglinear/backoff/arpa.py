@@ -14,7 +14,7 @@ from loglinear.threads import pool
 
 
 def read_arpa(path: Source, *, n_threads: int | None = None) -> BackoffModel:
-    """Read the model of a file (plain, gzip, xz, or ``-``); its words keep the order of the file.
+    """Read the model of a file (plain, gzip, xz, zstd, or ``-``); its words keep the order of the file.
 
     The vocabulary is open if the file has ``<unk>``. Contexts in which a longer one ends are added if the file, a
     pruned one for instance, lacks them.
@@ -31,7 +31,7 @@ def write_arpa(
 
     Every beginning and every end of an n-gram is written as an n-gram too, as readers expect; those that the model
     lacks, because their weight was zero or they were pruned, get the probability that backing off gives, so that no
-    probability changes. A file whose name ends in .gz or .xz is compressed; ``-`` is standard output.
+    probability changes. A file whose name ends in .gz, .xz or .zst is compressed; ``-`` is standard output.
     """
     threads = pool(n_threads)
     words = model.vocabulary.words

@@ -23,7 +23,9 @@ def _ngrams(text: str) -> tuple[int, ...]:
 
 Data = Annotated[
     str,
-    typer.Argument(metavar="DATA", help="Examples: a file (plain, gzip or xz), or - for stdin.", show_default=False),
+    typer.Argument(
+        metavar="DATA", help="Examples: a file (plain, gzip, xz or zstd), or - for stdin.", show_default=False
+    ),
 ]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)]
 Format = Annotated[

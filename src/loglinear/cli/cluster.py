@@ -19,7 +19,7 @@ def cluster(
     texts: Annotated[
         list[str],
         typer.Argument(
-            metavar="TEXT...", help="Text, one sentence per line (plain, gzip or xz), or - for stdin.",
+            metavar="TEXT...", help="Text, one sentence per line (plain, gzip, xz or zstd), or - for stdin.",
             show_default=False,
         ),
     ],

@@ -26,7 +26,7 @@ def build(
         list[str],
         typer.Argument(
             metavar="TEXT...",
-            help="Sentences of surface|reading, one per line: files (plain, gzip or xz), or - for stdin.",
+            help="Sentences of surface|reading, one per line: files (plain, gzip, xz or zstd), or - for stdin.",
             show_default=False,
         ),
     ],

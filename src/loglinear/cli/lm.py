@@ -40,7 +40,7 @@ def train(
     corpus: Annotated[
         list[str],
         typer.Argument(
-            metavar="CORPUS...", help="Text, one sentence per line: files (plain, gzip or xz), or - for stdin.",
+            metavar="CORPUS...", help="Text, one sentence per line: files (plain, gzip, xz or zstd), or - for stdin.",
             show_default=False,
         ),
     ],

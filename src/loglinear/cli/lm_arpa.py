@@ -15,7 +15,9 @@ Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file or an 
 @console.command
 def export_arpa(
     model: Model,
-    output: Annotated[str, typer.Argument(metavar="OUT", help="ARPA file; .gz compresses.", show_default=False)],
+    output: Annotated[
+        str, typer.Argument(metavar="OUT", help="ARPA file; .gz, .xz or .zst compresses.", show_default=False)
+    ],
     full_precision: Annotated[bool, typer.Option("--full-precision", help="All digits instead of seven.")] = False,
     topic: Annotated[
         str | None,
@@ -58,7 +60,8 @@ def export_arpa(
 @console.command
 def import_arpa(
     arpa: Annotated[
-        str, typer.Argument(metavar="ARPA", help="ARPA file (plain, gzip or xz), or - for stdin.", show_default=False)
+        str,
+        typer.Argument(metavar="ARPA", help="ARPA file (plain, gzip, xz or zstd), or - for stdin.", show_default=False),
     ],
     output: Output,
     threads: Threads = None,

@@ -43,5 +43,5 @@ def numbers(option: str, text: str | None, kind: Callable[[str], Any]) -> Any:
 
 
 def source(path: str) -> Any:
-    """Return a Path, which is never taken for a sentence, or - for standard input."""
-    return path if path == "-" else Path(path)
+    """Return a Path, which is never taken for a sentence, or a URL, or - for standard input."""
+    return path if path == "-" or "://" in path else Path(path)

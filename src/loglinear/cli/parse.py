@@ -15,7 +15,7 @@ app = console.new_app()
 Trees = Annotated[
     str,
     typer.Argument(
-        metavar="DATA", help="File of bracketed trees (plain, gzip or xz), or - for stdin.", show_default=False
+        metavar="DATA", help="File of bracketed trees (plain, gzip, xz or zstd), or - for stdin.", show_default=False
     ),
 ]
 Text = Annotated[

@@ -14,7 +14,9 @@ app = console.new_app()
 
 Data = Annotated[
     str,
-    typer.Argument(metavar="DATA", help="File of sequences (plain, gzip or xz), or - for stdin.", show_default=False),
+    typer.Argument(
+        metavar="DATA", help="File of sequences (plain, gzip, xz or zstd), or - for stdin.", show_default=False
+    ),
 ]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)]
 Format = Annotated[

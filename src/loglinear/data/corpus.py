@@ -47,7 +47,7 @@ def read_corpus(
     vocabulary_file: Source | None = None, units: Units = "words", unknown: UnknownPolicy = "token",
     reserved: ReservedPolicy = "error", encoding: str = "utf-8", n_threads: int | None = None,
 ) -> tuple[Sentences, WordVocabulary]:
-    """Read text whole: a file (plain, gzip, xz, or ``-``), a list of files, or an iterable of sentences.
+    """Read text whole: a file (plain, gzip, xz, zstd, or ``-``), a list of files, or an iterable of sentences.
 
     A sentence is a line; lines without words are skipped. A sentence in memory is a string to split or a list of words.
     The vocabulary is ``vocabulary``, or the words of ``vocabulary_file`` (one per line), or the ``max_words`` most

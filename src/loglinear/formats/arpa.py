@@ -10,8 +10,6 @@ back-off weight if its logarithm is 0.
 
 from __future__ import annotations
 
-import gzip
-import lzma
 import os
 import sys
 from collections import deque
@@ -19,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core, threads
+from loglinear.formats.streams.compression import MAGIC, kind_of, packer
+from loglinear.formats.streams.remote import is_url
 from loglinear.formats.text import Source, atomic_write, name_of, native_errors, read_bytes, without_mark
 
-_COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ\x00")
-_PACKERS: dict[str, Callable[[Any], bytes]] = {
-    ".gz": partial(gzip.compress, compresslevel=6, mtime=0),
-    ".xz": partial(lzma.compress, preset=3),
-}
 _BLOCK = 1 << 19  # lines
 _SHORT, _FULL = 7, 17  # significant digits
 
@@ -50,7 +44,7 @@ class ArpaArrays:
 
 
 def read_arpa_arrays(source: Source, *, n_threads: int | None = None) -> ArpaArrays:
-    """Read a file (plain, gzip, xz, or ``-``); plain files are mapped, not copied."""
+    """Read a file (plain, gzip, xz, zstd, or ``-``); plain files are mapped, not copied."""
     return parse_arpa(_mapped(source), name_of(source), n_threads=n_threads)
 
 
@@ -64,9 +58,9 @@ def parse_arpa(data: bytes | NDArray[np.uint8], source: str = "<bytes>", *, n_th
 def write_arpa_text(
     path: Source, text: _core.ArpaText, order: int, *, full_precision: bool = False, n_threads: int | None = None
 ) -> None:
-    """Write a file, whole or not at all; compressed if its name ends in .gz or .xz. ``-`` is standard output."""
+    """Write a file, whole or not at all; compressed if its name ends in .gz, .xz or .zst. ``-`` is standard output."""
     blocks = _blocks(text, order, _FULL if full_precision else _SHORT, n_threads)
-    pack = _PACKERS.get(Path(path).suffix.lower())
+    pack = packer(os.fspath(path))
     if os.fspath(path) == "-":
         for block in blocks:
             sys.stdout.buffer.write(block)
@@ -88,7 +82,7 @@ def _blocks(text: _core.ArpaText, order: int, digits: int, n_threads: int | None
 
 
 def _packed(blocks: Iterable[Any], pack: Callable[[Any], bytes], n_threads: int) -> Iterator[bytes]:
-    """Yield compressed blocks, in order (both formats allow several members); a few at a time are in memory."""
+    """Yield compressed blocks, in order (all formats allow several members); a few at a time are in memory."""
     with ThreadPoolExecutor(max(n_threads, 1)) as executor:
         waiting: deque[Future[bytes]] = deque()
         for block in blocks:
@@ -100,9 +94,9 @@ def _packed(blocks: Iterable[Any], pack: Callable[[Any], bytes], n_threads: int)
 
 
 def _mapped(source: Source) -> NDArray[np.uint8]:
-    if os.fspath(source) != "-" and Path(source).is_file():
+    if os.fspath(source) != "-" and not is_url(source) and Path(source).is_file():
         with suppress(OSError, ValueError):  # an empty file cannot be mapped, nor one of some file systems
             data = np.memmap(source, dtype=np.uint8, mode="r")
-            if not data[:6].tobytes().startswith(_COMPRESSED):
+            if kind_of(data[:MAGIC].tobytes()) is None:
                 return data
     return np.frombuffer(read_bytes(source), dtype=np.uint8)

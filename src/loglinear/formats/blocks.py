@@ -8,21 +8,18 @@ asked for. Compressed input, from a pipe too, is read in blocks of that size.
 from __future__ import annotations
 
 import codecs
-import gzip
 import io
-import lzma
 import os
 import select
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 from loglinear.errors import FormatError
-from loglinear.formats.text import DAMAGE, GZIP, MARK, XZ, Source, damage, is_utf8, name_of, reason
+from loglinear.formats.streams import compression, remote
+from loglinear.formats.text import MARK, Source, is_utf8, name_of, reading
 
 _PIPEFUL = 1 << 16  # bytes; a pipe that gives so many at once has a writer that is ahead of us,
 _PATIENCE = 0.01  # and more is waited for so many seconds, to work on large blocks
@@ -146,25 +143,19 @@ def _after_blank_line(data: bytes, begin: int) -> int:
 # ---- bytes ----------------------------------------------------------------------------------------------------------
 def _chunks(source: Source, size: int) -> Iterator[bytes]:
     """Yield plain bytes as they arrive, about ``size`` at a time at most; errors of reading become a FormatError."""
-    name, magic = name_of(source), b""
-    try:
-        with _opened(source) as file:
-            magic = file.peek(len(XZ))[: len(XZ)]
-            plain = False
-            if magic.startswith(GZIP):
-                read = gzip.GzipFile(fileobj=file).read
-            elif magic == XZ:
-                read = lzma.LZMAFile(file).read  # noqa: SIM115
-            else:
-                read, plain = partial(_arrived, file), True
-            while data := read(size):
-                yield data
-                if plain and len(data) < size:  # then nothing is left in the buffer of the file
-                    _wait(file)
-    except DAMAGE as error:
-        raise FormatError(damage(magic), name) from error
-    except OSError as error:
-        raise FormatError(reason(error), name) from error
+    name = name_of(source)
+    with reading(name), _opened(source) as file:
+        kind = compression.kind_of(file.peek(compression.MAGIC)[: compression.MAGIC])
+        if kind is not None:
+            with reading(name, kind):
+                read = compression.reader(file, kind).read
+                while data := read(size):
+                    yield data
+            return
+        while data := _arrived(file, size):
+            yield data
+            if len(data) < size:  # then nothing is left in the buffer of the file
+                _wait(file)
 
 
 def _arrived(file: Any, size: int) -> bytes:
@@ -205,8 +196,8 @@ def _is_ready(file: Any, seconds: float) -> bool:
 def _opened(source: Source) -> Iterator[Any]:
     """Open a file that has ``peek``; standard input is left open."""
     if os.fspath(source) != "-":
-        with Path(source).open("rb") as file:
-            yield file
+        with remote.opened(source) as file:
+            yield file if hasattr(file, "peek") else io.BufferedReader(file)
     elif hasattr(sys.stdin.buffer, "peek"):
         yield sys.stdin.buffer
     else:  # a replacement of standard input may lack it

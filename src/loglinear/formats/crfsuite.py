@@ -36,7 +36,7 @@ class CrfsuiteData:
 
 
 def read_crfsuite(source: Source, *, n_threads: int | None = None) -> CrfsuiteData:
-    """Read a data file (plain, gzip, xz, or ``-``)."""
+    """Read a data file (plain, gzip, xz, zstd, or ``-``)."""
     return parse_crfsuite(read_bytes(source), name_of(source), n_threads=n_threads)
 
 
@@ -72,7 +72,7 @@ _FEATURE = re.compile(r" *\((\d+)\) (.*) --> (.*): (\S+)")
 
 
 def read_crfsuite_dump(source: Source) -> CrfsuiteDump:
-    """Read what ``crfsuite dump`` or ``pycrfsuite.Tagger.dump`` wrote (plain, gzip, xz, or ``-``)."""
+    """Read what ``crfsuite dump`` or ``pycrfsuite.Tagger.dump`` wrote (plain, gzip, xz, zstd, or ``-``)."""
     return parse_crfsuite_dump(decode(read_bytes(source), name_of(source)), name_of(source))
 
 

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from loglinear.errors import FormatError
 from loglinear.formats import FORMATS
+from loglinear.formats.streams.compression import without_suffix
+from loglinear.formats.streams.remote import is_url
 from loglinear.formats.text import Source, name_of, read_head
 
 _HEAD = 1 << 16  # bytes enough to recognise a format by
@@ -74,23 +76,22 @@ class ExampleFormat:
     """A format of labelled examples: its parser, and how files in this format are recognised."""
 
     parse: Parser
-    suffixes: tuple[str, ...]  # of file names, less .gz or .xz
+    suffixes: tuple[str, ...]  # of file names, less those of compressed files
     recognises: Callable[[bytes], bool]  # whether a line, the first of a file, is of this format
     # Whether lines, the first of a file, begin with labels; to be asked where only the classes of a model tell.
     begins_with_labels: Callable[[bytes, Collection[str]], bool] = lambda data, classes: False
 
 
 def guess(path: Source) -> str:
-    """Return the format of a file, by its name (less ``.gz`` or ``.xz``) or else by its first line with content."""
+    """Return the format of a file, by its name (less ``.gz``, ``.xz``, ``.zst``) or by its first line with content."""
     name = name_of(path)
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    while suffixes and suffixes[-1] in (".gz", ".xz"):
-        suffixes.pop()
-    for format in FORMATS if suffixes else ():
-        if suffixes[-1] in FORMATS[format].suffixes:
+    suffix = Path(without_suffix(name)).suffix.lower()
+    for format in FORMATS if suffix else ():
+        if suffix in FORMATS[format].suffixes:
             return format
     formats = ", ".join(FORMATS)
-    if os.fspath(path) == "-" or (Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir()):
+    exists = not is_url(path) and Path(path).exists()
+    if os.fspath(path) == "-" or (exists and not Path(path).is_file() and not Path(path).is_dir()):
         raise FormatError(f"the format of a stream cannot be guessed; name it with --format ({formats})", name)
     line = _first_line(read_head(path, _HEAD))
     for format in FORMATS:

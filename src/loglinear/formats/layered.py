@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loglinear.errors import FormatError
+from loglinear.formats.streams.compression import without_suffix
 from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
 
 WORDS, BEFORE, SENTENCES, TREE = "words", "before", "sentences", "tree"
@@ -46,7 +47,7 @@ class LayeredDocument:
 
 
 def read_layered(source: Source, kind: str, *, columns: Sequence[str] = (), encoding: str = "utf-8") -> Any:
-    """Yield the documents of a file (plain, gzip, xz, or ``-``); ``columns`` names those after the word."""
+    """Yield the documents of a file (plain, gzip, xz, zstd, or ``-``); ``columns`` names those after the word."""
     name = name_of(source)
     lines = split_lines(decode(read_bytes(source), name, encoding))
     if kind == "columns":
@@ -58,7 +59,7 @@ def read_layered(source: Source, kind: str, *, columns: Sequence[str] = (), enco
 
 def kind_of(source: Source) -> str | None:
     """Return the format that the name of a file suggests; None: plain text."""
-    name = name_of(source).removesuffix(".gz").removesuffix(".xz")
+    name = without_suffix(name_of(source))
     endings = {"json": (".jsonl", ".json"), "columns": (".conll", ".conllu"), "trees": (".mrg", ".trees"),
                "tagged": (".tagged", ".pos")}  # fmt: skip
     return next((kind for kind, known in endings.items() if name.endswith(known)), None)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from loglinear.errors import FormatError
 from loglinear.formats.candidate_list import Candidate, CandidateList
+from loglinear.formats.streams.compression import without_suffix
 
 
 def records(lines: list[str]) -> Iterator[tuple[int, str]]:
@@ -50,8 +51,8 @@ def parse_srilm(lines: list[str], name: str) -> list[CandidateList]:
                 raise FormatError(f"NBestList{version} is not known; versions 1.0 and 2.0 are", name, number)
             continue
         candidates.append((_headed if version else _headerless)(line, version, name, number))
-    identifier = Path(name).name
-    for suffix in (".gz", ".xz", ".nbest", ".txt"):
+    identifier = without_suffix(Path(name).name)
+    for suffix in (".nbest", ".txt"):
         identifier = identifier.removesuffix(suffix)
     return [CandidateList(identifier, candidates)]
 

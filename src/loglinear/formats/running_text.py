@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from loglinear import _core, threads
 from loglinear.errors import FormatError
 from loglinear.formats.blocks import read_line_blocks, read_utf8_blocks
+from loglinear.formats.streams.remote import is_url
 from loglinear.formats.text import Source, decode, is_utf8, map_bytes, name_of, without_mark
 
 Units: TypeAlias = Literal["words", "characters", "bytes"]
@@ -109,8 +110,9 @@ def iterate_text(source: TextSource, size: int, options: TextOptions) -> Iterato
 def files_of(source: TextSource) -> list[Source] | None:
     """Return the files that a source names; None if it is an iterable of sentences.
 
-    A string or path is a file, ``-`` is standard input. A list is one of files if it holds paths, or if one of its
-    first strings names a file; otherwise strings are sentences, as are lists of words and the items of any iterator.
+    A string or path is a file, ``-`` is standard input, and a URL is a file too. A list is one of files if it holds
+    paths, or if one of its first strings names a file; otherwise strings are sentences, as are lists of words and the
+    items of any iterator.
     """
     if isinstance(source, str | os.PathLike):
         return [source]
@@ -137,7 +139,7 @@ def check_text(source: object, one_sentence: str = "") -> None:
 
     ``one_sentence`` is a call that takes one, with ``{}`` in the place of the sentence.
     """
-    if not isinstance(source, str) or source == "-":
+    if not isinstance(source, str) or source == "-" or is_url(source):
         return
     try:
         if Path(source).exists():
@@ -169,7 +171,7 @@ def join_units(tokens: Iterable[str], units: Units = "words") -> str:
 
 
 def _is_file(item: object) -> bool:
-    if isinstance(item, os.PathLike):
+    if isinstance(item, os.PathLike) or is_url(item):
         return True
     try:
         return isinstance(item, str) and Path(item).exists() and not Path(item).is_dir()

@@ -1,16 +1,13 @@
-"""Reading and writing of bytes: plain, gzip or xz, a file or standard input; files are replaced atomically."""
+"""Reading and writing of bytes: plain or compressed, a file, a URL or standard input; files are replaced atomically."""
 
 from __future__ import annotations
 
 import errno
-import gzip
-import lzma
 import math
 import os
 import secrets
 import stat
 import sys
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,14 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
-from loglinear.errors import FormatError
+from loglinear.errors import FormatError, LoglinearError
+from loglinear.formats.streams import compression, remote
 
 Source = str | os.PathLike[str]
 
 MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
-GZIP = b"\x1f\x8b"
-XZ = b"\xfd7zXZ\x00"
-DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
 def name_of(source: Source) -> str:
@@ -36,49 +31,55 @@ def name_of(source: Source) -> str:
 
 
 def read_bytes(source: Source) -> bytes:
-    """Read all bytes of a file, or of stdin for ``-``; gzip and xz are recognised by their first bytes, not by name."""
+    """Read all bytes of a file or URL, or of stdin for ``-``; gzip, xz and zstd are known by their first bytes."""
     name = name_of(source)
-    try:
-        data = sys.stdin.buffer.read() if os.fspath(source) == "-" else Path(source).read_bytes()
-    except OSError as error:
-        raise FormatError(reason(error), name) from error
-    try:
-        if data.startswith(GZIP):
-            return gzip.decompress(data)
-        if data.startswith(XZ):
-            return lzma.decompress(data)
-    except DAMAGE as error:
-        raise FormatError(damage(data), name) from error
-    return data
+    with reading(name):
+        if os.fspath(source) == "-":
+            data = sys.stdin.buffer.read()
+        else:
+            with remote.opened(source) as file:
+                data = file.read()
+    with reading(name, kind := compression.kind_of(data)):
+        return data if kind is None else compression.decompress(data)
 
 
 def map_bytes(source: Source) -> NDArray[np.uint8]:
     """Return all bytes as :func:`read_bytes` does, but without a copy where a plain file can be mapped: [n] uint8."""
-    try:
-        path = None if os.fspath(source) == "-" else Path(source)
+    with reading(name_of(source)):
+        path = None if os.fspath(source) == "-" or remote.is_url(source) else Path(source)
         if path is not None and path.is_file() and path.stat().st_size > 0:
             with path.open("rb") as file:
-                magic = file.read(len(XZ))
-            if not magic.startswith((GZIP, XZ)):
+                kind = compression.kind_of(file.read(compression.MAGIC))
+            if kind is None:
                 return np.memmap(path, dtype=np.uint8, mode="r").view(np.ndarray)
-    except OSError as error:
-        raise FormatError(reason(error), name_of(source)) from error
     return np.frombuffer(read_bytes(source), dtype=np.uint8)
 
 
 def read_head(source: Source, size: int) -> bytes:
     """Return the first bytes of a file, uncompressed, without reading the rest."""
-    name = name_of(source)
+    name, kind = name_of(source), None
+    with reading(name), remote.opened(source) as file:
+        kind = compression.kind_of(file.read(compression.MAGIC))
+        file.seek(0)
+        with reading(name, kind):
+            return (file if kind is None else compression.reader(file, kind)).read(size)
+
+
+@contextmanager
+def reading(name: str, kind: str | None = None) -> Iterator[None]:
+    """Raise what goes wrong while a file is read as a FormatError; ``kind`` is that of a compressed file."""
     try:
-        with Path(source).open("rb") as file:
-            magic = file.read(len(XZ))
-        opener = gzip.open if magic.startswith(GZIP) else lzma.open if magic.startswith(XZ) else open
-        with opener(source, "rb") as file:  # type: ignore[operator]
-            return bytes(file.read(size))
-    except DAMAGE as error:
-        raise FormatError(damage(magic), name) from error
+        yield
+    except LoglinearError:
+        raise
     except OSError as error:
+        if kind is not None and isinstance(error, compression.damage_errors()):
+            raise FormatError(compression.damage(kind), name) from error
         raise FormatError(reason(error), name) from error
+    except Exception as error:
+        if kind is None or not isinstance(error, compression.damage_errors()):
+            raise
+        raise FormatError(compression.damage(kind), name) from error
 
 
 def decode(data: bytes, source: str, encoding: str = "utf-8") -> str:
@@ -175,17 +176,11 @@ def atomic_write(path: Source) -> Iterator[BinaryIO]:
 
 def reason(error: OSError) -> str:
     """Return why the system refused a file."""
-    if error.errno == errno.ENOENT:
+    if error.errno == errno.ENOENT or isinstance(error, FileNotFoundError):
         return "no such file or folder"
     if error.errno == errno.EISDIR:
         return "it is a directory, not a file"
     return error.strerror or str(error)
-
-
-def damage(data: bytes) -> str:
-    """Return what is wrong with a compressed file that cannot be read to its end."""
-    kind = "gzip" if data.startswith(GZIP) else "xz"
-    return f"truncated or damaged {kind} file; fetch or compress it again"
 
 
 def plain_label(label: Any) -> str:

@@ -83,8 +83,8 @@ class WordClasses(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: TextSource, y: Any = None) -> WordClasses:
         """Learn the classes of the words of a text.
 
-        ``X`` is a file (plain, gzip or xz) with one sentence per line, a list of files, or an iterable of sentences,
-        strings or lists of words. ``y`` is not used. Ctrl-C keeps the classes so far.
+        ``X`` is a file (plain, gzip, xz or zstd) with one sentence per line, a list of files, or an iterable of
+        sentences, strings or lists of words. ``y`` is not used. Ctrl-C keeps the classes so far.
         """
         began = time.perf_counter()
         if self.method not in METHODS:

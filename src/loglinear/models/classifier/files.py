@@ -63,7 +63,7 @@ def read_examples(
     source: Source, format: str | None = None, encoding: str = "utf-8", *, labelled: bool = True,
     n_threads: int | None = None,
 ) -> Examples:
-    """Read a file (plain, gzip, xz, or ``-``); ``format`` is guessed from its name or its first line unless given.
+    """Read a file (plain, gzip, xz, zstd, or ``-``); ``format`` is guessed from its name or first line unless given.
 
     Without ``labelled``, a line of tsv is all text and labels of jsonl are ignored; svmlight always has labels.
     """

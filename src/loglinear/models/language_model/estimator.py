@@ -114,8 +114,9 @@ class LanguageModel(LanguageModelPredictor, Estimator):
     warm_start : begin from the model of the last fit
     verbose : "auto" (a progress bar on a terminal after two seconds), 0 or 1
 
-    Text is a path (plain, gzip, xz, or "-"), a list of paths, or an iterable of sentences (strings or lists of words);
-    or ``Sentences`` of numbers, which train only with the ``WordVocabulary`` that numbered them as ``vocabulary``.
+    Text is a path (plain, gzip, xz, zstd, or "-"), a list of paths, or an iterable of sentences (strings or lists of
+    words); or ``Sentences`` of numbers, which train only with the ``WordVocabulary`` that numbered them
+    as ``vocabulary``.
     """
 
     fitted_attribute = "queries_"

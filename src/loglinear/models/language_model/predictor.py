@@ -34,8 +34,8 @@ ONE_SENTENCE = "explain({}) scores one sentence"
 class LanguageModelPredictor(Predictor):
     """A trained n-gram language model: it scores text, names the most probable next words and draws sentences.
 
-    Text is a path (plain, gzip, xz, or "-"), a list of paths, an iterable of sentences (strings or lists of words), or
-    ``Sentences`` in the numbers of the model's vocabulary.
+    Text is a path (plain, gzip, xz, zstd, or "-"), a list of paths, an iterable of sentences (strings or lists of
+    words), or ``Sentences`` in the numbers of the model's vocabulary.
     """
 
     kind = file.KIND

@@ -1,0 +1,104 @@
+"""gzip, xz and zstd: recognised by the first bytes of a file, never by its name, and written by the name's suffix.
+
+zstd is that of Python's standard library (3.14), or of the package backports.zstd, which has the same interface. A file
+may have several members or frames, one after the other, and zstd frames that are to be skipped.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import sys
+import zlib
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, BinaryIO
+
+from loglinear.formats.streams.packages import require
+
+MAGIC = 6  # bytes that tell all formats apart
+SUFFIXES = (".gz", ".xz", ".zst")
+_GZIP = b"\x1f\x8b"
+_XZ = b"\xfd7zXZ\x00"
+_ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"\x2a\x4d\x18" for i in range(16)))  # a frame, or one to skip
+
+
+def kind_of(head: bytes) -> str | None:
+    """Return "gzip", "xz" or "zstd", by the first bytes of a file; None for what is not compressed."""
+    if head.startswith(_GZIP):
+        return "gzip"
+    if head.startswith(_XZ):
+        return "xz"
+    return "zstd" if head.startswith(_ZSTD) else None
+
+
+def reader(file: BinaryIO, kind: str) -> BinaryIO:
+    """Return a file of the decompressed bytes."""
+    if kind == "gzip":
+        return gzip.GzipFile(fileobj=file)  # type: ignore[return-value]
+    if kind == "xz":
+        return lzma.LZMAFile(file)  # type: ignore[return-value]
+    zstd = _zstd()
+    longest = zstd.DecompressionParameter.window_log_max
+    return zstd.ZstdFile(file, options={longest: longest.bounds()[1]})  # reads what zstd --long=31 wrote as well
+
+
+def decompress(data: bytes) -> bytes:
+    """Return the bytes of a file, decompressed if they are compressed."""
+    kind = kind_of(data)
+    if kind == "gzip":
+        return gzip.decompress(data)
+    if kind == "xz":
+        return lzma.decompress(data)
+    if kind == "zstd":
+        return reader(io.BytesIO(data), kind).read()
+    return data
+
+
+def packer(name: str) -> Callable[[Any], bytes] | None:
+    """Return what compresses a block of a file of this name; None for a name without such a suffix.
+
+    All formats allow blocks that were compressed apart, one after the other.
+    """
+    suffix = suffix_of(name)
+    if suffix == ".gz":
+        return partial(gzip.compress, compresslevel=6, mtime=0)
+    if suffix == ".xz":
+        return partial(lzma.compress, preset=3)
+    return partial(_zstd().compress, level=3) if suffix == ".zst" else None
+
+
+def suffix_of(name: str) -> str:
+    """Return the suffix of a compressed file, "" for another name."""
+    return next((suffix for suffix in SUFFIXES if name.lower().endswith(suffix)), "")
+
+
+def without_suffix(name: str) -> str:
+    """Return the name of a file less the suffixes of compressed files."""
+    while suffix := suffix_of(name):
+        name = name[: -len(suffix)]
+    return name
+
+
+def damage_errors() -> tuple[type[BaseException], ...]:
+    """Return the errors of a damaged file."""
+    errors: list[type[BaseException]] = [EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile]
+    if _zstd.cache_info().currsize:  # nothing was read by it before
+        errors.append(_zstd().ZstdError)
+    return tuple(errors)
+
+
+def damage(kind: str | None) -> str:
+    """Return what is wrong with a compressed file that cannot be read to its end."""
+    return f"truncated or damaged {kind} file; fetch or compress it again"
+
+
+@cache
+def _zstd() -> Any:
+    """Import zstd when a file needs it."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+
+        return zstd
+    return require("backports.zstd", "zstd files need", "zstd")
