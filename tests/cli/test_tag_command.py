@@ -9,6 +9,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from commands import COMMAND, heavy_imports, invoke, refusal, run
 
@@ -102,6 +103,21 @@ def test_input_only_features_and_sampled_expectations(place: Path, tmp_path: Pat
     assert loglinear.load(tmp_path / "m.ll").features_.offsets[2] <= 10
     assert "begin every line with U" in refusal(invoke(*args, *options[:2], "--input-only", place / "templates"))
     assert "cancel in p(y | x)" in refusal(invoke(*args, "--input-only", "2"))
+
+
+def test_scores_of_inputs(place: Path, tmp_path: Path) -> None:
+    args = ("tag", "train", place / "train.conll", "-o", tmp_path / "m.ll", "--templates", place / "templates")
+    assert invoke(*args, "--estimator", "m-estimation").exit_code == 0
+    predict = ("tag", "predict", tmp_path / "m.ll", place / "test.conll", "--labelled", "--input-scores")
+    lines = invoke(*predict).stdout.split()
+    model, data = loglinear.load(tmp_path / "m.ll"), read_sequences(place / "test.conll")
+    np.testing.assert_allclose([float(line) for line in lines], model.input_log_probability(data.X), atol=1e-5)
+    objects = [json.loads(line) for line in invoke(*predict, "--json").stdout.splitlines()]
+    assert [round(entry["input_log_probability"], 6) for entry in objects] == [float(line) for line in lines]
+    assert objects[0]["labels"] == model.predict(data.X[:1])[0]
+    assert "it goes only with --json" in refusal(invoke(*predict, "--nbest", "2"))
+    assert invoke(*args).exit_code == 0
+    assert "'crf' models labels given the input" in refusal(invoke(*predict))
 
 
 def test_em_over_unlabelled_sequences(place: Path, tmp_path: Path) -> None:

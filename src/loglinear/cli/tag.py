@@ -266,6 +266,14 @@ def predict(
     marginals: Annotated[
         bool, typer.Option("--marginals", help="Print label/probability; with --json, the probability of every label.")
     ] = False,
+    input_scores: Annotated[
+        bool,
+        typer.Option(
+            "--input-scores",
+            help="Print the score of every sequence under a joint model (hmm: log p(x); m-estimation: less a constant) "
+            "in place of labels, one per line; with --json beside them.",
+        ),
+    ] = False,
     constrain: Constrain = None,
     text: Annotated[
         bool,
@@ -293,7 +301,10 @@ def predict(
     place = label_column if labelled else None
     tagger, layout, constraint = _load(model, format, encoding, place, comments, threads, constrain)
     console.write(
-        tag_file(tagger, data, layout, nbest=nbest, marginals=marginals, constraint=constraint, as_json=json)
+        tag_file(
+            tagger, data, layout, nbest=nbest, marginals=marginals, input_scores=input_scores, constraint=constraint,
+            as_json=json,
+        )
     )
 
 

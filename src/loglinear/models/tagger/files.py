@@ -123,11 +123,12 @@ def training_format(model: Tagger, source: Source, format: str | None = None) ->
 # ---- prediction -----------------------------------------------------------------------------------------------------
 def tag_file(
     model: TaggerPredictor, source: Source, layout: Layout, *, nbest: int | None = None, marginals: bool = False,
-    constraint: Any = None, as_json: bool = False, block: int = BLOCK,
+    input_scores: bool = False, constraint: Any = None, as_json: bool = False, block: int = BLOCK,
 ) -> Iterator[bytes]:
     """Yield the text of a file with predicted labels, block by block; see :func:`tag`."""
+    options: dict[str, Any] = {"nbest": nbest, "marginals": marginals, "input_scores": input_scores}
     for sequences in blocks(source, layout, block):
-        yield tag(model, sequences, nbest=nbest, marginals=marginals, constraint=constraint, as_json=as_json)
+        yield tag(model, sequences, constraint=constraint, as_json=as_json, **options)
 
 
 def tag_text(model: TaggerPredictor, text: bytes, layout: Layout | None = None, **options: Any) -> bytes:
@@ -141,19 +142,24 @@ def tag_text(model: TaggerPredictor, text: bytes, layout: Layout | None = None, 
 
 def tag(
     model: TaggerPredictor, sequences: Sequences, *, nbest: int | None = None, marginals: bool = False,
-    constraint: Any = None, as_json: bool = False,
+    input_scores: bool = False, constraint: Any = None, as_json: bool = False,
 ) -> bytes:
     """Return the columns as they were read with the label as one more; of crfsuite data the label alone.
 
     A text becomes two columns, the token and the label.
 
     ``marginals`` makes the label ``label/probability``; ``nbest`` writes every sequence that many times, each after a
-    line ``# rank probability``; ``as_json`` gives one object per sequence instead, of a text with its tokens.
+    line ``# rank probability``; ``input_scores`` gives the ``input_log_probability`` of every sequence alone, one per
+    line; ``as_json`` gives one object per sequence instead, of a text with its tokens.
     """
     inputs = model.encode(sequences.X)
     if as_json:
         tokens = [[word for word, in sentence] for sentence in sequences.X] if sequences.format == "text" else None
-        return _json_lines(model, inputs, tokens, nbest, marginals, constraint)
+        return _json_lines(model, inputs, tokens, nbest, marginals, input_scores, constraint)
+    if input_scores:
+        if nbest is not None or marginals:
+            raise ValueError("--input-scores prints no labels: with --nbest or --marginals it goes only with --json")
+        return "".join(f"{score:.6f}\n" for score in model.input_log_probability(inputs).tolist()).encode()
     if nbest is not None:
         if marginals:
             raise ValueError("--nbest and --marginals can be combined only with --json")
@@ -191,7 +197,7 @@ def _nbest_text(model: TaggerPredictor, sequences: Sequences, inputs: TokenInput
 
 def _json_lines(
     model: TaggerPredictor, inputs: TokenInputs, tokens: list[list[str]] | None, k: int | None, marginals: bool,
-    constraint: Any,
+    input_scores: bool, constraint: Any,
 ) -> bytes:
     found: list[dict[str, Any]] = [{"labels": labels} for labels in model.predict(inputs, constraint=constraint)]
     if tokens is not None:
@@ -202,6 +208,9 @@ def _json_lines(
     if marginals:
         for entry, rows in zip(found, model.predict_marginals(inputs, constraint=constraint)):
             entry["marginals"] = rows
+    if input_scores:
+        for entry, score in zip(found, model.input_log_probability(inputs).tolist()):
+            entry["input_log_probability"] = score
     return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in found).encode("utf-8", "surrogatepass")
 
 
