@@ -176,9 +176,9 @@ def scoring(part: Json, parts: Json, output: Path) -> list[str]:
             HMM is; an M-estimate is not, its score is the sum over labellings of q0 exp(w·f), which lacks a
             constant Z of its own. The rows show what that does: scores as they are; less log Z, estimated from
             {part['samples']:,} inputs drawn from q0 (the largest standard error of the classes beside it); and
-            with one constant per class fitted on the tuning sentences. c is 0.1 or 1, by the tuning
-            sentences. The classifier of words (`MaxentClassifier`) sees the classes in training and is trained
-            for nothing else."""
+            with one constant per class fitted on the tuning sentences. c is 0.1 or 1, by the tuning sentences.
+            The classifier of words (`MaxentClassifier`) sees the classes in training and is trained for nothing
+            else."""
         ),
         "",
         *table(head, cells),
@@ -204,12 +204,13 @@ def em(part: Json, parts: Json, output: Path) -> list[str]:
         "## M-estimation inside EM",
         "",
         *paragraph(
-            f"""`Tagger("m-estimation", em={part['rounds']})`: n labelled sentences and the {part['unlabelled']:,} after
-            them without their labels. Noun phrases: test F1 (templates `chunking`); parts of speech of EWT: share of
-            right labels (templates `pos`); all first order. Round 0 is trained on the labelled sentences, but knows the
-            words of the others; every round then completes the unknown labels, drawn from the model or by its best
-            labelling, and estimates base and weights anew. The strength is that of the labelled sentences alone, by the
-            tuning sentences. Change: the last round less the labelled sentences alone."""
+            f"""`Tagger("m-estimation", em={part['rounds']})`: n labelled sentences and the {part['unlabelled']:,}
+            after them without their labels. Noun phrases: test F1 (templates `chunking`); parts of speech of EWT:
+            share of right labels (templates `pos`); all first order. Round 0 is trained on the labelled
+            sentences, but knows the words of the others; every round then completes the unknown labels, drawn
+            from the model or by its best labelling, and estimates base and weights anew. The strength is that of
+            the labelled sentences alone, by the tuning sentences. Change: the last round less the labelled
+            sentences alone."""
         ),
         "",
         *table(head, cells),
