@@ -176,7 +176,7 @@ def scoring(part: Json, parts: Json, output: Path) -> list[str]:
             HMM is; an M-estimate is not, its score is the sum over labellings of q0 exp(w·f), which lacks a
             constant Z of its own. The rows show what that does: scores as they are; less log Z, estimated from
             {part['samples']:,} inputs drawn from q0 (the largest standard error of the classes beside it); and
-            with one constant per class fitted on the tuning sentences. c is 0.1 or 1, by the tuning sentences.
+            with one constant per class fitted on the tuning sentences. c is 1, 10 or 100, by the tuning sentences.
             The classifier of words (`MaxentClassifier`) sees the classes in training and is trained for nothing
             else."""
         ),

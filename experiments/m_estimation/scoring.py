@@ -154,7 +154,7 @@ def scoring(e: Experiment) -> None:
     for task, load in TASKS.items():
         splits, shared = _shared(load(e.folder, e.quick))
         for name, settings in models.items():
-            for c in [1.0] if name == "HMM" or e.quick else [0.1, 1.0]:
+            for c in [1.0] if name == "HMM" or e.quick else [1.0, 10.0, 100.0]:
                 compute = functools.partial(_scored, e, splits, shared, settings | {"strength": 1 / c})
                 rows[f"{task}/{name}/{c:g}"] = kept(e, ["scoring", task, name, c], compute)
         compute = functools.partial(_classified, e, splits)
