@@ -1,5 +1,6 @@
 """Features of the input alone: counted, expected, trained beside the others, and seen by the score of an input only."""
 
+import dataclasses
 from collections import Counter
 
 import numpy as np
@@ -8,8 +9,10 @@ from taggers import TEMPLATES, toy, twins
 
 from loglinear import Tagger, load
 from loglinear.data.sequence import SequenceData
+from loglinear.errors import ModelFileError
 from loglinear.features.columns import Columns
 from loglinear.hmm.counts import feature_counts
+from loglinear.models import archive as archives
 from loglinear.models.tagger.input_only import InputOnly, ngram_templates
 from loglinear.threads import pool
 
@@ -109,6 +112,18 @@ def test_files_and_clones(tagger, tmp_path):
     kept = np.count_nonzero(sparse.input_only_.weights)
     assert again.input_only_.weights.size == kept < tagger.input_only_.weights.size
     np.testing.assert_allclose(again.input_log_probability(X), sparse.input_log_probability(X), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "change", [{"input_weights": np.ones(3)}, {"input_weights": None}, {"input_only.attribute_values": None}]
+)
+def test_damaged_files_are_refused(tagger, tmp_path, change):
+    tagger.save(tmp_path / "m.ll")
+    archive = archives.load(tmp_path / "m.ll")
+    arrays = {name: array for name, array in {**archive.arrays, **change}.items() if array is not None}
+    archives.save(tmp_path / "bad.ll", dataclasses.replace(archive, arrays=arrays))
+    with pytest.raises(ModelFileError, match="input"):
+        load(tmp_path / "bad.ll")
 
 
 def test_tuning_keeps_the_weights_of_the_best(tagger):
