@@ -22,7 +22,7 @@ def invoke(*args: object, stdin: str | bytes | None = None) -> Result:
     return CliRunner().invoke(app, [str(a) for a in args], input=stdin)
 
 
-HEAVY = {"matplotlib", "rich", "scipy", "sklearn"}
+HEAVY = {"backports", "fsspec", "matplotlib", "pyarrow", "rich", "scipy", "sklearn"}
 
 
 def heavy_imports(*args: object) -> list[str]:

@@ -2,6 +2,7 @@
 #include "text/conll.hh"
 #include "text/corpus.hh"
 #include "text/crfsuite.hh"
+#include "text/json_lines.hh"
 #include "text/svmlight.hh"
 #include "text/templates.hh"
 #include "text/wapiti_regex.hh"
@@ -333,6 +334,15 @@ void bind_corpus(nb::module_& m) {
   m.def("tokenise_corpus", &tokenise, nb::arg("pool"), nb::arg("texts"), nb::arg("unit"), nb::arg("keep_empty"),
         nb::arg("skip_boundaries"), nb::arg("chunk_size") = std::size_t{0},
         "(tokens, sentence_ptr, n_lines of each text, unit blob, unit offsets, counts, first_text, first_line)");
+  m.def("json_texts", [](ThreadPool& pool, In<std::uint8_t> lines, const std::string& key, std::size_t chunk_size) {
+    JsonTexts found;
+    {
+      nb::gil_scoped_release release;
+      found = json_texts(pool, as_characters(lines), key, chunk_size);
+    }
+    return nb::make_tuple(bytes_array(std::move(found.text)), to_numpy(std::move(found.places)), found.n_lines);
+  }, nb::arg("pool"), nb::arg("lines").noconvert(), nb::arg("key"), nb::arg("chunk_size") = std::size_t{0},
+        "(the strings under a key of JSON objects, a line end after each; the line of each line; lines read)");
   m.def("renumber_tokens", [](ThreadPool& pool, Out<std::uint32_t> tokens, In<std::uint32_t> numbers) {
     nb::gil_scoped_release release;
     renumber_tokens(pool, view(tokens), view(numbers));

@@ -362,6 +362,11 @@ def tokenise_corpus(pool: ThreadPool, texts: Sequence[Annotated[NDArray[numpy.ui
     (tokens, sentence_ptr, n_lines of each text, unit blob, unit offsets, counts, first_text, first_line)
     """
 
+def json_texts(pool: ThreadPool, lines: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], key: str, chunk_size: int = 0) -> tuple:
+    """
+    (the strings under a key of JSON objects, a line end after each; the line of each line; lines read)
+    """
+
 def renumber_tokens(pool: ThreadPool, tokens: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')], numbers: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None:
     """tokens[i] = numbers[tokens[i]], in place"""
 

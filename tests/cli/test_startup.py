@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 MODELS = Path(__file__).parents[1] / "saved_models"
-HEAVY = ("matplotlib", "rich", "scipy", "sklearn")
+HEAVY = ("backports", "fsspec", "matplotlib", "pyarrow", "rich", "scipy", "sklearn")
 LIST = {"hypotheses": [{"text": "the dog", "scores": {"score": -1.0}}, {"text": "a dog", "scores": {"score": -2.0}}]}
 COMMANDS = {
     "classify predict": ("classifier.ll", "send a message\n"),

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from loglinear.cli import console
-from loglinear.cli.options import Encoding, Json, Threads, Verbose, source
+from loglinear.cli.options import Encoding, Json, TextColumn, Threads, Verbose, source
 from loglinear.status import Status
 
 app = console.new_app()
@@ -36,6 +36,7 @@ def cluster(
     min_count: Annotated[int, typer.Option(help="Read words that are rarer as <unk>.")] = 1,
     max_passes: Annotated[int, typer.Option(help="Maximum number of passes of an exchange.")] = 30,
     encoding: Encoding = "utf-8",
+    text_column: TextColumn = None,
     threads: Threads = None,
     verbose: Verbose = False,
     json: Json = False,
@@ -46,8 +47,8 @@ def cluster(
     for path in filter(None, (output, paths)):
         console.check_writable(path)
     model = WordClasses(
-        n_classes, method=method, min_count=min_count, max_passes=max_passes, encoding=encoding, n_threads=threads,
-        verbose=1 if verbose else "auto",
+        n_classes, method=method, min_count=min_count, max_passes=max_passes, encoding=encoding,
+        text_column=text_column, n_threads=threads, verbose=1 if verbose else "auto",
     )
     model.fit(source(texts[0]) if len(texts) == 1 else [source(text) for text in texts])
     model.save(output)

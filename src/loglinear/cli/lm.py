@@ -12,7 +12,7 @@ from loglinear.cli import choices, console
 from loglinear.cli.lm_arpa import Model, export_arpa, import_arpa
 from loglinear.cli.lm_cache import Cache, CacheKind, CacheWindow, cache_setting
 from loglinear.cli.lm_plan import plan
-from loglinear.cli.options import DocumentFormat, Json, Output, Threads, Verbose, numbers, source
+from loglinear.cli.options import DocumentFormat, Json, Output, TextColumn, Threads, Verbose, numbers, source
 from loglinear.cli.tuning import ON_DEV, Dev, TrainCommand, tune_setting
 from loglinear.status import Status
 
@@ -115,6 +115,7 @@ def train(
         str, typer.Option(metavar="error|skip", help="What to do with <s> and </s> inside text.")
     ] = "error",
     encoding: Annotated[str, typer.Option(help="Encoding of the text files that the model reads.")] = "utf-8",
+    text_column: TextColumn = None,
     sources: Annotated[
         str | None,
         typer.Option(metavar="words:3,topic,...", help="Information sources, instead of --order (maxent)."),
@@ -176,6 +177,7 @@ def train(
         "prune": numbers("prune", prune, int),
         "prune_entropy": prune_entropy, "k": add_k, "vocabulary": vocab, "min_word_count": min_word_count,
         "max_words": max_words, "unknown": unknown, "units": units, "reserved": reserved, "encoding": encoding,
+        "text_column": text_column,
         "sources": sources, "document_format": document_format, "method": method, "n_topics": topics,
         "disjoint": disjoint, "classes": _levels(classes),
         "cache": cache_setting(cache, cache_kind, cache_window),
@@ -213,10 +215,12 @@ def _order(text: str) -> int | None:
 app.command()(plan)
 
 
-def _load(path: str, threads: int | None) -> Any:
+def _load(path: str, threads: int | None, text_column: str | None = None) -> Any:
     from loglinear.models.language_model.files import load_language_model
 
-    return load_language_model(path, threads)
+    model = load_language_model(path, threads)
+    model.text_column = text_column
+    return model
 
 
 @app.command("eval")
@@ -228,13 +232,14 @@ def evaluate(
     infer_topics: Annotated[
         bool, typer.Option("--infer-topics", help="Assign topics from the words so far, whatever the labels say.")
     ] = False,
+    text_column: TextColumn = None,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
     """Print the perplexity of a text, with and without its unknown words, and the orders of the n-grams found."""
     from loglinear.report.language_model import evaluation_facts, hit_table
 
-    loaded = _load(model, threads)
+    loaded = _load(model, threads, text_column)
     loaded.document_format = document_format or loaded.document_format
     found = loaded.evaluate(source(test), infer_topics=infer_topics)
     if json:
@@ -252,6 +257,7 @@ def score(
     threshold: Annotated[
         float | None, typer.Option(metavar="X", help="Print instead the lines whose perplexity is at most X.")
     ] = None,
+    text_column: TextColumn = None,
     threads: Threads = None,
 ) -> None:
     """Print for each line: log10 of its probability TAB number of tokens (with the end) TAB perplexity.
@@ -260,7 +266,7 @@ def score(
     """
     from loglinear.models.language_model.files import score_file
 
-    console.write(score_file(_load(model, threads), file, threshold=threshold))
+    console.write(score_file(_load(model, threads, text_column), file, threshold=threshold))
 
 
 @app.command()
@@ -307,6 +313,7 @@ def mix(
     cache: Cache = False,
     cache_kind: CacheKind = None,
     cache_window: CacheWindow = None,
+    text_column: TextColumn = None,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
@@ -321,7 +328,7 @@ def mix(
     from loglinear.models.language_model.files import Text
     from loglinear.models.language_model.files import mix as make_mixture
 
-    parts = [_load(path, threads) for path in models]
+    parts = [_load(path, threads, text_column) for path in models]
     tune_setting(tune, dev)
     texts = {path: Text.read(source(path), parts[0]) for path in (dev, test) if path is not None}
     mixture = make_mixture(parts, weights=given, validation=None if dev is None else texts[dev], union=union,
@@ -410,13 +417,14 @@ def compare(
     samples: Annotated[int, typer.Option(help="Bootstrap samples, for the interval and the p-value.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 0,
     top: Annotated[int, typer.Option(help="Words and sentences to show.")] = 10,
+    text_column: TextColumn = None,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
     """Compare two models on a text, with a significance test."""
     from loglinear.models.language_model.files import compare as compare_models
 
-    a, b = _load(first, threads), _load(second, threads)
+    a, b = _load(first, threads, text_column), _load(second, threads, text_column)
     found = compare_models(a, b, source(test), n_samples=samples, random_state=seed, most=top)
     if json:
         console.print_json({"first": first, "second": second, **found.to_dict()})

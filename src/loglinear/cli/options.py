@@ -13,6 +13,13 @@ Threads = Annotated[int | None, typer.Option("--threads", help="Number of thread
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Print one line per step on stderr.")]
 Encoding = Annotated[str, typer.Option("--encoding", help="Character encoding of text files.")]
+TextColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--text-column", metavar="NAME", help="Column of the text in JSON lines, Parquet and Arrow files.",
+        show_default="text",
+    ),
+]
 L1Ratio = Annotated[float, typer.Option(help="Share of l1 in the elastic net.")]
 Errors = Annotated[
     int, typer.Option("--errors", metavar="N", help="Show the N most confident mistakes and what decided them.")

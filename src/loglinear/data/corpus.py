@@ -7,7 +7,7 @@ unknown word itself; ``<s>`` and ``</s>`` are not words, since every sentence ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -45,11 +45,14 @@ class CorpusBlock:
 def read_corpus(
     source: TextSource, *, vocabulary: WordVocabulary | None = None, min_count: int = 1, max_words: int | None = None,
     vocabulary_file: Source | None = None, units: Units = "words", unknown: UnknownPolicy = "token",
-    reserved: ReservedPolicy = "error", encoding: str = "utf-8", n_threads: int | None = None,
+    reserved: ReservedPolicy = "error", encoding: str = "utf-8", text_column: str | None = None,
+    n_threads: int | None = None, progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Sentences, WordVocabulary]:
     """Read text whole: a file (plain, gzip, xz, zstd, or ``-``), a list of files, or an iterable of sentences.
 
     A sentence is a line; lines without words are skipped. A sentence in memory is a string to split or a list of words.
+    Of files and records (dicts) that have columns, ``text_column`` is the text (formats/streams/columns.py).
+    ``progress`` is told how many bytes of the files have been read, and of how many.
     The vocabulary is ``vocabulary``, or the words of ``vocabulary_file`` (one per line), or the ``max_words`` most
     frequent words that occur at least ``min_count`` times. ``unknown="error"`` closes it: a word outside raises
     FormatError, as with a closed ``vocabulary``. ``reserved="skip"`` leaves out the words ``<s>`` and ``</s>``, which
@@ -57,7 +60,7 @@ def read_corpus(
     """
     _check_policies(unknown, reserved)
     _check_choice(vocabulary, vocabulary_file, min_count, max_words)
-    text = read_text(source, TextOptions(units, encoding, False, reserved == "skip", n_threads))
+    text = read_text(source, TextOptions(units, encoding, False, reserved == "skip", n_threads, text_column, progress))
     if text.tokens.size == 0:
         raise FormatError(f"there are no {units}; give text with at least one", ", ".join(text.sources))
     marks = _marks(text)
@@ -73,7 +76,7 @@ def read_corpus(
 def iter_corpus(
     source: TextSource, vocabulary: WordVocabulary, block_bytes: int = BLOCK, *, units: Units = "words",
     unknown: UnknownPolicy = "token", reserved: ReservedPolicy = "error", keep_empty: bool = True,
-    encoding: str = "utf-8", n_threads: int | None = None,
+    encoding: str = "utf-8", text_column: str | None = None, n_threads: int | None = None,
 ) -> Iterator[CorpusBlock]:
     """Read text in blocks of about ``block_bytes``, in bounded memory; see :func:`read_corpus`.
 
@@ -81,7 +84,7 @@ def iter_corpus(
     cut. Standard input is processed as it comes.
     """
     _check_policies(unknown, reserved)
-    options = TextOptions(units, encoding, keep_empty, reserved == "skip", n_threads)
+    options = TextOptions(units, encoding, keep_empty, reserved == "skip", n_threads, text_column)
     for block in iterate_text(source, block_bytes, options):
         sentences = _numbered(block.text, _marks(block.text), vocabulary, unknown, n_threads)
         yield CorpusBlock(sentences, block.text.n_lines, block.first_line, block.source, block.data)

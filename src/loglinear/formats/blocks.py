@@ -21,6 +21,8 @@ from loglinear.errors import FormatError
 from loglinear.formats.streams import compression, remote
 from loglinear.formats.text import MARK, Source, is_utf8, name_of, reading
 
+Progress = Callable[[float], None]  # told which share of a file has been read
+
 _PIPEFUL = 1 << 16  # bytes; a pipe that gives so many at once has a writer that is ahead of us,
 _PATIENCE = 0.01  # and more is waited for so many seconds, to work on large blocks
 _PAUSE = 0.5  # seconds at most from a signal to its effect while nothing arrives
@@ -36,17 +38,19 @@ def read_blocks(source: Source, size: int, encoding: str = "utf-8") -> Iterator[
     return _whole(chunks, _after_blank_line)
 
 
-def read_line_blocks(source: Source, size: int) -> Iterator[bytes]:
+def read_line_blocks(source: Source, size: int, progress: Progress | None = None) -> Iterator[bytes]:
     """Yield the bytes of a file, or of stdin for ``-``, in pieces of about ``size`` that end with a line.
 
-    A longer line is one piece.
+    A longer line is one piece. ``progress`` is told which share of a file has been read, where its size is known.
     """
-    return _whole(_chunks(source, size), lambda data, begin: data.rfind(b"\n", begin) + 1)
+    return _whole(_chunks(source, size, progress), lambda data, begin: data.rfind(b"\n", begin) + 1)
 
 
-def read_utf8_blocks(source: Source, size: int, encoding: str = "utf-8") -> Iterator[bytes]:
+def read_utf8_blocks(
+    source: Source, size: int, encoding: str = "utf-8", progress: Progress | None = None
+) -> Iterator[bytes]:
     """Yield the same in UTF-8 and without a byte order mark; text in UTF-8 is not checked."""
-    return recoded(read_line_blocks(source, size), name_of(source), encoding)
+    return recoded(read_line_blocks(source, size, progress), name_of(source), encoding)
 
 
 def iterate_lines(source: Source, size: int, encoding: str = "utf-8") -> Iterator[str]:
@@ -141,21 +145,35 @@ def _after_blank_line(data: bytes, begin: int) -> int:
 
 
 # ---- bytes ----------------------------------------------------------------------------------------------------------
-def _chunks(source: Source, size: int) -> Iterator[bytes]:
+def _chunks(source: Source, size: int, progress: Progress | None = None) -> Iterator[bytes]:
     """Yield plain bytes as they arrive, about ``size`` at a time at most; errors of reading become a FormatError."""
     name = name_of(source)
     with reading(name), _opened(source) as file:
+        tell = _teller(file, progress)
         kind = compression.kind_of(file.peek(compression.MAGIC)[: compression.MAGIC])
         if kind is not None:
             with reading(name, kind):
                 read = compression.reader(file, kind).read
                 while data := read(size):
+                    tell()
                     yield data
             return
         while data := _arrived(file, size):
+            tell()
             yield data
             if len(data) < size:  # then nothing is left in the buffer of the file
                 _wait(file)
+
+
+def _teller(file: Any, progress: Progress | None) -> Callable[[], None]:
+    """Return a function that tells which share of the file has been read, if anyone listens and the file has a size."""
+    try:
+        n_bytes = os.fstat(file.fileno()).st_size if progress is not None else 0
+    except (OSError, ValueError):  # not a file of the system
+        n_bytes = 0
+    if progress is None or n_bytes == 0:
+        return lambda: None
+    return lambda: progress(min(1.0, file.tell() / n_bytes))
 
 
 def _arrived(file: Any, size: int) -> bytes:

@@ -2,29 +2,33 @@
 
 Units are *words* (separated by spaces, tabs and the other ASCII blanks), *characters* (a blank is the visible
 U+2581; a carriage return that ends a line is dropped) or *bytes* (printable ASCII stands for itself, every other byte,
-the space included, is written like ``<0x20>``). Text is a file, several files, or sentences in memory.
+the space included, is written like ``<0x20>``). Text is a file, several files, or sentences in memory; files and
+records in memory may have columns (formats/streams/columns.py), of which one is the text.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core, threads
 from loglinear.errors import FormatError
-from loglinear.formats.blocks import read_line_blocks, read_utf8_blocks
+from loglinear.formats.blocks import Progress, read_line_blocks, read_utf8_blocks
+from loglinear.formats.streams.columns import TEXT, Lines, columns_of, json_lines, table_lines, text_of
 from loglinear.formats.streams.remote import is_url
-from loglinear.formats.text import Source, decode, is_utf8, map_bytes, name_of, without_mark
+from loglinear.formats.text import Source, is_utf8, mapped, name_of, without_mark
 
 Units: TypeAlias = Literal["words", "characters", "bytes"]
-Sentence: TypeAlias = str | Sequence[str]
+Sentence: TypeAlias = str | Sequence[str] | Mapping[str, Any]
 TextSource: TypeAlias = Source | Iterable[Source] | Iterable[Sentence]
 
 SENTENCES = "<sentences>"  # the source of sentences in messages; the line is then the number of the sentence
@@ -33,6 +37,10 @@ _BLANK = re.compile(r"[ \t\n\r\v\f]")
 _OTHER_BLANK = re.compile(r"[\t\n\r\v\f]")
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _SHOWN = 60  # characters of a sentence in a message
+_PART = 1 << 25  # bytes of text that are numbered at a time
+_MAPPED_PART = 1 << 27  # the same of a file whose pages the system drops by itself
+_MOST_PIECES = 1 << 12  # pieces of one part
+_LINE_END, _LOOK_AHEAD = ord("\n"), 1 << 16
 _LOOK_AT = 64  # strings of a list that are looked at: if one names a file, it is a list of files
 
 
@@ -45,6 +53,8 @@ class TextOptions:
     keep_empty: bool = False  # a sentence for every line, not only for those with units
     skip_boundaries: bool = False  # words <s> and </s> are left out
     n_threads: int | None = None
+    text_column: str | None = None  # of files and records that have columns; None: "text"
+    progress: Callable[[int, int], None] | None = None  # told how many bytes of the files are read, and of how many
 
     def __post_init__(self) -> None:
         if self.units not in ("words", "characters", "bytes"):
@@ -85,26 +95,32 @@ class TextBlock:
 
 
 def read_text(source: TextSource, options: TextOptions) -> RunningText:
-    """Read all of a source (see :func:`files_of`). Plain files are mapped, not copied."""
-    files = files_of(source)
-    if files is None:
-        packed, options = next(_sentence_blocks(source, options, None), (b"", options))
-        return _tokenise([np.frombuffer(packed, dtype=np.uint8)], [SENTENCES], options)
-    return _tokenise([_file_bytes(file, options) for file in files], [name_of(file) for file in files], options)
+    """Read all of a source (see :func:`files_of`), part by part, so that only the numbers of a text are held whole."""
+    names: list[str] = []
+    lines_before: Counter[int] = Counter()
+    parts = [_tokenise(group, names, lines_before) for group in _groups(_pieces(source, None, options, names))]
+    if not parts:
+        parts = [_tokenise([_Piece(Lines(np.empty(0, np.uint8)), 0, options)], names or [SENTENCES], lines_before)]
+    return parts[0] if len(parts) == 1 else _joined(parts, options.n_threads)
 
 
 def iterate_text(source: TextSource, size: int, options: TextOptions) -> Iterator[TextBlock]:
     """Read a source in blocks of whole lines of about ``size`` bytes, one at a time in memory."""
     if size < 1:
         raise ValueError(f"the size of a block must be positive, not {size!r}")
-    files = files_of(source)
-    if files is None:
-        yield from _numbered_blocks(_sentence_blocks(source, options, size), SENTENCES)
-        return
-    for file in files:
-        as_it_is = options.units == "bytes"
-        blocks = read_line_blocks(file, size) if as_it_is else read_utf8_blocks(file, size, options.encoding)
-        yield from _numbered_blocks(((block, options) for block in blocks), name_of(file))
+    names: list[str] = []
+    lines_before: Counter[int] = Counter()
+    for piece in _pieces(source, size, options, names):
+        places = piece.lines.places
+        first = lines_before[piece.source] + 1 if places is None else int(places[0])
+        text = _tokenise([piece], names, lines_before)
+        yield TextBlock(text, piece.lines.data.tobytes(), names[piece.source], first)
+
+
+def iterate_bytes(source: Source, size: int, *, text_column: str | None = None) -> Iterator[bytes]:
+    """Yield the lines of a file, or of its column of text, in UTF-8 and in blocks of about ``size`` bytes."""
+    for lines in _file_lines(source, size, TextOptions(text_column=text_column), lambda share: None):
+        yield lines.data.tobytes()
 
 
 def files_of(source: TextSource) -> list[Source] | None:
@@ -116,7 +132,7 @@ def files_of(source: TextSource) -> list[Source] | None:
     """
     if isinstance(source, str | os.PathLike):
         return [source]
-    if not isinstance(source, Iterable):
+    if not isinstance(source, Iterable) or isinstance(source, Mapping):
         raise TypeError(f"text is a file, a list of files or an iterable of sentences, not {type(source).__name__}")
     if not isinstance(source, list | tuple):
         return None
@@ -179,47 +195,148 @@ def _is_file(item: object) -> bool:
         return False
 
 
-def _file_bytes(file: Source, options: TextOptions) -> NDArray[np.uint8]:
-    data = map_bytes(file)
-    if options.units == "bytes":
-        return data
-    if not is_utf8(options.encoding):
-        text = decode(data.tobytes(), name_of(file), options.encoding)
-        data = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)  # surrogates are refused later
-    return without_mark(data)
+# ---- pieces ---------------------------------------------------------------------------------------------------------
+class _Piece(NamedTuple):
+    """Whole lines of a source."""
+
+    lines: Lines
+    source: int  # number of the source
+    options: TextOptions  # units are those of the lines
 
 
-def _sentence_blocks(source: Any, options: TextOptions, size: int | None) -> Iterator[tuple[bytes, TextOptions]]:
-    """Yield lines of the sentences, about ``size`` bytes at a time; lists of words are read as words in any case."""
+def _pieces(source: TextSource, size: int | None, options: TextOptions, names: list[str]) -> Iterator[_Piece]:
+    """Yield the lines of a source in pieces of about ``size`` bytes (None: as large as is good), and name its files."""
+    files = files_of(source)
+    if files is None:
+        names.append(SENTENCES)
+        yield from _sentence_pieces(source, options, size or _PART)
+        return
+    names.extend(name_of(file) for file in files)
+    sizes = [_size_of(file) for file in files]
+    for number, file in enumerate(files):
+        progress = _progress(options, sizes, number)
+        for lines in _file_lines(file, size, options, progress):
+            yield _Piece(lines, number, options)
+        progress(1.0)
+
+
+def _file_lines(file: Source, size: int | None, options: TextOptions, progress: Progress) -> Iterator[Lines]:
+    kind = columns_of(file, options.text_column)
+    as_it_is = options.units == "bytes"
+    if kind == "JSON lines":
+        blocks = read_utf8_blocks(file, size or _PART, options.encoding, progress)
+        yield from json_lines(blocks, name_of(file), options.text_column, options.n_threads)
+        return
+    if kind is not None:
+        yield from table_lines(file, kind, options.text_column, size or _PART, progress)
+        return
+    data = mapped(file) if size is None and (as_it_is or is_utf8(options.encoding)) else None
+    if data is not None:
+        yield from _mapped_lines(data if as_it_is else without_mark(data), progress)
+        return
+    read = partial(read_line_blocks, file, size or _PART)
+    for block in read(progress) if as_it_is else read_utf8_blocks(file, size or _PART, options.encoding, progress):
+        yield Lines(np.frombuffer(block, np.uint8))
+
+
+def _mapped_lines(data: NDArray[np.uint8], progress: Progress) -> Iterator[Lines]:
+    """Yield a mapped file in parts; its pages are not held, so that parts may be larger than those of other files."""
+    begin = 0
+    while begin < data.size:
+        end = min(begin + _MAPPED_PART, data.size)
+        while end < data.size and data[end - 1] != _LINE_END:
+            found = np.flatnonzero(data[end : end + _LOOK_AHEAD] == _LINE_END)
+            end = min(end + _LOOK_AHEAD, data.size) if not found.size else end + int(found[0]) + 1
+        yield Lines(data[begin:end])
+        progress(end / data.size)
+        begin = end
+
+
+def _size_of(file: Source) -> int:
+    """Return the size of a file of the system, 0 for any other."""
+    try:
+        return 0 if file == "-" or is_url(file) else Path(file).stat().st_size
+    except OSError:  # whoever opens it says what is wrong
+        return 0
+
+
+def _progress(options: TextOptions, sizes: list[int], number: int) -> Progress:
+    """Return what tells the progress of one file as that of all; nothing where a size is not known."""
+    tell, total, before = options.progress, sum(sizes), sum(sizes[:number])
+    if tell is None or 0 in sizes:
+        return lambda share: None
+    return lambda share: tell(before + int(share * sizes[number]), total)
+
+
+def _groups(pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
+    """Yield small pieces together, so that they are numbered at once."""
+    group: list[_Piece] = []
+    n_bytes = 0
+    for piece in pieces:
+        group.append(piece)
+        n_bytes += piece.lines.data.size
+        if n_bytes >= _PART or len(group) >= _MOST_PIECES:
+            yield group
+            group, n_bytes = [], 0
+    if group:
+        yield group
+
+
+def _sentence_pieces(source: Any, options: TextOptions, size: int) -> Iterator[_Piece]:
+    """Yield lines of sentences or records in memory; lists of words are read as words in any case."""
     block, of_words = bytearray(), None
-    for number, sentence in enumerate(source, 1):
-        line = _line_of(sentence, number, options.units)
-        if of_words is not None and of_words != (not isinstance(sentence, str)) and options.units != "words":
+    places: list[int] | None = None  # kept once a record has several lines
+    first = 1
+    for number, sentence in enumerate(_records(source, options.text_column), 1):
+        line = _line_of(sentence, number, options)
+        is_text = isinstance(sentence, str | Mapping)
+        if of_words is not None and of_words == is_text and options.units != "words":
             raise TypeError(f"sentence {number} is {type(sentence).__name__}, and the one before is not")
-        of_words = not isinstance(sentence, str)
+        of_words = not is_text
         try:
             block += line.encode() + b"\n"
         except UnicodeEncodeError as error:
             message = f"{line[error.start]!r} is half of a surrogate pair, no character; repair or remove it"
             raise FormatError(message, SENTENCES, number) from None
-        if size is not None and len(block) >= size:
-            yield bytes(block), _options_of(options, of_words)
-            block.clear()
+        n_lines = line.count("\n") + 1 if isinstance(sentence, Mapping) else 1
+        if n_lines > 1 and places is None:
+            places = list(range(first, number))
+        if places is not None:
+            places += [number] * n_lines
+        if len(block) >= size:
+            yield _piece_of(block, places, _options_of(options, of_words))
+            block, places, first = bytearray(), None if places is None else [], number + 1
     if block:
-        yield bytes(block), _options_of(options, bool(of_words))
+        yield _piece_of(block, places, _options_of(options, bool(of_words)))
+
+
+def _piece_of(block: bytearray, places: list[int] | None, options: TextOptions) -> _Piece:
+    known = None if places is None else np.array(places, dtype=np.int64)
+    return _Piece(Lines(np.frombuffer(bytes(block), np.uint8), known), 0, options)
+
+
+def _records(source: Any, text_column: str | None) -> Any:
+    """Return what to iterate over: of a data frame its column of text, not the names of its columns."""
+    if hasattr(source, "columns") and hasattr(source, "dtypes"):
+        column = text_column or TEXT
+        if column not in source.columns:
+            there = ", ".join(map(repr, source.columns))
+            raise FormatError(f"the data frame has no column {column!r}; its columns are {there}", SENTENCES)
+        return ({column: text} for text in source[column])
+    return source
 
 
 def _options_of(options: TextOptions, of_words: bool) -> TextOptions:
-    if not of_words or options.units == "words":
-        return options
-    return TextOptions("words", options.encoding, options.keep_empty, options.skip_boundaries, options.n_threads)
+    return replace(options, units="words") if of_words else options
 
 
-def _line_of(sentence: object, number: int, units: Units) -> str:
+def _line_of(sentence: object, number: int, options: TextOptions) -> str:
+    if isinstance(sentence, Mapping):
+        return text_of(sentence, options.text_column, SENTENCES, number)
     if isinstance(sentence, str):
         if "\n" not in sentence:
             return sentence
-        if units == "words":
+        if options.units == "words":
             return sentence.replace("\n", " ")
         raise FormatError("a line end inside the sentence; split it there", SENTENCES, number)
     if not isinstance(sentence, list | tuple) or not all(issubclass(kind, str) for kind in set(map(type, sentence))):
@@ -234,17 +351,10 @@ def _line_of(sentence: object, number: int, units: Units) -> str:
     return line
 
 
-def _numbered_blocks(blocks: Iterable[tuple[bytes, TextOptions]], source: str) -> Iterator[TextBlock]:
-    n_lines = 0
-    for data, options in blocks:
-        text = _tokenise([np.frombuffer(data, dtype=np.uint8)], [source], options, n_lines)
-        yield TextBlock(text, data, source, n_lines + 1)
-        n_lines += text.n_lines
-
-
-def _tokenise(
-    texts: list[NDArray[np.uint8]], sources: list[str], options: TextOptions, lines_before: int = 0
-) -> RunningText:
+# ---- numbers --------------------------------------------------------------------------------------------------------
+def _tokenise(pieces: list[_Piece], names: list[str], lines_before: Counter[int]) -> RunningText:
+    """Number the units of some pieces; ``lines_before`` counts the lines of each source, these included afterwards."""
+    options, texts = pieces[0].options, [piece.lines.data for piece in pieces]
     try:
         found = _core.tokenise_corpus(
             threads.pool(options.n_threads), texts, options.units, options.keep_empty, options.skip_boundaries
@@ -252,7 +362,52 @@ def _tokenise(
     except _core.ParseError as error:
         message, line, offset = error.args
         which = int(np.searchsorted(np.cumsum([text.size for text in texts]), offset, side="right"))
-        raise FormatError(message, sources[which], lines_before + line) from None
+        piece = pieces[which]
+        before = [one.lines.data for one in pieces[:which] if one.source == piece.source]
+        n_before = lines_before[piece.source] + sum(int(np.count_nonzero(text == _LINE_END)) for text in before)
+        raise FormatError(message, names[piece.source], int(_places(piece, np.array([line]), n_before)[0])) from None
     tokens, sentence_ptr, n_lines, blob, offsets, counts, first_text, first_line = found
-    first_line += lines_before
-    return RunningText(tokens, sentence_ptr, int(n_lines.sum()), blob, offsets, counts, first_text, first_line, sources)
+    ends = np.searchsorted(first_text, np.arange(len(pieces) + 1))  # units are numbered by first occurrence
+    for piece, n, begin, end in zip(pieces, n_lines.tolist(), ends[:-1].tolist(), ends[1:].tolist()):
+        first_line[begin:end] = _places(piece, first_line[begin:end], lines_before[piece.source])
+        lines_before[piece.source] += n
+    sources = np.array([piece.source for piece in pieces], np.int32)[first_text]
+    return RunningText(tokens, sentence_ptr, int(n_lines.sum()), blob, offsets, counts, sources, first_line, names)
+
+
+def _places(piece: _Piece, lines: NDArray[np.int64], before: int) -> NDArray[np.int64]:
+    """Return where lines of a piece, from 1, are in its source."""
+    return lines + before if piece.lines.places is None else piece.lines.places[lines - 1]
+
+
+def _joined(parts: list[RunningText], n_threads: int | None) -> RunningText:
+    """Return parts of a text as one, and leave none of them.
+
+    The distinct units of the parts, one per line, are a text whose own numbering by first occurrence is that of all.
+    """
+    pool, names = threads.pool(n_threads), parts[0].sources
+    units = [_unit_per_line(part.blob, part.offsets) for part in parts]
+    numbers, _, _, blob, offsets, _, _, _ = _core.tokenise_corpus(pool, units, "words", False, False)
+    n_units = offsets.size - 1
+    first = np.empty(n_units, np.int64)
+    first[numbers[::-1]] = np.arange(numbers.size)[::-1]  # of several, the first unit is written last
+    first_text = np.concatenate([part.first_text for part in parts])[first]
+    first_line = np.concatenate([part.first_line for part in parts])[first]
+    counts = np.zeros(n_units, np.int64)
+    tokens = np.empty(sum(part.tokens.size for part in parts), np.uint32)
+    pointers, n_lines, n_tokens, n_numbers = [np.zeros(1, np.int64)], 0, 0, 0
+    for _ in range(len(parts)):
+        part = parts.pop(0)
+        own = numbers[n_numbers : n_numbers + part.counts.size]
+        counts[own] += part.counts  # units of a part are distinct
+        _core.renumber_tokens(pool, part.tokens, own)
+        tokens[n_tokens : n_tokens + part.tokens.size] = part.tokens
+        pointers.append(part.sentence_ptr[1:] + n_tokens)
+        n_lines, n_tokens, n_numbers = n_lines + part.n_lines, n_tokens + part.tokens.size, n_numbers + own.size
+    return RunningText(tokens, np.concatenate(pointers), n_lines, blob, offsets, counts, first_text, first_line, names)
+
+
+def _unit_per_line(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint8]:
+    lines = np.full(blob.size + offsets.size - 1, _LINE_END, np.uint8)
+    lines[np.arange(blob.size) + np.repeat(np.arange(offsets.size - 1), np.diff(offsets))] = blob
+    return lines

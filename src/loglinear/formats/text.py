@@ -45,6 +45,12 @@ def read_bytes(source: Source) -> bytes:
 
 def map_bytes(source: Source) -> NDArray[np.uint8]:
     """Return all bytes as :func:`read_bytes` does, but without a copy where a plain file can be mapped: [n] uint8."""
+    found = mapped(source)
+    return np.frombuffer(read_bytes(source), dtype=np.uint8) if found is None else found
+
+
+def mapped(source: Source) -> NDArray[np.uint8] | None:
+    """Return the bytes of a plain file as mapped memory, [n] uint8; None for a file that cannot be mapped."""
     with reading(name_of(source)):
         path = None if os.fspath(source) == "-" or remote.is_url(source) else Path(source)
         if path is not None and path.is_file() and path.stat().st_size > 0:
@@ -52,7 +58,7 @@ def map_bytes(source: Source) -> NDArray[np.uint8]:
                 kind = compression.kind_of(file.read(compression.MAGIC))
             if kind is None:
                 return np.memmap(path, dtype=np.uint8, mode="r").view(np.ndarray)
-    return np.frombuffer(read_bytes(source), dtype=np.uint8)
+    return None
 
 
 def read_head(source: Source, size: int) -> bytes:

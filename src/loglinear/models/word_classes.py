@@ -43,6 +43,8 @@ class WordClasses(BaseEstimator):  # type: ignore[misc]
     min_count : int, words that occur less often are read as ``<unk>``, which has a class; default 1
     max_passes : int, maximum number of passes over the words, for the two exchanges; default 30
     encoding : str, character encoding of files; default "utf-8"
+    text_column : str or None, which column of JSON lines, Parquet and Arrow files, and which key of records (dicts), is
+        the text; default None, "text"
     n_threads : int or None, number of native threads, which does not change the result; default None, all cores
     verbose : "auto" (default; progress on a terminal after two seconds), 0, or 1 (a line per pass)
 
@@ -68,6 +70,7 @@ class WordClasses(BaseEstimator):  # type: ignore[misc]
         min_count: int = 1,
         max_passes: int = MAX_PASSES,
         encoding: str = "utf-8",
+        text_column: str | None = None,
         n_threads: int | None = None,
         verbose: str | int = "auto",
     ) -> None:
@@ -76,6 +79,7 @@ class WordClasses(BaseEstimator):  # type: ignore[misc]
         self.min_count = min_count
         self.max_passes = max_passes
         self.encoding = encoding
+        self.text_column = text_column
         self.n_threads = n_threads
         self.verbose = verbose
 
@@ -84,7 +88,8 @@ class WordClasses(BaseEstimator):  # type: ignore[misc]
         """Learn the classes of the words of a text.
 
         ``X`` is a file (plain, gzip, xz or zstd) with one sentence per line, a list of files, or an iterable of
-        sentences, strings or lists of words. ``y`` is not used. Ctrl-C keeps the classes so far.
+        sentences, strings, lists of words or records (dicts with a text). ``y`` is not used. Ctrl-C keeps the
+        classes so far.
         """
         began = time.perf_counter()
         if self.method not in METHODS:
@@ -93,8 +98,9 @@ class WordClasses(BaseEstimator):  # type: ignore[misc]
         with Working(self.verbose) as show:
             show("reading")
             sentences, vocabulary = read_corpus(
-                X, min_count=self.min_count, encoding=self.encoding, reserved="skip", n_threads=self.n_threads
-            )
+                X, min_count=self.min_count, encoding=self.encoding, text_column=self.text_column, reserved="skip",
+                n_threads=self.n_threads,
+            )  # fmt: skip
             show("counting bigrams")
             bigrams = WordBigrams(sentences, self.n_threads)
             check_n_classes(self.n_classes, bigrams.by_count.size)

@@ -91,6 +91,8 @@ class LanguageModel(LanguageModelPredictor, Estimator):
     units : "words" (separated by blanks), "characters" or "bytes"
     reserved : "error" or "skip": what to do with ``<s>`` and ``</s>`` inside text
     encoding : encoding of text files
+    text_column : which column of JSON lines, Parquet and Arrow files, and which key of records (dicts), is the text;
+        None: "text". A model file does not keep it
     sources : None, or information sources (``loglinear.sources``) instead of ``order``: [Words(3), Topic(), Tags(2)],
         or as text, "words:3,topic,tags:2"; maxent
     document_format : of files with layers: "json", "columns", "tagged" or "trees"; None: by the names of the files
@@ -115,8 +117,8 @@ class LanguageModel(LanguageModelPredictor, Estimator):
     verbose : "auto" (a progress bar on a terminal after two seconds), 0 or 1
 
     Text is a path (plain, gzip, xz, zstd, or "-"), a list of paths, or an iterable of sentences (strings or lists of
-    words); or ``Sentences`` of numbers, which train only with the ``WordVocabulary`` that numbered them
-    as ``vocabulary``.
+    words) or of records (dicts with a text); or ``Sentences`` of numbers, which train only with the ``WordVocabulary``
+    that numbered them as ``vocabulary``.
     """
 
     fitted_attribute = "queries_"
@@ -148,6 +150,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         units: Units = "words",
         reserved: str = "error",
         encoding: str = "utf-8",
+        text_column: str | None = None,
         sources: Any = None,
         document_format: str | None = None,
         n_topics: int | None = None,
@@ -173,6 +176,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         self.prune, self.prune_entropy, self.k = prune, prune_entropy, k
         self.vocabulary, self.min_word_count, self.max_words = vocabulary, min_word_count, max_words
         self.unknown, self.units, self.reserved, self.encoding = unknown, units, reserved, encoding
+        self.text_column = text_column
         self.sources, self.document_format, self.n_topics, self.method = sources, document_format, n_topics, method
         self.classes, self.cache = classes, cache
         self.disjoint = disjoint

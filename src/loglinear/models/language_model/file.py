@@ -34,6 +34,7 @@ from loglinear.models.language_model.factored import file as factored_file
 from loglinear.models.language_model.factored.queries import FactoredQueries
 
 KIND = "language-model"
+_NOT_KEPT = ("base", "vocabulary", "text_column")  # parameters that only training and the texts at hand need
 _MORE = (
     "n_weights", "n_parameters", "n_ngrams", "n_tokens", "counts", "strengths", "depth_growth", "feature_decay",
     "group_norm", "l2", "discounts", "stage_seconds", "n_classes",
@@ -48,7 +49,7 @@ def save(model: Any, path: Any) -> None:
 def to_archive(model: Any) -> Archive:
     """Return what the file of a model holds."""
     words = model.vocabulary_.words
-    parameters = as_json({k: v for k, v in model.parameters().items() if k not in ("base", "vocabulary")})
+    parameters = as_json({k: v for k, v in model.parameters().items() if k not in _NOT_KEPT})
     collapsed = getattr(model, "collapsed_", None)
     settings: dict[str, Any] = {"parameters": parameters}
     if isinstance(model.queries_, CompositeQueries):

@@ -21,9 +21,9 @@ from loglinear.data.documents import Numbering, is_layered, iterate_documents, p
 from loglinear.data.sentences import Sentences
 from loglinear.errors import FormatError, IncompatibleError
 from loglinear.features.word_vocabulary import WordVocabulary
-from loglinear.formats.blocks import iterate_lines, read_utf8_blocks
+from loglinear.formats.blocks import iterate_lines
 from loglinear.formats.json_text import json_text
-from loglinear.formats.running_text import TextSource, Units, join_units
+from loglinear.formats.running_text import TextSource, Units, iterate_bytes, join_units
 from loglinear.formats.text import Source, name_of, split_lines
 from loglinear.metrics.comparison import Comparison, PairedScores, compare_scores
 from loglinear.metrics.perplexity import perplexity
@@ -171,7 +171,7 @@ def score_file(
 def _scored_blocks(model: LanguageModelPredictor, source: Source, block: int) -> Iterator[tuple[bytes, SentenceScores]]:
     plain = model.units == "words" and model.reserved == "error" and model.encoding.lower() in ("utf-8", "utf8")
     if plain and model.vocabulary_.is_open:
-        for text in read_utf8_blocks(source, block):
+        for text in iterate_bytes(source, block, text_column=model.text_column):
             yield text, model.queries_.score_lines(text)
         return
     for piece in iter_corpus(source, model.vocabulary_, block, **model.reading_options):
@@ -373,7 +373,7 @@ def _paired(
     first: LanguageModelPredictor, second: LanguageModelPredictor, source: TextSource
 ) -> tuple[Text, list[Any]]:
     """Return a text and the scores of its tokens by two models; models with sources read its layers."""
-    kind = first.document_format or second.document_format
+    kind = first.document_kind or second.document_kind
     if not is_layered(source, kind):
         text = Text.read(source, first)
         return text, [m.queries_.token_scores(text.numbered_for(m)) for m in (first, second)]

@@ -13,6 +13,7 @@ from loglinear.backoff.arpa import read_arpa, write_arpa
 from loglinear.backoff.model import BackoffModel
 from loglinear.backoff.queries import NgramQueries
 from loglinear.data.corpus import read_corpus
+from loglinear.data.documents import TEXT
 from loglinear.data.sentences import Sentences
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.formats.running_text import Units, check_text, join_units, split_units
@@ -35,7 +36,7 @@ class LanguageModelPredictor(Predictor):
     """A trained n-gram language model: it scores text, names the most probable next words and draws sentences.
 
     Text is a path (plain, gzip, xz, zstd, or "-"), a list of paths, an iterable of sentences (strings or lists of
-    words), or ``Sentences`` in the numbers of the model's vocabulary.
+    words), of records (dicts) with a ``text_column``, or ``Sentences`` in the numbers of the model's vocabulary.
     """
 
     kind = file.KIND
@@ -45,6 +46,7 @@ class LanguageModelPredictor(Predictor):
     reserved: str = "error"
     document_format: str | None = None
     encoding: str = "utf-8"
+    text_column: str | None = None  # not kept in files, since it is that of texts
     random_state: int | None = None
     penalty: str | None
     # What training leaves.
@@ -65,8 +67,13 @@ class LanguageModelPredictor(Predictor):
     @property
     def reading_options(self) -> dict[str, Any]:
         """Return how text for the model is read, as options of ``read_corpus``."""
-        names = ("units", "reserved", "encoding", "n_threads")
+        names = ("units", "reserved", "encoding", "text_column", "n_threads")
         return {name: getattr(self, name) for name in names}
+
+    @property
+    def document_kind(self) -> str | None:
+        """Return the format of documents; where a column of text is named, there are no documents with layers."""
+        return self.document_format if self.text_column is None else TEXT
 
     def read(self, X: Any, *, infer_topics: bool = False) -> Any:
         """Read text in the numbers of the model's vocabulary; what is read already is returned as it is.
@@ -75,8 +82,8 @@ class LanguageModelPredictor(Predictor):
         """
         composite = vars(self).get("queries_")
         if isinstance(composite, DocumentQueries):
-            options = {"reserved": self.reserved, "encoding": self.encoding, "n_threads": self.n_threads}
-            return composite.read(X, kind=self.document_format, infer_topics=infer_topics, **options)
+            options = {name: value for name, value in self.reading_options.items() if name != "units"}
+            return composite.read(X, kind=self.document_kind, infer_topics=infer_topics, **options)
         if isinstance(X, Sentences):
             return X
         check_text(X, ONE_SENTENCE)

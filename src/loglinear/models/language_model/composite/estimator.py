@@ -97,9 +97,9 @@ def _fit_ngrams(model: LanguageModel, X: Any, validation: Any, order: int) -> No
 
 
 def _words_of(model: LanguageModel, X: Any) -> Any:
-    if not is_layered(X, model.document_format):
+    if not is_layered(X, model.document_kind):
         return X
-    found = iterate_documents(X, model.document_format)
+    found = iterate_documents(X, model.document_kind)
     return [sentence.words for document in found for sentence in document.sentences]
 
 
@@ -128,9 +128,9 @@ def read_training(model: LanguageModel, X: Any) -> tuple[Documents, Numbering]:
         return X, Numbering.of(X, given)
     by_count: dict[str, Any] = {} if given is not None else {
         "min_count": model.min_word_count, "max_words": model.max_words}  # fmt: skip
-    if is_layered(X, model.document_format):
+    if is_layered(X, model.document_kind):
         return number_documents(
-            iterate_documents(X, model.document_format), vocabulary=given, unknown=model.unknown,
+            iterate_documents(X, model.document_kind), vocabulary=given, unknown=model.unknown,
             reserved=model.reserved, **by_count,
         )  # fmt: skip
     check_text(X, "fit takes several")
@@ -146,8 +146,8 @@ def read_like(model: LanguageModel, X: Any, numbering: Numbering) -> Documents:
     """Read documents in the numbers of those that were trained on."""
     if isinstance(X, Documents):
         return X
-    if is_layered(X, model.document_format):
-        return number_documents(iterate_documents(X, model.document_format), like=numbering)[0]
+    if is_layered(X, model.document_kind):
+        return number_documents(iterate_documents(X, model.document_kind), like=numbering)[0]
     return plain(read_corpus(X, vocabulary=numbering.vocabulary, **model.reading_options)[0])
 
 
