@@ -7,7 +7,18 @@ from typing import Annotated, Any
 import typer
 
 from loglinear.cli import choices, console, training
-from loglinear.cli.options import Checkpoint, Classes, Encoding, Errors, Json, L1Ratio, Output, Threads, Verbose
+from loglinear.cli.options import (
+    Checkpoint,
+    Classes,
+    Encoding,
+    Errors,
+    Json,
+    L1Ratio,
+    Output,
+    TextColumn,
+    Threads,
+    Verbose,
+)
 from loglinear.cli.tuning import Dev, TrainCommand, tune_setting
 from loglinear.formats import FORMATS
 
@@ -35,6 +46,13 @@ Format = Annotated[
         help="Format of DATA; list: describe all.", show_default="guessed",
     ),
 ]  # fmt: skip
+
+LabelColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Column of the label in JSON lines, Parquet and Arrow files.", show_default="label"
+    ),
+]
 
 
 @app.command(cls=TrainCommand)
@@ -75,6 +93,8 @@ def train(
     min_count: Annotated[int, typer.Option(help="Drop word n-grams that occur less often.")] = 1,
     classes: Classes = None,
     encoding: Encoding = "utf-8",
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
     checkpoint: Checkpoint = None,
     verbose: Verbose = False,
     json: Json = False,
@@ -90,7 +110,8 @@ def train(
     model = MaxentClassifier(
         penalty, strength, l1_ratio=l1_ratio, nonnegative=nonnegative, solver=solver, tolerance=tolerance,
         max_iterations=max_iterations, tune=tune_setting(tune, dev), ngrams=orders, min_count=min_count,
-        classes=classes, n_threads=threads, random_state=seed, checkpoint=checkpoint, verbose=1 if verbose else "auto",
+        classes=classes, text_column=text_column, label_column=label_column, n_threads=threads, random_state=seed,
+        checkpoint=checkpoint, verbose=1 if verbose else "auto",
     )  # fmt: skip
     examples = train_on_file(model, data, format, encoding, validation=dev)
     show = console.print_json if json else _print_summary
@@ -133,13 +154,13 @@ def _print_summary(s: dict[str, Any]) -> None:
 @console.command
 def evaluate(
     model: Model, data: Data, errors: Errors = 0, format: Format = None, encoding: Encoding = "utf-8",
-    threads: Threads = None, json: Json = False,
+    text_column: TextColumn = None, label_column: LabelColumn = None, threads: Threads = None, json: Json = False,
 ) -> None:
     """Score a classifier on labelled examples, with a confusion matrix."""
-    from loglinear.models.classifier.files import read_for
+    from loglinear.models.classifier.files import Columns, read_for
 
-    classifier = _load(model, threads)
-    examples, n_ignored = read_for(classifier, data, format, encoding, n_threads=threads)
+    classifier, columns = _load(model, threads), Columns(text_column, label_column)
+    examples, n_ignored = read_for(classifier, data, format, encoding, columns=columns, n_threads=threads)
     _note_ignored(classifier, n_ignored)
     found = classifier.evaluate(examples.X, examples.labels, errors=errors)
     console.note_unseen(found["unseen_labels"])
@@ -172,16 +193,17 @@ def predict(
     labelled: Labelled = None,
     proba: Annotated[bool, typer.Option("--proba", help="Print the probability of every class.")] = False,
     encoding: Encoding = "utf-8",
+    text_column: TextColumn = None,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
     """Print the most probable class of each example, one per line. A pipe is answered line by line."""
-    from loglinear.models.classifier.files import PredictedFile
+    from loglinear.models.classifier.files import Columns, PredictedFile
 
     classifier = _load(model, threads)
     predicted = PredictedFile(
         classifier, data, format, encoding, labelled=labelled, note=lambda text: console.note(f"note: {text}"),
-        proba=proba, as_json=json,
+        proba=proba, as_json=json, columns=Columns(text_column),
     )  # fmt: skip
     console.write(predicted)
     _note_ignored(classifier, predicted.n_ignored)

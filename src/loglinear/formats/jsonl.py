@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from loglinear.errors import FormatError
 from loglinear.formats.examples import ExampleFormat, Labels, Records
+from loglinear.formats.streams.columns import text_of
 from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
 
 KINDS = ("text", "features", "tokens")
@@ -39,8 +40,14 @@ def read_jsonl(source: Source, encoding: str = "utf-8", *, labelled: bool = True
     return data
 
 
-def parse_jsonl(text: str, name: str = "<text>", *, labelled: bool = True) -> JsonlData:
-    """Return the examples of a text, of which there may be none."""
+def parse_jsonl(
+    text: str, name: str = "<text>", *, labelled: bool = True, text_column: str | None = None,
+    label_column: str = "label",
+) -> JsonlData:
+    """Return the examples of a text, of which there may be none.
+
+    ``text_column`` is the key of the text, whatever other keys there are; ``label_column`` is that of the label.
+    """
     labels: list[str] = []
     examples: list[Any] = []
     kind: str | None = None
@@ -48,16 +55,19 @@ def parse_jsonl(text: str, name: str = "<text>", *, labelled: bool = True) -> Js
         if not line or line.isspace():
             continue
         record = _parse(line, name, number)
-        found = _kind(record, name, number)
+        found = _kind(record, name, number) if text_column is None else "text"
         if kind is None:
             kind = found
         elif found != kind:
             message = f"the kind of example changes from {kind!r} to {found!r}; all lines must be of the same kind"
             raise FormatError(message, name, number)
         if labelled:
-            labels.append(_label(record, name, number))
-        example = record[found]
-        _CHECKS[found](example, name, number)
+            labels.append(_label(record, label_column, name, number))
+        if text_column is None:
+            example = record[found]
+            _CHECKS[found](example, name, number)
+        else:
+            example = text_of(record, text_column, name, number)
         examples.append(example)
     return JsonlData(labels, examples, kind or "text")
 
@@ -113,10 +123,10 @@ def _kind(record: dict[str, Any], name: str, number: int) -> str:
     return kinds[0]
 
 
-def _label(record: dict[str, Any], name: str, number: int) -> str:
-    if "label" not in record:
-        raise FormatError("the object has no 'label'", name, number)
-    label = record["label"]
+def _label(record: dict[str, Any], column: str, name: str, number: int) -> str:
+    if column not in record:
+        raise FormatError(f"the object has no {column!r}", name, number)
+    label = record[column]
     if isinstance(label, bool):
         return "true" if label else "false"
     if isinstance(label, int):

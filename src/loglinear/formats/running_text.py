@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from loglinear import _core, threads
 from loglinear.errors import FormatError
 from loglinear.formats.blocks import Progress, read_line_blocks, read_utf8_blocks
-from loglinear.formats.streams.columns import TEXT, Lines, columns_of, json_lines, table_lines, text_of
+from loglinear.formats.streams.columns import TEXT, Lines, columns_of, is_frame, json_lines, table_lines, text_of
 from loglinear.formats.streams.remote import is_url
 from loglinear.formats.text import Source, is_utf8, mapped, name_of, without_mark
 
@@ -317,7 +317,7 @@ def _piece_of(block: bytearray, places: list[int] | None, options: TextOptions) 
 
 def _records(source: Any, text_column: str | None) -> Any:
     """Return what to iterate over: of a data frame its column of text, not the names of its columns."""
-    if hasattr(source, "columns") and hasattr(source, "dtypes"):
+    if is_frame(source):
         column = text_column or TEXT
         if column not in source.columns:
             there = ", ".join(map(repr, source.columns))

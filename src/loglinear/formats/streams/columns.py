@@ -21,7 +21,7 @@ from loglinear.formats.streams import tables
 from loglinear.formats.streams.compression import without_suffix
 from loglinear.formats.text import Source, name_of, native_errors
 
-TEXT = "text"  # the column of text where none is named
+TEXT, LABEL = "text", "label"  # the columns where none is named
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 PLAIN_SUFFIX = ".txt"
 
@@ -72,6 +72,11 @@ def json_lines(blocks: Iterator[bytes], name: str, column: str | None, n_threads
         if text.size:
             yield Lines(text, places + n_lines)
         n_lines += n
+
+
+def is_frame(source: object) -> bool:
+    """Return whether a source is a data frame, of pandas or polars."""
+    return hasattr(source, "columns") and hasattr(source, "dtypes")
 
 
 def text_of(record: Mapping[str, Any], column: str | None, name: str, number: int) -> str:

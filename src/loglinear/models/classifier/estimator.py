@@ -64,6 +64,9 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         how often one must occur; defaults (1,) and 1
     classes : word classes whose n-grams are features of texts as well: a file (``word TAB class``, or the ``paths`` of
         Brown's tool) or a dict (``WordClasses.to_dict()``); default None. The model file has them
+    text_column, label_column : str or None, keys of the text and of the label where ``X`` is an iterable of records
+        (dicts, such as a ``datasets.Dataset``) or a data frame, and columns of JSON lines, Parquet and Arrow files;
+        default None: ``X`` is no such iterable. A model file does not keep them
     n_threads : int or None, number of native threads; default None, all cores
     random_state : int or None, seed of the stochastic solver and of the folds of tune="cv"; default None
     warm_start : bool, start from the weights of the last fit; default False
@@ -91,6 +94,8 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         ngrams: tuple[int, ...] = (1,),
         min_count: int = 1,
         classes: Mapping[str, str] | str | os.PathLike[str] | None = None,
+        text_column: str | None = None,
+        label_column: str | None = None,
         n_threads: int | None = None,
         random_state: int | None = None,
         warm_start: bool = False,
@@ -110,6 +115,8 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         self.ngrams = ngrams
         self.min_count = min_count
         self.classes = classes
+        self.text_column = text_column
+        self.label_column = label_column
         self.n_threads = n_threads
         self.random_state = random_state
         self.warm_start = warm_start
@@ -181,13 +188,16 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
     # ---- training ---------------------------------------------------------------------------------------------------
     @renamed("validation", "X_valid", "y_valid")
     @restore_on_failure
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None) -> MaxentClassifier:
-        """Train on examples and labels.
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, validation: Any = None) -> MaxentClassifier:
+        """Train on examples and labels; records (``text_column``) may have their labels themselves.
 
         ``validation`` is a pair (X, y) of held-out examples: ``tune`` chooses the strength on them, and
         ``validation_score_`` is the accuracy on them. A fit that fails leaves the model as it was.
         """
         start = time.perf_counter()
+        X, y = self._columns(X, y)
+        if validation is not None and self.text_column is not None:
+            validation = self._columns(*validation) if isinstance(validation, tuple) else self._columns(validation)
         settings, pair = self._settings(), as_pair(validation)
         self._check_tune(pair)
         for name in ("tuning_", "validation_score_"):  # what an earlier fit may have left
@@ -278,11 +288,12 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         return np.concatenate([flat, self.intercept_]) if self.fit_intercept else flat
 
     @restore_on_failure
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> MaxentClassifier:
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> MaxentClassifier:
         """Learn online from one more batch (FTRL-Proximal, one pass); ``classes`` is needed at the first call.
 
         The penalty counts once for the whole stream, as in ``fit``. Feature names are those of the first batch.
         """
+        X, y = self._columns(X, y)
         settings = self._settings()
         learner: OnlineLearner | None = getattr(self, "_online", None)
         fresh = learner is None and not hasattr(self, "coef_")

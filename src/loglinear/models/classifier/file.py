@@ -65,7 +65,7 @@ def save(model: Any, path: Any) -> None:
     kept = np.flatnonzero(np.any(weights != 0, axis=1))
     featuriser, n_features = model.featuriser_, weights.shape[0]
     label_kind, arrays = _label_arrays(model.classes_)
-    parameters = model.parameters()
+    parameters = {k: v for k, v in model.parameters().items() if k not in ("text_column", "label_column")}
     parameters["classes"] = file_name(parameters.get("classes"))  # the featuriser has the classes themselves
     settings: dict[str, Any] = {"parameters": as_json(parameters), "labels": label_kind}
     if featuriser is not None:

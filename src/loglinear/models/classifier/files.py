@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,10 @@ from loglinear.formats import FORMATS
 from loglinear.formats.blocks import after_lines, read_utf8_blocks
 from loglinear.formats.examples import Labels, guess
 from loglinear.formats.json_text import json_text
-from loglinear.formats.text import Source, name_of, plain_label, plain_line, read_bytes
+from loglinear.formats.jsonl import parse_jsonl
+from loglinear.formats.streams.columns import LABEL, TEXT
+from loglinear.formats.streams.tables import checked_labels, checked_texts, iterate_table, table_kind
+from loglinear.formats.text import Source, decode, name_of, plain_label, plain_line, read_bytes
 from loglinear.models.classifier.explain import Explanation, explain
 from loglinear.models.classifier.predictor import ClassifierPredictor
 from loglinear.threads import pool
@@ -59,24 +62,62 @@ class Examples:
         return int(np.count_nonzero(np.bincount(self.X.indices, minlength=1)))
 
 
+class Columns(NamedTuple):
+    """Names of columns of JSON lines, Parquet and Arrow files."""
+
+    text: str | None = None  # None: "text"; of JSON lines also "features" or "tokens"
+    label: str | None = None  # None: "label"
+
+
+NAMELESS = Columns()
+
+
 def read_examples(
     source: Source, format: str | None = None, encoding: str = "utf-8", *, labelled: bool = True,
-    n_threads: int | None = None,
+    columns: Columns = NAMELESS, n_threads: int | None = None,
 ) -> Examples:
     """Read a file (plain, gzip, xz, zstd, or ``-``); ``format`` is guessed from its name or first line unless given.
 
     Without ``labelled``, a line of tsv is all text and labels of jsonl are ignored; svmlight always has labels.
+    Parquet and Arrow files are known by their first bytes and have a text and a label in ``columns``.
     """
-    format, name = guess(source) if format is None else format, name_of(source)
-    examples = _parsed(format, read_bytes(source), name, encoding, labelled, n_threads)
+    name, kind = name_of(source), table_kind(source)
+    if kind is not None:
+        examples = _joined(list(_table_blocks(source, kind, labelled, columns, BLOCK)), name)
+    else:
+        if format is None:
+            format = guess(source) if columns == NAMELESS else "jsonl"
+        examples = _parsed(format, read_bytes(source), name, encoding, labelled, n_threads, columns)
     if labelled and not len(examples):
         raise FormatError("the input holds no examples", name)
     return examples
 
 
+def _table_blocks(source: Source, kind: str, labelled: bool, columns: Columns, size: int) -> Iterator[Examples]:
+    """Yield the texts and labels of a table, about ``size`` bytes at a time."""
+    name, text, label = name_of(source), columns.text or TEXT, columns.label or LABEL
+    for batch in iterate_table(source, kind, [text, label] if labelled else [text], size):
+        texts = checked_texts(batch.columns[0], text, name, batch.first_row).to_pylist()
+        labels = Labels.of(checked_labels(batch.columns[1], label, name, batch.first_row)) if labelled else None
+        yield Examples(texts, labels, "text", name)
+
+
+def _joined(blocks: list[Examples], name: str) -> Examples:
+    texts = [text for block in blocks for text in block.X]
+    labels = [label for block in blocks if block.labels is not None for label in block.labels[:]]
+    return Examples(texts, Labels.of(labels) if labels else None, "text", name)
+
+
 def _parsed(
-    format: str, data: bytes, name: str, encoding: str, labelled: bool, n_threads: int | None
+    format: str, data: bytes, name: str, encoding: str, labelled: bool, n_threads: int | None,
+    columns: Columns = NAMELESS,
 ) -> Examples:
+    if columns != NAMELESS:
+        if format != "jsonl":
+            raise ValueError(f"columns of JSON lines, Parquet and Arrow files have names, those of {format} have none")
+        named = {"text_column": columns.text, "label_column": columns.label or LABEL}
+        rows = parse_jsonl(decode(data, name, encoding), name, labelled=labelled, **named)  # type: ignore[arg-type]
+        return Examples(rows.examples, Labels.of(rows.labels) if labelled else None, rows.kind, name)
     found = FORMATS[format].parse(data, name, encoding=encoding, labelled=labelled, n_threads=pool(n_threads).size)
     X = found.examples
     if found.kind == "matrix":
@@ -89,10 +130,11 @@ def train_on_file(
     validation: Source | None = None,
 ) -> Examples:
     """Fit a classifier to a file; ``validation`` is a file of held-out examples. Returns the training examples."""
-    examples = read_examples(source, format, encoding, n_threads=model.n_threads)
+    columns = Columns(model.text_column, model.label_column)
+    examples = read_examples(source, format, encoding, columns=columns, n_threads=model.n_threads)
     pair = None
     if validation is not None:
-        held_out = read_examples(validation, format, encoding, n_threads=model.n_threads)
+        held_out = read_examples(validation, format, encoding, columns=columns, n_threads=model.n_threads)
         held_out, _ = match(held_out, examples.kind, examples.X.n_columns if examples.kind == "matrix" else 0)
         pair = held_out.X, held_out.labels
     model.fit(examples.X, examples.labels, validation=pair)
@@ -107,19 +149,23 @@ def kind_of(model: ClassifierPredictor) -> str:
 
 def read_for(
     model: ClassifierPredictor, source: Source, format: str | None = None, encoding: str = "utf-8", *,
-    labelled: bool = True, n_threads: int | None = None,
+    labelled: bool = True, columns: Columns = NAMELESS, n_threads: int | None = None,
 ) -> tuple[Examples, int]:
     """Read examples for a trained classifier; also return how many values were left out as features it does not know.
 
     A file whose format cannot be guessed is taken to have the format the model was trained on. Matrices get the
     model's number of columns; text models ignore unknown words by themselves.
     """
-    format = _format_for(model, source, format)
-    examples = read_examples(source, format, encoding, labelled=labelled, n_threads=n_threads)
+    format = _format_for(model, source, format, columns)
+    examples = read_examples(source, format, encoding, labelled=labelled, columns=columns, n_threads=n_threads)
     return match(examples, kind_of(model), int(model.n_features_in_))
 
 
-def _format_for(model: ClassifierPredictor, source: Source, format: str | None) -> str:
+def _format_for(
+    model: ClassifierPredictor, source: Source, format: str | None, columns: Columns = NAMELESS
+) -> str:
+    if format is None and columns != NAMELESS:
+        return "jsonl"
     usual = _KINDS[kind_of(model)][1]
     try:
         return format or (guess(source) if name_of(source) != "<stdin>" else usual)
@@ -156,10 +202,13 @@ class PredictedFile:
     def __init__(
         self, model: ClassifierPredictor, source: Source, format: str | None = None, encoding: str = "utf-8", *,
         labelled: bool | None = None, note: Callable[[str], None] | None = None, proba: bool = False,
-        as_json: bool = False, block: int = BLOCK,
+        as_json: bool = False, columns: Columns = NAMELESS, block: int = BLOCK,
     ) -> None:
         self.model, self.source, self.encoding, self.block = model, source, encoding, block
-        self.format, self.labelled, self.note = _format_for(model, source, format), labelled, note
+        self.table, self.columns = table_kind(source), columns
+        self.format, self.labelled, self.note = "", labelled, note
+        if self.table is None:
+            self.format = _format_for(model, source, format, columns)
         if self.format == "svmlight" and labelled is False:
             raise ValueError("lines of svmlight always begin with a label; write 0 where it is unknown")
         self.proba, self.as_json = proba, as_json
@@ -178,12 +227,16 @@ class PredictedFile:
         return map(self._line, probabilities.argmax(axis=1).tolist(), probabilities.tolist())
 
     def _blocks(self) -> Iterator[Examples]:
+        if self.table is not None:
+            yield from _table_blocks(self.source, self.table, False, self.columns, self.block)
+            return
         n_lines, n_threads, labelled = 0, self.model.n_threads, self.labelled
         for data in read_utf8_blocks(self.source, self.block, self.encoding):
             if labelled is None and data.strip():
                 labelled = self._begins_with_labels(data)
             with after_lines(n_lines):
-                found = _parsed(self.format, data, name_of(self.source), "utf-8", bool(labelled), n_threads)
+                name, labels = name_of(self.source), bool(labelled)
+                found = _parsed(self.format, data, name, "utf-8", labels, n_threads, self.columns)
             n_lines += data.count(b"\n")
             if len(found):
                 yield found

@@ -6,17 +6,22 @@ turned into named features by a featuriser, which the model keeps.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from loglinear.data.matrix import DenseRows, Rows, SparseRows
+from loglinear.errors import FormatError
 from loglinear.features.dicts import DictFeatures
 from loglinear.features.featuriser import Featuriser
 from loglinear.features.tokens import TokenFeatures
 from loglinear.features.word_classes import WordClassLexicon
 from loglinear.features.words import WordNgrams
+from loglinear.formats.streams.columns import LABEL, is_frame, text_of
 from loglinear.threads import pool
+
+RECORDS = "<records>"  # the source of records in messages; the line is then the number of the record
 
 
 def featuriser_for(
@@ -39,6 +44,32 @@ def featuriser_for(
         if strings is None or isinstance(strings[0], str):
             return TokenFeatures()
     return None
+
+
+def texts_and_labels(X: Any, y: Any, text_column: str, label_column: str | None) -> tuple[Any, Any]:
+    """Return the texts of records or of a data frame, and their labels if ``y`` is None; X that has none as it is."""
+    label_column = label_column or LABEL
+    if isinstance(X, (SparseRows, DenseRows, np.ndarray, str)) or hasattr(X, "tocsr"):
+        return X, y
+    if is_frame(X):
+        X = [dict(zip(X.columns, row)) for row in zip(*(X[column] for column in X.columns))]
+    texts: list[str] = []
+    labels: list[Any] = []
+    for number, record in enumerate(X, start=1):
+        if isinstance(record, str):
+            texts.append(record)
+            continue
+        if not isinstance(record, Mapping):
+            raise TypeError(f"record {number} must be a dict with a text, not {type(record).__name__}")
+        texts.append(text_of(record, text_column, RECORDS, number))
+        if y is None:
+            if record.get(label_column) is None:
+                message = f"the record has no label {label_column!r}; name the key with label_column, or give labels"
+                raise FormatError(message, RECORDS, number)
+            labels.append(record[label_column])
+    if y is None and len(labels) < len(texts):
+        raise ValueError("texts have no labels of their own: give y")
+    return texts, labels if y is None else y
 
 
 def matrix_rows(X: Any) -> Rows:

@@ -15,7 +15,7 @@ from loglinear.metrics.evaluation import evaluate_classifier, judge
 from loglinear.models.archive import Archive
 from loglinear.models.classifier import file
 from loglinear.models.classifier.explain import Explanation, explain
-from loglinear.models.classifier.inputs import featurise, matrix_rows
+from loglinear.models.classifier.inputs import featurise, matrix_rows, texts_and_labels
 from loglinear.models.classifier.mistakes import most_confident
 from loglinear.models.predictor import Predictor
 from loglinear.threads import pool
@@ -32,14 +32,23 @@ class ClassifierPredictor(Predictor):
     """
 
     kind = file.KIND
+    text_column: str | None = None  # not kept in files, since they are those of records at hand
+    label_column: str | None = None
     classes_: np.ndarray  # [n_classes], sorted
     coef_: FloatArray  # [K, n_features]; K is 1 for two classes, otherwise the number of classes
     intercept_: FloatArray  # [K]
     featuriser_: Featuriser | None  # None where X is a matrix
     n_features_in_: int
 
+    def _columns(self, X: Any, y: Any = None) -> tuple[Any, Any]:
+        """Return examples and labels; of records with a ``text_column``, their texts, and their labels if y is None."""
+        if self.text_column is None:
+            return X, y
+        return texts_and_labels(X, y, self.text_column, self.label_column)
+
     def _rows(self, X: Any) -> Rows:
         """Encode examples for prediction; rows that are encoded already are taken as they are."""
+        X = self._columns(X, ())[0]
         if isinstance(X, (SparseRows, DenseRows)):
             rows: Rows = X
         elif self.featuriser_ is not None:
@@ -91,13 +100,14 @@ class ClassifierPredictor(Predictor):
         best = (margins > 0).astype(int) if K == 1 else margins.reshape(-1, K).argmax(axis=1)
         return self.classes_[best]
 
-    def evaluate(self, X: Any, y: Any, *, errors: int = 0) -> dict[str, Any]:
+    def evaluate(self, X: Any, y: Any = None, *, errors: int = 0) -> dict[str, Any]:
         """Return the figures of ``classify eval``: accuracy, log-loss, F1, scores by class, confusions, unseen labels.
 
         Labels are compared as text, and those that never occurred in training count as errors. With ``errors``, the
         so many most confident mistakes are told too, each with the features that decided it.
         """
         self.check_fitted()
+        X, y = self._columns(X, y)
         judged = judge(self, X, y)
         found = evaluate_classifier(judged).to_dict()
         if errors:
