@@ -22,7 +22,7 @@ NAME = "tree_estimation"
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = parser_of(NAME, __doc__)
     add_parts(parser, PARTS)
-    parser.add_argument("--passes", type=int, default=60, help="passes of a random field at each strength")
+    parser.add_argument("--passes", type=int, default=40, help="passes of a random field at each strength")
     parser.add_argument("--models", help="names of models to measure, separated by semicolons; all by default")
     return parser.parse_args(arguments)
 

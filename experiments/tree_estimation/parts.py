@@ -22,8 +22,7 @@ MODELS: dict[str, tuple[dict[str, Any], list[float]]] = {
     "pcfg": ({"estimator": "pcfg"}, []),
     "pcfg, parents": ({"estimator": "pcfg", "vertical": 2}, []),
     "m-estimation, rules": ({"estimator": "m-estimation", "features": "rules"}, [10.0, 1.0]),
-    "m-estimation": ({"estimator": "m-estimation"}, [10.0, 3.0, 1.0, 0.5]),
-    "m-estimation, parents": ({"estimator": "m-estimation", "vertical": 2}, [3.0, 1.0]),
+    "m-estimation": ({"estimator": "m-estimation"}, [3.0, 1.0, 0.5]),
     "crf, rules": ({"estimator": "crf", "features": "rules"}, [1.0]),
     "crf": ({"estimator": "crf"}, [1.0]),
 }

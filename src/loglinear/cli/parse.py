@@ -71,7 +71,7 @@ def train(
         str | None,
         typer.Option(
             metavar="auto|none|P", help="Leave out constituents that a coarse grammar finds less likely than P.",
-            show_default="1e-4 for crf, else none",
+            show_default="1e-3 for crf, else none",
         ),
     ] = None,
     penalty: Annotated[

@@ -54,7 +54,7 @@ class Parser(ParserPredictor, Estimator):
     word_smoothing : float, how much the tags of new words count for known ones; default 1
     expectation : "exact" (default) or "sample": how M-estimation's expectations are computed
     n_samples : int, trees drawn where expectations are sampled; default 10,000
-    pruning : None, a probability, or "auto" (default: 1e-4 for "crf", else None): constituents that a coarse grammar
+    pruning : None, a probability, or "auto" (default: 1e-3 for "crf", else None): constituents that a coarse grammar
         finds less likely are left out, in training and prediction; ``pruning_cost_`` says what was left
     penalty, strength, l1_ratio, solver, solver_options, tolerance, max_iterations, n_threads, random_state, verbose,
     checkpoint : as in :class:`MaxentClassifier`

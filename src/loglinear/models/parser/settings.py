@@ -17,7 +17,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "features": FEATURES,
     "expectation": ("exact", "sample"),
 }
-PRUNING = 1e-4  # what pruning="auto" means for a random field
+PRUNING = 1e-3  # what pruning="auto" means for a random field
 
 
 @dataclass(eq=False, repr=False)
