@@ -74,34 +74,18 @@ def train(
             show_default="1e-3 for crf, else none",
         ),
     ] = None,
-    penalty: Annotated[
-        str | None,
-        typer.Option(
-            metavar="l2|l1|elastic_net|none|list", callback=choices.list_penalties, is_eager=True,
-            help="Penalty on the weights; list: describe all.", show_default="l2",
-        ),
-    ] = None,
+    penalty: choices.Penalty = None,
     strength: Annotated[float | None, typer.Option(help="Strength of the penalty.", show_default="1")] = None,
-    l1_ratio: Annotated[float | None, typer.Option(help="Share of l1 in the elastic net.", show_default="0.5")] = None,
-    solver: Annotated[
-        str | None,
-        typer.Option(
-            metavar="auto|NAME|list", callback=choices.list_solvers, is_eager=True,
-            help="Solver; list: describe all.", show_default="auto",
-        ),
-    ] = None,
-    tolerance: Annotated[
-        float | None, typer.Option(help="Relative gap to the optimum that training must reach.", show_default="1e-3")
-    ] = None,
-    max_iterations: Annotated[
-        int | None, typer.Option(help="Maximum number of passes over the data.", show_default="200")
-    ] = None,
+    l1_ratio: choices.L1Ratio = None,
+    solver: choices.Solver = None,
+    tolerance: Annotated[float | None, choices.tolerance("1e-3")] = None,
+    max_iterations: Annotated[int | None, choices.max_iterations("200")] = None,
     max_memory: Annotated[str | None, typer.Option(help="Memory that charts may take.", show_default="4G")] = None,
     dev: Dev = None,
     tune: Tune = None,
     encoding: Encoding = "utf-8",
     threads: Threads = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of random choices.")] = None,
+    seed: choices.Seed = None,
     checkpoint: Checkpoint = None,
     verbose: Verbose = False,
     json: Json = False,
@@ -109,7 +93,7 @@ def train(
     """Train a parser on bracketed trees and save it. Ctrl-C stops early and saves the model trained so far."""
     for path in filter(None, (output, checkpoint)):
         console.check_writable(path)
-    settings = _given(
+    settings = choices.given(
         estimator=estimator, features=features, direction=direction, vertical=vertical, min_word_count=min_word_count,
         annotate_tags=annotate_tags or None, annotate_heads=annotate_heads or None,
         min_count=min_count, smoothing=smoothing, penalty=penalty, strength=strength, l1_ratio=l1_ratio, solver=solver,
@@ -127,11 +111,6 @@ def train(
     model, trees = train_on_file(data, settings, validation=dev, encoding=encoding)
     show = console.print_json if json else _print_summary
     training.finish(model, output, checkpoint, lambda: _summary(model, trees, output), show)
-
-
-def _given(**settings: Any) -> dict[str, Any]:
-    """Return the settings that were given; the others keep the defaults of the parser."""
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _number(option: str, text: str, kind: Any) -> Any:

@@ -61,18 +61,12 @@ def train(
             show_default="labels as they are",
         ),
     ] = None,
-    penalty: Annotated[
-        str | None,
-        typer.Option(
-            metavar="l2|l1|elastic_net|none|list", callback=choices.list_penalties, is_eager=True,
-            help="Penalty on the weights; list: describe all.", show_default="l2",
-        ),
-    ] = None,
+    penalty: choices.Penalty = None,
     strength: Annotated[
         float | None,
         typer.Option(help="Strength of the penalty; CRFsuite: 2 c2 or c1, Wapiti: rho2 or rho1.", show_default="1"),
     ] = None,
-    l1_ratio: Annotated[float | None, typer.Option(help="Share of l1 in the elastic net.", show_default="0.5")] = None,
+    l1_ratio: choices.L1Ratio = None,
     order: Annotated[int | None, typer.Option(help="2 adds features of three labels.", show_default="1")] = None,
     features: Annotated[
         str | None,
@@ -130,19 +124,9 @@ def train(
     initialise: Annotated[
         str | None, typer.Option(metavar="m-estimation", help="Start a CRF from an M-estimate.")
     ] = None,
-    solver: Annotated[
-        str | None,
-        typer.Option(
-            metavar="auto|NAME|list", callback=choices.list_solvers, is_eager=True,
-            help="Solver; list: describe all.", show_default="auto",
-        ),
-    ] = None,
-    tolerance: Annotated[
-        float | None, typer.Option(help="Relative gap to the optimum that training must reach.", show_default="1e-4")
-    ] = None,
-    max_iterations: Annotated[
-        int | None, typer.Option(help="Maximum number of passes over the data.", show_default="1000")
-    ] = None,
+    solver: choices.Solver = None,
+    tolerance: Annotated[float | None, choices.tolerance("1e-4")] = None,
+    max_iterations: Annotated[int | None, choices.max_iterations("1000")] = None,
     dev: Dev = None,
     tune: Tune = None,
     continued: Annotated[
@@ -152,7 +136,7 @@ def train(
     comments: Comments = False,
     encoding: Encoding = "utf-8",
     threads: Threads = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of random choices.")] = None,
+    seed: choices.Seed = None,
     checkpoint: Checkpoint = None,
     verbose: Verbose = False,
     json: Json = False,
@@ -160,7 +144,7 @@ def train(
     """Train a tagger and save it. Ctrl-C stops early and saves the model trained so far."""
     for path in filter(None, (output, checkpoint)):
         console.check_writable(path)
-    settings = _given(
+    settings = choices.given(
         estimator=estimator, templates=templates, classes=classes, order=order, features=features,
         transitions=transitions, min_count=min_count, max_features=max_features, hash_bits=hash_bits, oov=oov or None,
         base=base, expectation=expectation, n_samples=n_samples,
@@ -179,11 +163,6 @@ def train(
     )  # fmt: skip
     show = console.print_json if json else _print_summary
     training.finish(model, output, checkpoint, lambda: _summary(model, sequences, output), show)
-
-
-def _given(**settings: Any) -> dict[str, Any]:
-    """Return the settings that were given; the others keep the defaults of the tagger."""
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _summary(model: Any, sequences: Any, output: str) -> dict[str, Any]:
