@@ -194,6 +194,26 @@ def test_the_loss_is_minus_the_log_probability_of_trees():
     assert value == pytest.approx(-model.log_probability(TREES).sum(), rel=1e-10)
 
 
+@pytest.mark.parametrize("estimator", ["crf", "pcfg"])
+def test_every_instruction_set_gives_the_same_sums_and_trees(estimator):
+    model = parser(estimator)
+    words = [SENTENCES[0] * 6, SENTENCES[1] * 2]  # rows of several vectors
+    found = []
+    try:
+        for name in ("baseline", "avx2", "avx512"):
+            if _core.simd_select(name):
+                gradient = np.empty(model.features_.n_weights)
+                value = tree_loss(model).value_and_gradient(model.weights_, gradient) if estimator == "crf" else 0.0
+                charts = model._charts(words)
+                found.append((value, gradient, charts.log_normalisers(), charts.best()[1], charts.marginals(0.01)[4]))
+    finally:
+        _core.simd_select("auto")
+    for other in found[1:]:
+        for a, b in zip(other, found[0]):
+            if estimator == "crf" or a is not other[1]:
+                np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
 def test_constrained_sums_are_those_of_enumeration():
     model = parser("crf")
     words = SENTENCES[0]
