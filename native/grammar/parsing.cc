@@ -112,7 +112,8 @@ double tree_loss(ThreadPool& pool, const TreeModel& model, const TreeBank& bank,
                  const Constraints& constraints, std::span<double> gradient) {
   require(gradient.size() == model.features.n_weights, "tree loss: the gradient has a wrong length");
   const std::vector<double> scores = rule_scores(model);
-  const auto cuts = share_out(bank, static_cast<std::size_t>(pool.size()));
+  constexpr std::size_t kParts = 16;  // whatever the number of threads, so that sums have the same bits
+  const auto cuts = share_out(bank, std::clamp<std::size_t>(bank.n_sentences(), 1, kParts));
   const std::size_t n_parts = cuts.size() - 1;
   std::vector<std::vector<double>> sums(n_parts);
   std::vector<double> values(n_parts, 0.0);

@@ -53,7 +53,7 @@ class Workspace {
   Limits limits_;
 };
 
-// Cuts [0, n_sentences) into one range per thread of similar work.
+// Cuts [0, n_sentences) into ranges of similar work.
 std::vector<std::size_t> share_out(const TreeBank& bank, std::size_t n_parts);
 
 // sum_s log Z(s) - log Z(s, constraints); without constraints the second term is left out. Writes the expected counts of
