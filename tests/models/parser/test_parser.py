@@ -187,6 +187,16 @@ def test_scores_far_apart_are_summed_in_logarithms():
             assert str(model.sample([words])[0][0]) in {text for _, text in known}
 
 
+def test_any_number_of_threads_gives_the_same_bits():
+    loss = tree_loss(parser("crf"))
+    w = np.random.default_rng(3).normal(size=loss.n_weights)
+    found = []
+    for loss.n_threads in (1, 2, 3):
+        gradient = np.empty(loss.n_weights)
+        found.append((loss.value_and_gradient(w, gradient), gradient.tobytes()))
+    assert found[0] == found[1] == found[2]
+
+
 def test_the_loss_is_minus_the_log_probability_of_trees():
     model = parser("crf")
     loss = tree_loss(model)
