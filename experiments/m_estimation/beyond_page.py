@@ -31,7 +31,7 @@ def inputs(part: Json, parts: Json, output: Path) -> list[str]:
             what = "no" if longest == "0" else f"up to {longest}-grams"
             difference = "" if longest == "0" else f"{row['test'] - plain['test']:+.2f}"
             seconds = f"{row['seconds'] + row['preparation']:.1f}"
-            figures = [f"{row['c']:.2g}", percent(row["tune"]), percent(row["test"])]
+            figures = [f"{row['c']:.3g}", percent(row["tune"]), percent(row["test"])]
             cells.append([name, what, *figures, difference, seconds])
     head = ["task", "input-only features", "c", "tuning", "test", "difference", "seconds"]
     return [
@@ -55,7 +55,7 @@ def gaps(part: Json, parts: Json, output: Path) -> list[str]:
         plain = part["rows"][f"{task}/{method}/none"]
         difference = "" if label == "none" else f"{row['test'] - plain['test']:+.2f}"
         cells.append([
-            task, method, "with" if label == "gaps" else "without", f"{row['n_features']:,}", f"{row['c']:.2g}",
+            task, method, "with" if label == "gaps" else "without", f"{row['n_features']:,}", f"{row['c']:.3g}",
             percent(row["tune"]), percent(row["test"]), difference, f"{row['preparation']:.1f}",
             f"{row['seconds']:.1f}",
         ])  # fmt: skip
@@ -147,6 +147,10 @@ VARIANTS = {  # of a score, and whether it is a probability
     "less log Z": "normalised, Z estimated",
     "constants of tuning sentences": "unnormalised, constants fitted",
 }
+VARIANTS_OF = {
+    "HMM": {"as it is": "normalised", "constants of tuning sentences": "normalised, constants fitted"},
+    "classifier": {"as it is": "p(class given x)"},
+}
 
 
 def scoring(part: Json, parts: Json, output: Path) -> list[str]:
@@ -154,9 +158,8 @@ def scoring(part: Json, parts: Json, output: Path) -> list[str]:
     for key in dict.fromkeys(key.rsplit("/", 1)[0] for key in part["rows"]):
         task, name = key.split("/")
         rows = {k.rsplit("/", 1)[1]: row for k, row in part["rows"].items() if k.rsplit("/", 1)[0] == key}
-        for variant, what in VARIANTS.items() if name.startswith("M-est.") else [("as it is", "")]:
+        for variant, what in VARIANTS_OF.get(name, VARIANTS).items():
             c, row = max(rows.items(), key=lambda item: item[1][variant].get("tuning", 0.0))
-            what = what or ("normalised" if name == "HMM" else "p(class given x)")
             error = f"{row['error of log Z']:.2g}" if variant == "less log Z" else ""
             figures = [percent(row[variant].get(of)) for of in ("sentences", "documents")]
             method = {"classifier": "classifier of words"}.get(name, name)

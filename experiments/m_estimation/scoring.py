@@ -10,11 +10,13 @@ from __future__ import annotations
 import functools
 import gzip
 import time
+import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from experiments.m_estimation.beyond import kept
 from experiments.m_estimation.parts import Experiment
@@ -91,7 +93,9 @@ class Scorer:
         for sentences in train.values():
             X = [[(word,) for word in s.words] for s in sentences]
             model = Tagger(**settings, max_iterations=100, n_threads=n_threads, verbose=0)
-            self.models.append(model.fit(X, [s.labels for s in sentences]))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                self.models.append(model.fit(X, [s.labels for s in sentences]))
             known = set(model.reader_.oov.vocabularies[0])
             self.unseen.append((known, np.log(max(len(shared - known), 1))))
 
