@@ -71,7 +71,7 @@ def test_every_option_of_training_is_a_setting_by_the_same_name_or_listed(model)
     listed = set(re.findall(r"`(--[\w-]+)[^`]*` is|`(--[\w-]+)`\s+its", PAGE))
     spelt_otherwise = {option for pair in listed for option in pair if option}
     assert spelt_otherwise == {"--signed", "--vocab", "--add-k", "--topics", "--keypad", "--from", "--lm",
-                               "--cache-kind", "--cache-window"}  # fmt: skip
+                               "--cache-kind", "--cache-window", "--workers", "--cluster"}  # fmt: skip
     named = {option_of(name) for name in signature(model)}
     assert options(COMMANDS[model]) - named - FILES - spelt_otherwise == set()
 

@@ -10,14 +10,24 @@ from loglinear.cli import choices, console, training
 from loglinear.cli.options import (
     Checkpoint,
     Classes,
+<<<<<<< HEAD
+=======
+    ClusterAddress,
+>>>>>>> 07848fd (loglinear.dask: classifiers train on a cluster, to the same optimum, and go on when a worker is lost)
     Encoding,
     Errors,
     Json,
     L1Ratio,
     Output,
+<<<<<<< HEAD
     TextColumn,
     Threads,
     Verbose,
+=======
+    Threads,
+    Verbose,
+    Workers,
+>>>>>>> 07848fd (loglinear.dask: classifiers train on a cluster, to the same optimum, and go on when a worker is lost)
 )
 from loglinear.cli.tuning import Dev, TrainCommand, tune_setting
 from loglinear.formats import FORMATS
@@ -96,6 +106,8 @@ def train(
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     checkpoint: Checkpoint = None,
+    workers: Workers = None,
+    cluster: ClusterAddress = None,
     verbose: Verbose = False,
     json: Json = False,
 ) -> None:
@@ -107,6 +119,7 @@ def train(
     from loglinear.models import MaxentClassifier
     from loglinear.models.classifier.files import train_on_file
 
+<<<<<<< HEAD
     model = MaxentClassifier(
         penalty, strength, l1_ratio=l1_ratio, nonnegative=nonnegative, solver=solver, tolerance=tolerance,
         max_iterations=max_iterations, tune=tune_setting(tune, dev), ngrams=orders, min_count=min_count,
@@ -114,8 +127,47 @@ def train(
         checkpoint=checkpoint, verbose=1 if verbose else "auto",
     )  # fmt: skip
     examples = train_on_file(model, data, format, encoding, validation=dev)
+=======
+    settings = {
+        "penalty": penalty, "strength": strength, "l1_ratio": l1_ratio, "nonnegative": nonnegative, "solver": solver,
+        "tolerance": tolerance, "max_iterations": max_iterations, "tune": tune_setting(tune, dev), "ngrams": orders,
+        "min_count": min_count, "classes": classes, "n_threads": threads, "random_state": seed,
+        "checkpoint": checkpoint, "verbose": 1 if verbose else "auto",
+    }  # fmt: skip
+    examples: Any  # or how many there were
+    if workers is None and cluster is None:
+        model = MaxentClassifier(**settings)
+        examples = train_on_file(model, data, format, encoding, validation=dev)
+    else:
+        model, examples = _on_cluster(settings, data, format, encoding, dev, workers, cluster)
+>>>>>>> 07848fd (loglinear.dask: classifiers train on a cluster, to the same optimum, and go on when a worker is lost)
     show = console.print_json if json else _print_summary
     training.finish(model, output, checkpoint, lambda: _summary(model, examples, output), show)
+
+
+def _on_cluster(
+    settings: dict[str, Any], data: str, format: str | None, encoding: str, dev: str | None, workers: int | None,
+    address: str | None,
+) -> tuple[Any, int]:  # fmt: skip
+    """Train on a cluster, which reads the examples; return the model, and how many examples there were."""
+    if workers is not None and address is not None:
+        raise ValueError("--workers makes a cluster here and --cluster names one: leave one of them out")
+    if workers is not None and workers < 1:
+        raise ValueError(f"--workers is {workers}; give 1 or more")
+    if settings["checkpoint"] is not None:
+        raise ValueError("--checkpoint is not for a cluster, which goes on where a worker is lost; leave it out")
+
+    from loglinear.dask import DaskMaxentClassifier
+    from loglinear.dask import cluster as dask_cluster
+    from loglinear.models.classifier.files import read_for
+
+    with dask_cluster(address, workers) as client:
+        model = DaskMaxentClassifier(client=client, **settings).fit(data, format=format, encoding=encoding)
+    local = model.to_local()
+    if dev is not None:
+        held_out, _ = read_for(local, dev, format, encoding)
+        local.validation_score_ = local.score(held_out.X, held_out.labels)
+    return local, model.n_examples_
 
 
 def _summary(model: Any, examples: Any, output: str) -> dict[str, Any]:
@@ -123,13 +175,15 @@ def _summary(model: Any, examples: Any, output: str) -> dict[str, Any]:
 
     summary = {
         "model": output,
-        "examples": len(examples),
-        "features": examples.n_features if examples.n_features is not None else int(model.n_features_in_),
+        "examples": examples if isinstance(examples, int) else len(examples),
+        "features": int(model.n_features_in_) if isinstance(examples, int) or examples.n_features is None
+        else examples.n_features,
         "classes": len(model.classes_),
         **training.solver_summary(model, model.coef_),
-        "training_accuracy": accuracy(examples.labels, model.predict(examples.X)),
+        **({} if isinstance(examples, int)
+           else {"training_accuracy": accuracy(examples.labels, model.predict(examples.X))}),
         **training.dev_score(model),
-    }
+    }  # fmt: skip
     if model.tune is not None:
         summary["tuning"] = model.tuning_
     return summary
@@ -142,7 +196,7 @@ def _print_summary(s: dict[str, Any]) -> None:
             ("features", f"{s['features']:,}"),
             ("classes", f"{s['classes']:,}"),
             *training.solver_facts(s),
-            ("training accuracy", f"{s['training_accuracy']:.4f}"),
+            *([("training accuracy", f"{s['training_accuracy']:.4f}")] if "training_accuracy" in s else []),
             *training.dev_facts(s, "accuracy on dev"),
             ("model", s["model"]),
         ]

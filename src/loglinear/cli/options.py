@@ -35,6 +35,13 @@ Classes = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Word classes as features: a file of 'word TAB class', or of Brown's paths."),
 ]
+Workers = Annotated[
+    int | None, typer.Option(metavar="N", help="Train on so many processes of this machine (needs loglinear[dask]).")
+]
+ClusterAddress = Annotated[
+    str | None,
+    typer.Option("--cluster", metavar="ADDRESS", help="Train on the workers of a Dask scheduler, as tcp://host:8786."),
+]
 Checkpoint = Annotated[
     str | None, typer.Option(metavar="FILE", help="Save the state of training to this file, and resume from it.")
 ]

@@ -41,6 +41,9 @@ class SparseRows:
             csr.sum_duplicates()
         return cls(csr.indptr, csr.indices, csr.data, csr.shape[1])
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SparseRows, (self.indptr, self.indices, self.values, self.n_columns)
+
     @property
     def n_rows(self) -> int:
         """Number of examples."""

@@ -1,0 +1,208 @@
+"""What happens on the workers of a classifier: parts are read, their features counted, and then encoded as shards.
+
+A part first numbers the features that it has itself. The client joins the names of all parts in their order, so that
+features have the numbers they would have in one process, and a shard then keeps only the columns of its own features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from distributed import get_worker
+from numpy.typing import NDArray
+
+from loglinear.data.matrix import DenseRows, Rows, SparseRows
+from loglinear.data.multiclass import MulticlassData
+from loglinear.features.featuriser import Featuriser
+from loglinear.features.vocabulary import Vocabulary
+from loglinear.formats.examples import Labels
+from loglinear.losses.multinomial import MultinomialLoss
+from loglinear.losses.partitioned import Shard
+from loglinear.models.classifier.inputs import featurise, featuriser_for, matrix_rows
+from loglinear.models.classifier.labels import known_numbers
+from loglinear.threads import pool
+
+
+def own_threads(shared: bool) -> int:
+    """Return the threads that a task may use: those of its worker, or one where several tasks share them."""
+    return 1 if shared else max(1, int(get_worker().state.nthreads))
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """The examples of a part, in the numbers of its own features."""
+
+    rows: Rows
+    labels: NDArray[Any]  # as they were given
+    weight: NDArray[np.float64] | None
+    featuriser: Featuriser | None  # None for matrices
+
+    def summary(self) -> Summary:
+        """Return what the client must know of the part."""
+        rows, names = self.rows, None
+        totals = None
+        if self.featuriser is not None and isinstance(rows, SparseRows):
+            names = self.featuriser.vocabulary
+            totals = np.bincount(rows.indices, rows.values, minlength=rows.n_columns).astype(np.float64)
+        kind = "matrix" if self.featuriser is None else self.featuriser.kind
+        return Summary(kind, rows.n_rows, rows.n_columns, np.unique(self.labels), names, totals)
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Facts of a part: the kind of its examples, its size, its labels, and its features with their totals."""
+
+    kind: str
+    n_examples: int
+    n_columns: int
+    labels: NDArray[Any]
+    names: Vocabulary | None
+    totals: NDArray[np.float64] | None
+
+
+def count_part(given: Any, reads: dict[str, Any], shared: bool) -> Counted | None:
+    """Read a part and number its own features; None for one without examples."""
+    threads = own_threads(shared)
+    if hasattr(given, "read"):
+        found = given.read(threads)
+        X, y, weight = found.X, found.labels, None
+    else:
+        X, y, weight = given
+    if X is None or _length(X) == 0:
+        return None
+    if not isinstance(X, (SparseRows, DenseRows)):
+        X = _plain(X)
+    labels = np.asarray(y.names)[y.numbers] if isinstance(y, Labels) else np.asarray(y)
+    featuriser = None if isinstance(X, (SparseRows, DenseRows)) else featuriser_for(X, **{**reads, "min_count": 1})
+    if isinstance(X, (SparseRows, DenseRows)):
+        rows: Rows = X
+    elif featuriser is not None:
+        rows = featurise(featuriser, X, threads, fit=True)
+    else:
+        rows = matrix_rows(_numbers(X))
+    if labels.shape != (rows.n_rows,):
+        raise ValueError(f"a partition has {rows.n_rows} examples and labels of shape {labels.shape}")
+    if weight is not None:
+        weight = np.asarray(weight, np.float64)
+    return Counted(rows, labels, weight, featuriser)
+
+
+def _length(X: Any) -> int:
+    return int(X.n_rows if isinstance(X, (SparseRows, DenseRows)) else X.shape[0] if hasattr(X, "shape") else len(X))
+
+
+def _plain(X: Any) -> Any:
+    """Return a partition of a bag or a data frame as lists or arrays."""
+    if hasattr(X, "to_numpy") and getattr(X, "ndim", 1) == 1:
+        return X.tolist()
+    if hasattr(X, "to_numpy"):
+        return X.to_numpy(np.float64)
+    return X if hasattr(X, "shape") else list(X)
+
+
+def _numbers(X: Any) -> Any:
+    if hasattr(X, "tocsr"):
+        return X
+    X = np.asarray(X, np.float64)
+    if X.ndim != 2 or not np.isfinite(X).all():
+        raise ValueError("a partition of X is no matrix of finite numbers")
+    return np.ascontiguousarray(X)
+
+
+def summarise(part: Counted | None) -> Summary | None:
+    """Return the summary of a part; None for one without examples."""
+    return None if part is None else part.summary()
+
+
+def encode_part(
+    part: Counted | None, columns: NDArray[np.int32] | None, classes: NDArray[Any], n_features: int, intercept: bool,
+    shared: bool,
+) -> Shard:  # fmt: skip
+    """Return the shard of a part.
+
+    columns : the number of each of the part's own features among those of all parts, -1 for one that is left out;
+        None: matrices, whose columns have their numbers
+    """
+    threads = own_threads(shared)
+    n_classes = classes.size
+    K = 1 if n_classes <= 2 else n_classes
+    if part is None:
+        rows: Rows = SparseRows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), 0)
+        features, labels, weight = np.zeros(0, np.intp), np.zeros(0, np.int32), None
+    else:
+        rows, labels, weight = part.rows, known_numbers(part.labels, classes), part.weight
+        rows, features = _own_columns(rows, columns, pool(threads))
+    data = MulticlassData(rows, labels, n_classes, weight)
+    kept = (features[:, None] * K + np.arange(K)).ravel()
+    if intercept:
+        kept = np.concatenate([kept, n_features * K + np.arange(K)])
+    return Shard(MultinomialLoss(data, intercept=intercept, n_threads=threads), kept.astype(np.intp), data.n_examples)
+
+
+def _own_columns(
+    rows: Rows, columns: NDArray[np.int32] | None, threads: Any
+) -> tuple[Rows, NDArray[np.intp]]:  # fmt: skip
+    """Return the rows with only the columns that a part uses, by their numbers among all, and these numbers."""
+    if isinstance(rows, DenseRows):
+        return rows, np.arange(rows.n_columns)
+    if columns is None:
+        used = np.unique(rows.indices)
+        local, numbers = used.astype(np.intp), used.astype(np.intp)
+    else:
+        local = np.flatnonzero(columns >= 0)
+        local = local[np.argsort(columns[local], kind="stable")]
+        numbers = columns[local].astype(np.intp)
+    place = np.full(rows.n_columns, -1, np.int32)
+    place[local] = np.arange(local.size, dtype=np.int32)
+    indices = place[rows.indices]
+    kept = indices >= 0
+    indptr = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]
+    sorted_ = SparseRows(indptr, indices[kept], rows.values[kept], max(local.size, 1) if local.size else 0)
+    return _ascending(sorted_), numbers
+
+
+def _ascending(rows: SparseRows) -> SparseRows:
+    """Return rows whose indices ascend."""
+    row = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
+    order = np.lexsort((rows.indices, row))
+    return SparseRows(rows.indptr, rows.indices[order], rows.values[order], rows.n_columns)
+
+
+def join_features(
+    summaries: Sequence[Summary | None], min_count: int | None, in_order: bool
+) -> tuple[Vocabulary, list[NDArray[np.int32] | None]]:
+    """Return the features of all parts, and the number of each part's own among them; -1 where it is left out.
+
+    min_count : least total of a feature that is kept; None: all are
+    in_order : whether features are sorted by name, instead of by length and first occurrence
+    """
+    joined, totals = Vocabulary.from_strings([]), np.zeros(0)
+    numbers: list[NDArray[np.int32] | None] = []
+    for one in summaries:
+        if one is None or one.names is None or one.totals is None:
+            numbers.append(None)
+            continue
+        found = np.empty(len(one.names), np.int32)
+        if len(joined):
+            joined.index().find(one.names.blob, one.names.offsets, found)
+        else:
+            found[:] = -1
+        new = np.flatnonzero(found < 0)
+        found[new] = len(joined) + np.arange(new.size)
+        joined = joined.joined(one.names.take(new)) if len(joined) else one.names.take(new)
+        totals = np.concatenate([totals, np.zeros(new.size)])
+        totals[found] += one.totals
+        numbers.append(found)
+    kept = np.arange(len(joined)) if min_count is None else np.flatnonzero(totals >= min_count)
+    if in_order:
+        names = list(joined.take(kept))
+        kept = kept[np.array(sorted(range(len(names)), key=names.__getitem__), np.intp)]
+    else:  # n-grams: the shorter ones first
+        blanks = np.concatenate([[0], np.cumsum(joined.blob == ord(" "))])[joined.offsets]
+        kept = kept[np.argsort(np.diff(blanks)[kept], kind="stable")]
+    renumber = np.full(len(joined), -1, np.int32)
+    renumber[kept] = np.arange(kept.size, dtype=np.int32)
+    return joined.take(kept), [None if one is None else renumber[one] for one in numbers]

@@ -1,0 +1,184 @@
+"""Shards on the workers of a Dask cluster: every shard is an actor, so that a call goes straight to the worker that has
+it. A shard is made by a task from futures that Dask can make anew; where a worker is lost, its shards are made again on
+others, with what was derived from them, and the calls that were under way are repeated.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from distributed import Client, KilledWorker
+
+from loglinear.losses.partitioned import Shard
+
+MAX_REPEATS = 20  # of one call
+PATIENCE = 60.0  # seconds without any worker after which training gives up
+log = logging.getLogger("loglinear.dask")
+
+
+class Keeper:
+    """What lives on a worker: a shard, and those derived from it, by number."""
+
+    def __init__(self, make: Callable[..., Shard], *arguments: Any) -> None:
+        self._shards: dict[int, Shard] = {0: make(*arguments)}
+
+    def call(self, number: int, method: str, arguments: tuple[Any, ...]) -> Any:
+        """Return what a method of a shard returns."""
+        return getattr(self._shards[number], method)(*arguments)
+
+    def derive(self, number: int, method: str, arguments: tuple[Any, ...], new: int) -> None:
+        """Keep the shard that a method returns, under a new number."""
+        self._shards[new] = getattr(self._shards[number], method)(*arguments)
+
+    def forget(self, number: int) -> None:
+        """Drop a derived shard."""
+        self._shards.pop(number, None)
+
+
+class Cluster:
+    """The actors of all parts, made anew when they are lost.
+
+    tasks : (function, arguments) of each part, which make its shard on a worker
+    """
+
+    def __init__(self, client: Client, tasks: Sequence[tuple[Callable[..., Shard], tuple[Any, ...]]]) -> None:
+        self.client, self.tasks = client, list(tasks)
+        self.derived: dict[int, tuple[int, str, Sequence[tuple[Any, ...]]]] = {}  # by number, in order
+        self.numbers = itertools.count(1)
+        self._workers = frozenset(client.nthreads())
+        self._futures: list[Any] = [None] * len(self.tasks)
+        self._actors: list[Any] = [None] * len(self.tasks)
+        self._make(range(len(self.tasks)))
+
+    def _make(self, places: Sequence[int]) -> None:
+        """Make the actors of some parts, and all that was derived from them."""
+        for k in places:
+            make, arguments = self.tasks[k]
+            self._futures[k] = self.client.submit(
+                Keeper, make, *arguments, actor=True, pure=False, workers=self._places(k), allow_other_workers=True
+            )
+        for k in places:
+            self._actors[k] = self._result(self._futures[k])
+            for new, (number, method, own) in self.derived.items():
+                self._actors[k].derive(number, method, own[k], new).result()
+
+    def _places(self, k: int) -> list[str]:
+        """Return a worker for a part: in turns, the same for its counting and its shard."""
+        workers = sorted(self._workers)
+        return [workers[k % len(workers)]] if workers else []
+
+    def _result(self, future: Any) -> Any:
+        """Wait for a future, but not for ever where no worker is left."""
+        alone: float | None = None
+        while True:
+            try:
+                return future.result(timeout=2)
+            except KilledWorker as error:
+                raise MemoryError(
+                    f"the workers that held a partition ended again and again ({error}); most often their memory was "
+                    "not enough: give more, smaller partitions, or workers with more memory"
+                ) from error
+            except TimeoutError:
+                alone = None if self.look() else alone or time.monotonic()
+                if alone is not None and time.monotonic() - alone > PATIENCE:
+                    raise RuntimeError(
+                        f"no worker is left, and none came for {PATIENCE:.0f} s: training cannot go on. Start workers "
+                        "and train again"
+                    ) from None
+
+    def look(self) -> bool:
+        """Say which workers were lost since the last look; return whether there is one."""
+        workers = frozenset(self.client.nthreads())
+        if lost := self._workers - workers:
+            log.warning("lost %s: its parts are made anew on the %d others", ", ".join(sorted(lost)), len(workers))
+        self._workers = workers
+        return bool(workers)
+
+    def call(self, call: Callable[[Any, int], Any]) -> list[Any]:
+        """Return call(actor, place).result() of every part, in their order; repeat for parts that were lost."""
+        results: list[Any] = [None] * len(self.tasks)
+        todo = list(range(len(self.tasks)))
+        for _ in range(MAX_REPEATS):
+            under_way = [(k, self._begin(call, k)) for k in todo]
+            lost = []
+            for k, future in under_way:
+                try:
+                    if future is None:
+                        lost.append(k)
+                    else:
+                        results[k] = future.result()
+                except (OSError, RuntimeError) as error:
+                    if not self._is_lost(k):
+                        raise
+                    log.debug("part %d: %s", k, error)
+                    lost.append(k)
+            if not lost:
+                return results
+            self.look()
+            self._make(lost)
+            todo = lost
+        raise RuntimeError(f"a call was lost {MAX_REPEATS} times as workers came and went; training cannot go on")
+
+    def _begin(self, call: Callable[[Any, int], Any], k: int) -> Any:
+        try:
+            return call(self._actors[k], k)
+        except RuntimeError:
+            if self._is_lost(k):
+                return None
+            raise
+
+    def _is_lost(self, k: int) -> bool:
+        """Return whether the worker of a part is gone; the scheduler may hear of it later than we do."""
+        address = self._actors[k]._address
+        for _ in range(50):
+            if self._futures[k].status not in ("finished", "pending") or address not in self.client.nthreads():
+                return True
+            time.sleep(0.1)
+        return False
+
+    def release(self) -> None:
+        """Let the workers forget the parts."""
+        for future in self._futures:
+            if future is not None:
+                future.release()
+        self._futures, self._actors = [], []
+
+
+class DaskParts:
+    """The shards of a loss: those of a cluster, or what was derived from them."""
+
+    def __init__(self, cluster: Cluster, number: int = 0) -> None:
+        self.cluster, self.number = cluster, number
+        if number:
+            weakref.finalize(self, _forget, weakref.ref(cluster), number)
+
+    def call(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Return what a method of every shard returns, in the order of the shards."""
+        number = self.number
+        return self.cluster.call(lambda actor, k: actor.call(number, method, arguments[k]))
+
+    def derive(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> DaskParts:
+        """Return the shards that a method returns; they stay where they are."""
+        cluster, number = self.cluster, self.number
+        new = next(cluster.numbers)
+        cluster.call(lambda actor, k: actor.derive(number, method, arguments[k], new))
+        cluster.derived[new] = number, method, arguments
+        return DaskParts(cluster, new)
+
+
+def _forget(reference: weakref.ref[Cluster], number: int) -> None:
+    """Drop derived shards that nobody uses any more."""
+    cluster = reference()
+    if cluster is None:
+        return
+    cluster.derived.pop(number, None)
+    for actor in cluster._actors:
+        try:
+            actor.forget(number)
+        except Exception:
+            log.debug("a part that was lost needs to forget nothing")

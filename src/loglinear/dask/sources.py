@@ -1,0 +1,125 @@
+"""Where the examples of a part come from: a piece of a file, or a partition of a Dask collection.
+
+A part is read on the worker that keeps it, and read again elsewhere if that worker is lost.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from distributed import Client, Future
+
+from loglinear.errors import FormatError
+from loglinear.formats.blocks import after_lines
+from loglinear.formats.examples import guess
+from loglinear.formats.text import GZIP, XZ, is_utf8, name_of, reason
+from loglinear.models.classifier.files import Examples, parse_examples, read_examples
+
+LEAST_PIECE = 1 << 16  # bytes of a file that is cut
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The lines of a file that begin in a range of bytes; ``end`` None: all lines from ``begin`` on."""
+
+    path: str
+    format: str
+    encoding: str
+    begin: int = 0
+    end: int | None = None
+
+    def read(self, n_threads: int) -> Examples:
+        """Return the examples of these lines."""
+        if self.begin == 0 and self.end is None:
+            return read_examples(self.path, self.format, self.encoding, n_threads=n_threads)
+        with Path(self.path).open("rb") as file:
+            begin = self._line_from(file, self.begin)
+            end = None if self.end is None else self._line_from(file, self.end)
+            file.seek(begin)
+            data = file.read() if end is None else file.read(max(end - begin, 0))
+        try:
+            return parse_examples(self.format, data, self.path, self.encoding, True, n_threads)
+        except FormatError:
+            with after_lines(Path(self.path).read_bytes().count(b"\n", 0, begin)):  # the line of the whole file
+                return parse_examples(self.format, data, self.path, self.encoding, True, n_threads)
+
+    @staticmethod
+    def _line_from(file: Any, place: int) -> int:
+        """Return where the first line begins that begins at a place or after it."""
+        if place == 0:
+            return 0
+        file.seek(place - 1)
+        file.readline()
+        return int(file.tell())
+
+
+def pieces_of(given: Any, n_wanted: int, format: str | None = None, encoding: str = "utf-8") -> list[Piece]:
+    """Return the pieces of files: one per file, or several of large plain files where there are fewer than wanted."""
+    names = [given] if isinstance(given, (str, os.PathLike)) else list(given)
+    paths: list[str] = []
+    for name in (os.fspath(one) for one in names):
+        is_pattern = glob.has_magic(name) and not Path(name).exists()
+        found = sorted(glob.glob(name)) if is_pattern else [name]  # noqa: PTH207  patterns may be absolute
+        if not found:
+            raise FormatError("no file has such a name", name)
+        paths += found
+    sizes = [_size(path) for path in paths]
+    pieces: list[Piece] = []
+    for path, size in zip(paths, sizes):
+        kind = guess(path) if format is None else format
+        n = 1
+        if len(paths) < n_wanted and is_utf8(encoding) and not _is_packed(path):
+            n = max(1, min(round(n_wanted * size / max(sum(sizes), 1)), size // LEAST_PIECE))
+        bounds = [size * k // n for k in range(n)]
+        pieces += [Piece(path, kind, encoding, begin, end) for begin, end in zip(bounds, [*bounds[1:], None])]
+    return pieces
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError as error:
+        raise FormatError(reason(error), name_of(path)) from error
+
+
+def _is_packed(path: str) -> bool:
+    with Path(path).open("rb") as file:
+        return file.read(len(XZ)).startswith((GZIP, XZ))
+
+
+def partitions_of(X: Any, y: Any, sample_weight: Any, client: Client) -> list[Future]:
+    """Return the partitions of Dask collections as futures of (examples, labels, sample weights or None)."""
+    columns = [_delayed(one, name) for one, name in ((X, "X"), (y, "y"), (sample_weight, "sample_weight"))]
+    n = len(columns[0])
+    for one, name in zip(columns[1:], ("y", "sample_weight")):
+        if one and len(one) != n:
+            raise ValueError(f"X has {n} partitions and {name} has {len(one)}: give both the same")
+    if not columns[1]:
+        raise ValueError("a Dask collection needs labels y, another with the same partitions")
+    weights = columns[2] or [None] * n
+    every = zip(columns[0], columns[1], weights)
+    return [client.submit(_together, *_futures(client, one), pure=False) for one in every]
+
+
+def _delayed(collection: Any, name: str) -> list[Any]:
+    if collection is None:
+        return []
+    if not hasattr(collection, "to_delayed"):
+        raise TypeError(f"{name} is {type(collection).__name__}; give files, or Dask arrays, bags or data frames")
+    if getattr(collection, "ndim", 1) == 2 and hasattr(collection, "rechunk"):
+        collection = collection.rechunk({1: -1})
+    return list(np.asarray(collection.to_delayed(), dtype=object).ravel())
+
+
+def _futures(client: Client, delayed: Sequence[Any]) -> list[Any]:
+    return [None if one is None else client.compute(one) for one in delayed]
+
+
+def _together(X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+    return X, y, weight

@@ -1,0 +1,148 @@
+"""A loss that is the sum of losses of parts of the examples, which live elsewhere: in other processes or machines.
+
+A part knows the weights of its own features only, so only these travel to it, and only their gradients come back. Sums
+are taken in the order of the parts: the same bits in every run with the same parts. What a part does is a method of
+``Shard``; who carries the calls is a ``Parts``, such as that of ``loglinear.dask``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loglinear.arrays import FloatArray
+from loglinear.protocols import Hessian
+
+
+class Parts(Protocol):
+    """Shards that live elsewhere."""
+
+    def call(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Return what a method of every shard returns for its own arguments."""
+
+    def derive(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> Parts:
+        """Return the shards that a method of every shard returns; they stay where they are."""
+
+
+class Shard:
+    """The loss of one part, and which weights of the whole it has: ``kept`` [n_weights of the part], ascending."""
+
+    def __init__(self, loss: Any, kept: NDArray[np.intp], n_examples: int) -> None:
+        self.loss, self.kept, self.n_examples = loss, kept, n_examples
+        self._hessian: tuple[int, Hessian] | None = None
+
+    def facts(self) -> tuple[NDArray[np.intp], int, float]:
+        """Return the weights that the part has, its number of examples, and the work of one evaluation."""
+        return self.kept, self.n_examples, float(self.loss.work())
+
+    def value_and_gradient(self, w: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value and the gradient of the part."""
+        out = np.empty(w.size)
+        return self.loss.value_and_gradient(w, out), out
+
+    def diagonal(self, number: int, w: FloatArray) -> FloatArray:
+        """Return the diagonal of the Hessian at ``w``, the point of this number."""
+        out = np.empty(w.size)
+        self._at(number, w).diagonal(out)
+        return out
+
+    def product(self, number: int, w: FloatArray, v: FloatArray) -> FloatArray:
+        """Return the Hessian at ``w``, the point of this number, times ``v``."""
+        out = np.empty(v.size)
+        self._at(number, w).product(v, out)
+        return out
+
+    def _at(self, number: int, w: FloatArray) -> Hessian:
+        if self._hessian is None or self._hessian[0] != number:
+            self._hessian = number, self.loss.hessian(np.array(w))
+        return self._hessian[1]
+
+    def spread(self, step: FloatArray) -> float:
+        """Return the part's bound of how far apart ``step`` moves the scores of two outcomes."""
+        return float(self.loss.spread(step))
+
+    def restrict(self, active: NDArray[np.bool_]) -> Shard:
+        """Return the part with most weights held at zero; ``kept`` numbers the weights of this part."""
+        loss, kept = self.loss.restrict(active)
+        return Shard(loss, kept, self.n_examples)
+
+
+class PartitionedLoss:
+    """The sum of the losses of all parts. Powers: Curvature, Spread, Restrict."""
+
+    floor = 0.0  # minus the logarithm of a probability, in every part
+    _last = 0  # number of the last point whose Hessian was asked for
+
+    def __init__(self, parts: Parts, n_weights: int, kept: Sequence[NDArray[np.intp]], work: float) -> None:
+        self.parts, self.n_weights, self.kept, self._work = parts, n_weights, list(kept), work
+
+    @classmethod
+    def of(cls, parts: Parts, n_parts: int, n_weights: int) -> PartitionedLoss:
+        """Ask the shards for the weights they have."""
+        facts = parts.call("facts", [()] * n_parts)
+        return cls(parts, n_weights, [kept for kept, _, _ in facts], sum(work for _, _, work in facts))
+
+    def _sent(self, *vectors: FloatArray, number: int | None = None) -> list[tuple[Any, ...]]:
+        first = () if number is None else (number,)
+        return [(*first, *(v[kept] for v in vectors)) for kept in self.kept]
+
+    def _sum(self, found: Sequence[FloatArray], out: FloatArray) -> None:
+        out[:] = 0.0
+        for kept, one in zip(self.kept, found):
+            out[kept] += one
+
+    # Loss
+    def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
+        """Return the sum of the values; write that of the gradients."""
+        found = self.parts.call("value_and_gradient", self._sent(w))
+        self._sum([gradient for _, gradient in found], out)
+        return float(sum(value for value, _ in found))
+
+    # Curvature
+    def hessian(self, w: FloatArray) -> PartitionedHessian:
+        """Return the second derivatives at ``w``."""
+        PartitionedLoss._last += 1
+        return PartitionedHessian(self, np.array(w), PartitionedLoss._last)
+
+    # Spread
+    def spread(self, step: FloatArray) -> float:
+        """Return the largest bound of a part."""
+        return max(self.parts.call("spread", self._sent(step)), default=0.0)
+
+    # Restrict
+    def work(self) -> float:
+        """Return the work of all parts."""
+        return self._work
+
+    def restrict(self, active: NDArray[np.bool_]) -> tuple[PartitionedLoss, NDArray[np.intp]]:
+        """Let every part keep what it needs; the smaller loss has the weights that any part keeps."""
+        parts = self.parts.derive("restrict", [(active[kept],) for kept in self.kept])
+        facts = parts.call("facts", [()] * len(self.kept))
+        used = np.zeros(self.n_weights, bool)
+        used[active] = True  # weights that no part has a feature for still have a penalty
+        mine = [kept[own] for kept, (own, _, _) in zip(self.kept, facts)]
+        for one in mine:
+            used[one] = True
+        number = np.cumsum(used) - 1
+        smaller = PartitionedLoss(parts, int(used.sum()), [number[one] for one in mine], sum(f[2] for f in facts))
+        return smaller, np.flatnonzero(used)
+
+
+class PartitionedHessian:
+    """Second derivatives at one point; every call brings the point along, so that a part made anew can answer."""
+
+    def __init__(self, loss: PartitionedLoss, w: FloatArray, number: int) -> None:
+        self._loss, self._w, self._number = loss, w, number
+
+    def diagonal(self, out: FloatArray) -> None:
+        """Write the sum of the diagonals."""
+        loss = self._loss
+        loss._sum(loss.parts.call("diagonal", loss._sent(self._w, number=self._number)), out)
+
+    def product(self, v: FloatArray, out: FloatArray) -> None:
+        """Write the sum of the products."""
+        loss = self._loss
+        loss._sum(loss.parts.call("product", loss._sent(self._w, v, number=self._number)), out)

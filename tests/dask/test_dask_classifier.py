@@ -1,0 +1,181 @@
+"""Classifiers on a real local cluster: the optimum of one process, killed workers, partitions, refusals."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+pytest.importorskip("distributed")
+import dask.array as da
+import dask.bag as db
+
+from loglinear import LoglinearError, MaxentClassifier, load
+from loglinear.dask import DaskMaxentClassifier, cluster
+from loglinear.models.classifier.files import train_on_file
+
+TIGHT = {"tolerance": 1e-9, "max_iterations": 10_000}
+
+
+@pytest.fixture(scope="module")
+def client():
+    with cluster(n_workers=2) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """Labelled texts in three files and in one."""
+    rng, folder = random.Random(0), tmp_path_factory.mktemp("texts")
+    lines = [
+        f"{label}\t" + " ".join(f"w{min(400, start + int(abs(rng.gauss(0, 90))))}" for _ in range(12)) + "\n"
+        for label, start in ((label, {"a": 0, "b": 60, "c": 110}[label]) for label in rng.choices("abc", k=2400))
+    ]
+    (folder / "all.tsv").write_text("".join(lines), encoding="utf-8")
+    for k, cut in enumerate((slice(0, 700), slice(700, 1500), slice(1500, None))):
+        (folder / f"part{k}.tsv").write_text("".join(lines[cut]), encoding="utf-8")
+    return folder
+
+
+def check_same(model, local):
+    assert model.classes_.tolist() == local.classes_.tolist()
+    assert model.objective_ == pytest.approx(local.objective_, rel=1e-9)
+    assert model.featuriser_.names() == local.featuriser_.names()
+    np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-3)
+
+
+@pytest.mark.parametrize("settings", [{}, {"penalty": "l1", "min_count": 2}, {"ngrams": (1, 2), "min_count": 3}])
+def test_the_optimum_is_that_of_one_process(client, texts, tmp_path, settings):
+    local = MaxentClassifier(**settings, **TIGHT)
+    train_on_file(local, texts / "all.tsv")
+    model = DaskMaxentClassifier(client=client, **settings, **TIGHT)
+    check_same(model.fit(texts / "part*.tsv"), local)
+    first = model.coef_.tobytes()
+    assert model.fit(texts / "part*.tsv").coef_.tobytes() == first  # the same bits in every run
+    check_same(model.fit(texts / "all.tsv"), local)  # one file that is cut
+    model.save(tmp_path / "m.ll")
+    again = load(tmp_path / "m.ll")
+    assert type(again) is MaxentClassifier
+    assert again.predict(["w1 w2 w3", "w300 w301"]).tolist() == model.predict(["w1 w2 w3", "w300 w301"]).tolist()
+
+
+def test_a_killed_worker_is_replaced_and_the_optimum_stays(client, texts, caplog):
+    """Workers are killed (SIGKILL) at several moments of encoding and training."""
+    local = MaxentClassifier(ngrams=(1, 2), **TIGHT)
+    train_on_file(local, texts / "all.tsv")
+    model, killed = DaskMaxentClassifier(client=client, ngrams=(1, 2), **TIGHT), 0
+    rng = random.Random(1)
+    for _ in range(3):
+        client.wait_for_workers(2, timeout=60)
+        pids = list(client.run(os.getpid).values())
+        timer = threading.Timer(rng.uniform(0.05, 1.0), os.kill, (rng.choice(pids), signal.SIGKILL))
+        timer.start()
+        with caplog.at_level(logging.WARNING, logger="loglinear.dask"):
+            check_same(model.fit(texts / "part*.tsv"), local)
+        timer.join()
+        killed += 1
+    assert killed == 3
+    deadline = time.monotonic() + 60
+    while len(client.nthreads()) < 2 and time.monotonic() < deadline:
+        time.sleep(0.2)
+
+
+def test_arrays_bags_and_sample_weights(client):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5)) * (rng.random((300, 5)) < 0.7)
+    y = (X @ rng.normal(size=5) + rng.normal(size=300) > 0).astype(int)
+    weight = rng.uniform(0.5, 2.0, size=300)
+    local = MaxentClassifier(**TIGHT).fit(X, y, weight)
+    model = DaskMaxentClassifier(client=client, **TIGHT)
+    chunks = {"chunks": (100, 5)}
+    model.fit(da.from_array(X, **chunks), da.from_array(y, chunks=100), da.from_array(weight, chunks=100))
+    assert model.objective_ == pytest.approx(local.objective_, rel=1e-9)
+    np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-5)
+    whole = da.from_array(X, **chunks).map_blocks(sparse.csr_matrix)
+    model.fit(whole, da.from_array(y, chunks=100))
+    local = MaxentClassifier(**TIGHT).fit(sparse.csr_matrix(X), y)
+    assert model.objective_ == pytest.approx(local.objective_, rel=1e-9)
+    dicts = [{"x": float(a), "y": str(int(b > 0))} for a, b in X[:, :2]]
+    local = MaxentClassifier(**TIGHT).fit(dicts, y)
+    model.fit(db.from_sequence(dicts, npartitions=3), db.from_sequence(y.tolist(), npartitions=3))
+    check_same(model, local)
+
+
+def test_empty_partitions_and_classes_of_one_partition(client):
+    lists = [["a b", "b c"], [], ["c d", "a c", "d d"]]
+    labels = [["x", "y"], [], ["z", "x", "z"]]
+    X = db.Bag({("x", i): part for i, part in enumerate(lists)}, "x", 3)
+    y = db.Bag({("y", i): part for i, part in enumerate(labels)}, "y", 3)
+    model = DaskMaxentClassifier(client=client, **TIGHT).fit(X, y)
+    check_same(model, MaxentClassifier(**TIGHT).fit([*lists[0], *lists[2]], [*labels[0], *labels[2]]))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda f: (f / "none*.tsv",), "no file has such a name"),
+        (lambda f: (f / "missing.tsv",), "no such file"),
+        (lambda f: (f / "all.tsv", [1, 2]), "files have their labels in them"),
+        (lambda f: ([1, 2, 3], [1, 2, 3]), "give files, or Dask arrays, bags or data frames"),
+        (lambda f: (db.from_sequence(["a", "b"], npartitions=2),), "needs labels y"),
+        (lambda f: (db.from_sequence(["a", "b"], npartitions=2), db.from_sequence([1, 2], npartitions=1)),
+         "X has 2 partitions and y has 1"),
+        (lambda f: (db.from_sequence(["a", "b"], npartitions=1), db.from_sequence([1, 2, 3], npartitions=1)),
+         "2 examples and labels of shape"),
+        (lambda f: (db.from_sequence(["a", {"b": 1}], npartitions=2), db.from_sequence([1, 2], npartitions=2)),
+         "examples of different kinds: dicts, words"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_said(client, texts, make, message):
+    with pytest.raises((ValueError, TypeError, LoglinearError), match=message):
+        DaskMaxentClassifier(client=client).fit(*make(texts))
+
+
+def test_a_damaged_line_is_named_by_its_place_in_the_whole_file(client, tmp_path):
+    lines = ["a\tsome words here\n", "b\tother words\n"] * 5000
+    lines[9000] = "no tab\n"
+    (tmp_path / "bad.tsv").write_text("".join(lines), encoding="utf-8")
+    with pytest.raises(LoglinearError, match=r"bad\.tsv.*9001"):
+        DaskMaxentClassifier(client=client).fit(tmp_path / "bad.tsv")
+
+
+def test_the_command_trains_on_processes_of_this_machine(texts, tmp_path):
+    files = str(texts / "part*.tsv")
+    command = [sys.executable, "-m", "loglinear", "classify", "train", files, "-o", tmp_path / "m.ll", "--workers",
+                "2", "--dev", str(texts / "part0.tsv"), "--json"]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["examples"] == 2400
+    assert 0.8 < told["dev_score"] <= 1
+    local = MaxentClassifier()
+    train_on_file(local, texts / "all.tsv")
+    assert told["objective"] == pytest.approx(local.objective_, rel=1e-3)
+    assert type(load(tmp_path / "m.ll")) is MaxentClassifier
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--workers", "0"], "--workers is 0"),
+        (["--workers", "2", "--cluster", "tcp://127.0.0.1:1"], "leave one of them out"),
+        (["--workers", "2", "--checkpoint", "c"], "--checkpoint is not for a cluster"),
+        (["--cluster", "tcp://127.0.0.1:1"], "there is no Dask scheduler"),
+    ],
+)
+def test_commands_that_cannot_be_followed_are_refused(texts, tmp_path, options, message):
+    command = [sys.executable, "-m", "loglinear", "classify", "train", str(texts / "all.tsv"), "-o", tmp_path / "m.ll"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert done.returncode != 0
+    assert message in " ".join(done.stderr.split())
+    assert not (tmp_path / "m.ll").exists()
