@@ -10,24 +10,16 @@ from loglinear.cli import choices, console, training
 from loglinear.cli.options import (
     Checkpoint,
     Classes,
-<<<<<<< HEAD
-=======
     ClusterAddress,
->>>>>>> 07848fd (loglinear.dask: classifiers train on a cluster, to the same optimum, and go on when a worker is lost)
     Encoding,
     Errors,
     Json,
     L1Ratio,
     Output,
-<<<<<<< HEAD
     TextColumn,
     Threads,
     Verbose,
-=======
-    Threads,
-    Verbose,
     Workers,
->>>>>>> 07848fd (loglinear.dask: classifiers train on a cluster, to the same optimum, and go on when a worker is lost)
 )
 from loglinear.cli.tuning import Dev, TrainCommand, tune_setting
 from loglinear.formats import FORMATS
@@ -119,19 +111,11 @@ def train(
     from loglinear.models import MaxentClassifier
     from loglinear.models.classifier.files import train_on_file
 
-<<<<<<< HEAD
-    model = MaxentClassifier(
-        penalty, strength, l1_ratio=l1_ratio, nonnegative=nonnegative, solver=solver, tolerance=tolerance,
-        max_iterations=max_iterations, tune=tune_setting(tune, dev), ngrams=orders, min_count=min_count,
-        classes=classes, text_column=text_column, label_column=label_column, n_threads=threads, random_state=seed,
-        checkpoint=checkpoint, verbose=1 if verbose else "auto",
-    )  # fmt: skip
-    examples = train_on_file(model, data, format, encoding, validation=dev)
-=======
     settings = {
         "penalty": penalty, "strength": strength, "l1_ratio": l1_ratio, "nonnegative": nonnegative, "solver": solver,
         "tolerance": tolerance, "max_iterations": max_iterations, "tune": tune_setting(tune, dev), "ngrams": orders,
-        "min_count": min_count, "classes": classes, "n_threads": threads, "random_state": seed,
+        "min_count": min_count, "classes": classes, "text_column": text_column, "label_column": label_column,
+        "n_threads": threads, "random_state": seed,
         "checkpoint": checkpoint, "verbose": 1 if verbose else "auto",
     }  # fmt: skip
     examples: Any  # or how many there were
@@ -140,7 +124,6 @@ def train(
         examples = train_on_file(model, data, format, encoding, validation=dev)
     else:
         model, examples = _on_cluster(settings, data, format, encoding, dev, workers, cluster)
->>>>>>> 07848fd (loglinear.dask: classifiers train on a cluster, to the same optimum, and go on when a worker is lost)
     show = console.print_json if json else _print_summary
     training.finish(model, output, checkpoint, lambda: _summary(model, examples, output), show)
 

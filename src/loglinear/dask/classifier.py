@@ -18,6 +18,7 @@ from loglinear.dask.sources import partitions_of, pieces_of
 from loglinear.errors import IncompatibleError
 from loglinear.losses.partitioned import PartitionedLoss
 from loglinear.models.classifier.estimator import MaxentClassifier
+from loglinear.models.classifier.files import Columns
 from loglinear.models.classifier.inputs import featuriser_for
 from loglinear.models.classifier.labels import number_labels
 from loglinear.models.estimator import record_training, restore_on_failure
@@ -100,7 +101,7 @@ class DaskMaxentClassifier(MaxentClassifier):
             return partitions_of(X, y, sample_weight, client)
         if y is not None or sample_weight is not None:
             raise ValueError("files have their labels in them: leave y and sample_weight out")
-        return pieces_of(X, n_workers, format, encoding)
+        return pieces_of(X, n_workers, format, encoding, Columns(self.text_column, self.label_column))
 
     def _join(self, summaries: Sequence[Summary | None]) -> list[Any]:
         """Set the classes and the features of all parts; return each part's columns."""

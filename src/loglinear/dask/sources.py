@@ -18,8 +18,10 @@ from distributed import Client, Future
 from loglinear.errors import FormatError
 from loglinear.formats.blocks import after_lines
 from loglinear.formats.examples import guess
-from loglinear.formats.text import GZIP, XZ, is_utf8, name_of, reason
-from loglinear.models.classifier.files import Examples, parse_examples, read_examples
+from loglinear.formats.streams import remote
+from loglinear.formats.streams.tables import table_kind
+from loglinear.formats.text import is_utf8, mapped
+from loglinear.models.classifier.files import NAMELESS, Columns, Examples, parse_examples, read_examples
 
 LEAST_PIECE = 1 << 16  # bytes of a file that is cut
 
@@ -29,25 +31,27 @@ class Piece:
     """The lines of a file that begin in a range of bytes; ``end`` None: all lines from ``begin`` on."""
 
     path: str
-    format: str
+    format: str | None  # None: read_examples finds out
     encoding: str
+    columns: Columns = NAMELESS
     begin: int = 0
     end: int | None = None
 
     def read(self, n_threads: int) -> Examples:
         """Return the examples of these lines."""
         if self.begin == 0 and self.end is None:
-            return read_examples(self.path, self.format, self.encoding, n_threads=n_threads)
+            return read_examples(self.path, self.format, self.encoding, columns=self.columns, n_threads=n_threads)
+        assert self.format is not None
         with Path(self.path).open("rb") as file:
             begin = self._line_from(file, self.begin)
             end = None if self.end is None else self._line_from(file, self.end)
             file.seek(begin)
             data = file.read() if end is None else file.read(max(end - begin, 0))
         try:
-            return parse_examples(self.format, data, self.path, self.encoding, True, n_threads)
+            return parse_examples(self.format, data, self.path, self.encoding, True, n_threads, self.columns)
         except FormatError:
             with after_lines(Path(self.path).read_bytes().count(b"\n", 0, begin)):  # the line of the whole file
-                return parse_examples(self.format, data, self.path, self.encoding, True, n_threads)
+                return parse_examples(self.format, data, self.path, self.encoding, True, n_threads, self.columns)
 
     @staticmethod
     def _line_from(file: Any, place: int) -> int:
@@ -59,38 +63,34 @@ class Piece:
         return int(file.tell())
 
 
-def pieces_of(given: Any, n_wanted: int, format: str | None = None, encoding: str = "utf-8") -> list[Piece]:
+def pieces_of(
+    given: Any, n_wanted: int, format: str | None = None, encoding: str = "utf-8", columns: Columns = NAMELESS
+) -> list[Piece]:
     """Return the pieces of files: one per file, or several of large plain files where there are fewer than wanted."""
     names = [given] if isinstance(given, (str, os.PathLike)) else list(given)
     paths: list[str] = []
     for name in (os.fspath(one) for one in names):
-        is_pattern = glob.has_magic(name) and not Path(name).exists()
+        if name == "-":
+            raise FormatError("the workers of a cluster cannot read the standard input of this process", "<stdin>")
+        is_pattern = glob.has_magic(name) and not remote.is_url(name) and not Path(name).exists()
         found = sorted(glob.glob(name)) if is_pattern else [name]  # noqa: PTH207  patterns may be absolute
         if not found:
             raise FormatError("no file has such a name", name)
         paths += found
-    sizes = [_size(path) for path in paths]
+    if len(paths) >= n_wanted or not is_utf8(encoding):
+        return [Piece(path, format, encoding, columns) for path in paths]
     pieces: list[Piece] = []
-    for path, size in zip(paths, sizes):
-        kind = guess(path) if format is None else format
-        n = 1
-        if len(paths) < n_wanted and is_utf8(encoding) and not _is_packed(path):
-            n = max(1, min(round(n_wanted * size / max(sum(sizes), 1)), size // LEAST_PIECE))
+    for path in paths:
+        plain = None if table_kind(path) is not None else mapped(path)
+        size = 0 if plain is None else plain.size
+        n = max(1, min(round(n_wanted / len(paths)), size // LEAST_PIECE))
+        if n == 1:
+            pieces.append(Piece(path, format, encoding, columns))
+            continue
+        kind = format or (guess(path) if columns == NAMELESS else "jsonl")
         bounds = [size * k // n for k in range(n)]
-        pieces += [Piece(path, kind, encoding, begin, end) for begin, end in zip(bounds, [*bounds[1:], None])]
+        pieces += [Piece(path, kind, encoding, columns, begin, end) for begin, end in zip(bounds, [*bounds[1:], None])]
     return pieces
-
-
-def _size(path: str) -> int:
-    try:
-        return Path(path).stat().st_size
-    except OSError as error:
-        raise FormatError(reason(error), name_of(path)) from error
-
-
-def _is_packed(path: str) -> bool:
-    with Path(path).open("rb") as file:
-        return file.read(len(XZ)).startswith((GZIP, XZ))
 
 
 def partitions_of(X: Any, y: Any, sample_weight: Any, client: Client) -> list[Future]:

@@ -81,24 +81,18 @@ def read_examples(
     Without ``labelled``, a line of tsv is all text and labels of jsonl are ignored; svmlight always has labels.
     Parquet and Arrow files are known by their first bytes and have a text and a label in ``columns``.
     """
-<<<<<<< HEAD
     name, kind = name_of(source), table_kind(source)
     if kind is not None:
         examples = _joined(list(_table_blocks(source, kind, labelled, columns, BLOCK)), name)
     else:
         if format is None:
             format = guess(source) if columns == NAMELESS else "jsonl"
-        examples = _parsed(format, read_bytes(source), name, encoding, labelled, n_threads, columns)
-=======
-    format, name = guess(source) if format is None else format, name_of(source)
-    examples = parse_examples(format, read_bytes(source), name, encoding, labelled, n_threads)
->>>>>>> 07848fd (loglinear.dask: classifiers train on a cluster, to the same optimum, and go on when a worker is lost)
+        examples = parse_examples(format, read_bytes(source), name, encoding, labelled, n_threads, columns)
     if labelled and not len(examples):
         raise FormatError("the input holds no examples", name)
     return examples
 
 
-<<<<<<< HEAD
 def _table_blocks(source: Source, kind: str, labelled: bool, columns: Columns, size: int) -> Iterator[Examples]:
     """Yield the texts and labels of a table, about ``size`` bytes at a time."""
     name, text, label = name_of(source), columns.text or TEXT, columns.label or LABEL
@@ -114,22 +108,17 @@ def _joined(blocks: list[Examples], name: str) -> Examples:
     return Examples(texts, Labels.of(labels) if labels else None, "text", name)
 
 
-def _parsed(
+def parse_examples(
     format: str, data: bytes, name: str, encoding: str, labelled: bool, n_threads: int | None,
     columns: Columns = NAMELESS,
 ) -> Examples:
+    """Return the examples of bytes in a format."""
     if columns != NAMELESS:
         if format != "jsonl":
             raise ValueError(f"columns of JSON lines, Parquet and Arrow files have names, those of {format} have none")
         named = {"text_column": columns.text, "label_column": columns.label or LABEL}
         rows = parse_jsonl(decode(data, name, encoding), name, labelled=labelled, **named)  # type: ignore[arg-type]
         return Examples(rows.examples, Labels.of(rows.labels) if labelled else None, rows.kind, name)
-=======
-def parse_examples(
-    format: str, data: bytes, name: str, encoding: str, labelled: bool, n_threads: int | None
-) -> Examples:
-    """Return the examples of bytes in a format."""
->>>>>>> 07848fd (loglinear.dask: classifiers train on a cluster, to the same optimum, and go on when a worker is lost)
     found = FORMATS[format].parse(data, name, encoding=encoding, labelled=labelled, n_threads=pool(n_threads).size)
     X = found.examples
     if found.kind == "matrix":
@@ -247,12 +236,8 @@ class PredictedFile:
             if labelled is None and data.strip():
                 labelled = self._begins_with_labels(data)
             with after_lines(n_lines):
-<<<<<<< HEAD
                 name, labels = name_of(self.source), bool(labelled)
-                found = _parsed(self.format, data, name, "utf-8", labels, n_threads, self.columns)
-=======
-                found = parse_examples(self.format, data, name_of(self.source), "utf-8", bool(labelled), n_threads)
->>>>>>> 07848fd (loglinear.dask: classifiers train on a cluster, to the same optimum, and go on when a worker is lost)
+                found = parse_examples(self.format, data, name, "utf-8", labels, n_threads, self.columns)
             n_lines += data.count(b"\n")
             if len(found):
                 yield found
