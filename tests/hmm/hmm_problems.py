@@ -60,32 +60,32 @@ def all_sequences(hmm, max_length):
 
 def extract(ids, ptr, templates, views):
     """Per token, the (template, values) of each template and of each row in its gap, by looking."""
+    plans = []
+    for macros in templates:
+        near = [0, *(offset for offset, _ in macros if offset not in (ANY_BEFORE, ANY_AFTER))]
+        gaps = {offset for offset, _ in macros} & {ANY_BEFORE, ANY_AFTER}
+        looks = [(offset, offset in gaps, views[v].ids.tolist(), ids[views[v].column].tolist()) for offset, v in macros]
+        plans.append((looks, gaps.pop() if gaps else None, min(near), max(near)))
     tokens = []
     for begin, end in itertools.pairwise(ptr.tolist()):
         for i in range(begin, end):
             keys = []
-            for t, macros in enumerate(templates):
-                near = [0, *(offset for offset, _ in macros if offset not in (ANY_BEFORE, ANY_AFTER))]
-                rows = [None]
-                if any(offset == ANY_BEFORE for offset, _ in macros):
-                    rows = range(begin, i + min(near))
-                elif any(offset == ANY_AFTER for offset, _ in macros):
-                    rows = range(i + max(near) + 1, end)
+            for t, (looks, gap, first, last) in enumerate(plans):
+                rows = range(begin, i + first) if gap == ANY_BEFORE else range(i + last + 1, end) if gap else (0,)
                 for row in rows:
-                    values = [_value(ids, begin, end, i, row, offset, views[v]) for offset, v in macros]
+                    values = []
+                    for offset, in_gap, map_, column in looks:
+                        at = row if in_gap else i + offset
+                        if at < begin:
+                            values.append(before_start(begin - at))
+                        elif at >= end:
+                            values.append(behind_end(at - end + 1))
+                        else:
+                            values.append(map_[column[at]])
                     if -1 not in values:
                         keys.append((t, tuple(values)))
             tokens.append(keys)
     return tokens
-
-
-def _value(ids, begin, end, i, row, offset, view):
-    at = row if offset in (ANY_BEFORE, ANY_AFTER) else i + offset
-    if at < begin:
-        return before_start(begin - at)
-    if at >= end:
-        return behind_end(at - end + 1)
-    return int(view.ids[ids[view.column][at]])
 
 
 class Extractor:
