@@ -47,6 +47,7 @@ ROWS: dict[str, Any] = {
         "150 classes, all sources, tuned", "400 classes, all sources", "modified Kneser-Ney, order 5"),
     "the mixture under a log-linear cache": (
         "150 classes, all sources, tuned", "400 classes, all sources", "modified Kneser-Ney, order 5", {}),
+    "a tree of 12 and 150 classes, all sources": {**FACTORED, "classes": (12, 150)},
 }  # fmt: skip
 OF_BROWN = ("modified Kneser-Ney, order 5", "maximum entropy, order 5", "150 classes, all sources",
             "150 classes, all sources, tuned")  # fmt: skip
