@@ -54,6 +54,7 @@ MANY_WEIGHTS = 5_000_000  # from here on no vectors are spent on bounds, which a
 BEYOND = 10.0  # how many times farther than the largest weight the optimum may have its free weights ...
 CORRECTIONS = 3  # ... and how often their gradient, which counts for that distance, is corrected towards zero
 NEGLIGIBLE = 1e-13  # part of the objective
+ENDLESS = 1e100  # squared length of a step that tells of a loss without curvature: no minorant helps there
 TIGHT = 4.0  # a bound this many times the decrease of the quadratic model is tight enough
 
 
@@ -149,7 +150,7 @@ class _Minorants:
         rz = objective.dot(residual, z)
         slack, along_path = 0.0, [0.0]
         for products in range(1, max_products + 1):
-            if not rz > 0.0:
+            if not 0.0 < rz < ENDLESS:
                 return
             along, spread = product(direction)
             self.products = products
@@ -262,4 +263,5 @@ def _alone(objective: Objective, w: FloatArray, least: FloatArray, inverse: Floa
     if not isinstance(objective.penalty, Smooth):
         crossing = (np.sign(least) == np.sign(w)) & (move > np.abs(w))
         move[crossing] = np.abs(w[crossing])
-    return float(np.sum(np.abs(least) * move - 0.5 * move**2 / inverse))
+    with np.errstate(over="ignore"):  # where the loss has no curvature left, a weight may move without end
+        return float(np.sum(move * (np.abs(least) - 0.5 * move / inverse)))

@@ -707,3 +707,16 @@ def test_names_of_templates_do_not_change_the_weights():
     assert "word=dog" in named.attribute_names()
     assert "U02:dog" in numbered.attribute_names()
     assert np.array_equal(named.weights_, numbered.weights_)
+
+
+def test_an_estimate_without_a_finite_optimum_says_so_and_overflows_nowhere():
+    """With hardly any l1, M-estimates of features that the base never expects have no end."""
+    rng = np.random.default_rng(0)
+    X = [[(f"w{n}",) for n in rng.integers(12, size=rng.integers(1, 6))] for _ in range(30)]
+    y = [["AB"[n] for n in rng.integers(2, size=len(one))] for one in X]
+    tagger = Tagger("m-estimation", templates="U%x[0,0]\nU%x[-1,0]/%x[0,0]\nB", penalty="l1", strength=1e-6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        tagger.fit(X, y)
+    assert np.isfinite(tagger.weights_).all()
