@@ -22,7 +22,7 @@ from loglinear.features.word_vocabulary import UNKNOWN
 from loglinear.formats.class_file import write_classes, write_paths
 from loglinear.formats.running_text import TextSource
 from loglinear.models.estimator import restore_on_failure
-from loglinear.optimise.progress import Working
+from loglinear.optimise.progress import Reading, Working
 from loglinear.status import Status
 
 METHODS = {
@@ -95,12 +95,12 @@ class WordClasses(BaseEstimator):  # type: ignore[misc]
         if self.method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, not {self.method!r}")
         check_n_classes(self.n_classes, 2**31)
-        with Working(self.verbose) as show:
-            show("reading")
+        with Reading(self.verbose) as progress:
             sentences, vocabulary = read_corpus(
                 X, min_count=self.min_count, encoding=self.encoding, text_column=self.text_column, reserved="skip",
-                n_threads=self.n_threads,
+                n_threads=self.n_threads, progress=progress,
             )  # fmt: skip
+        with Working(self.verbose) as show:
             show("counting bigrams")
             bigrams = WordBigrams(sentences, self.n_threads)
             check_n_classes(self.n_classes, bigrams.by_count.size)

@@ -7,10 +7,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loglinear.optimise.minimise import Callback, History
 from loglinear.solvers.solver import State
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 DELAY = 2.0  # seconds after which progress is shown
 
@@ -21,7 +24,7 @@ def _start_bar(label: str, total: int | None, *columns: Any) -> tuple[Any, Any]:
     from rich.progress import Progress, TimeElapsedColumn
 
     bar = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
-    task = bar.add_task(label, total=total)
+    task = bar.add_task(label, total=total, rate="")
     bar.start()
     return bar, task
 
@@ -98,7 +101,7 @@ class Counting:
         self._bar: Any = None
         self._task: Any = None
 
-    def __enter__(self) -> Counting:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -122,9 +125,33 @@ class Counting:
 
     def _show(self, done: int) -> None:
         if self._bar is None:
-            from rich.progress import BarColumn, TextColumn
+            from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
-            columns = (TextColumn("{task.completed:,} {task.description}"), BarColumn())
+            columns: list[Any] = [TextColumn("{task.completed:,} {task.description}"), BarColumn()]
+            if self.total is not None:
+                columns += [TextColumn("{task.fields[rate]}"), TimeRemainingColumn()]
+            self._bar, self._task = _start_bar(self.label, self.total, *columns)
+        rate = f"{done / (time.monotonic() - self._start):,.0f}/s"
+        self._bar.update(self._task, completed=done, rate=rate)
+
+
+class Reading(Counting):
+    """A report of how many bytes of files are read, as ``read_corpus`` tells them, with rate and time left."""
+
+    def __init__(self, verbose: str | int | bool = "auto") -> None:
+        _check_verbose(verbose)
+        super().__init__("bytes read", verbose=verbose, results_follow=True)
+
+    def __call__(self, done: int, total: int | None = None) -> None:
+        """Report the number of bytes that are read, and of how many."""
+        self.total = total
+        super().__call__(done)
+
+    def _show(self, done: int) -> None:
+        if self._bar is None:
+            from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+            columns = TextColumn("reading"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()
             self._bar, self._task = _start_bar(self.label, self.total, *columns)
         self._bar.update(self._task, completed=done)
 

@@ -38,6 +38,7 @@ from loglinear.models.language_model.predictor import ONE_SENTENCE, LanguageMode
 from loglinear.models.language_model.settings import L1_RATIO, Settings
 from loglinear.models.language_model.training import MaxentFit, train_maxent
 from loglinear.models.language_model.tree_training import OnSuffixTree, train_collapsed, train_tree, weights_over
+from loglinear.optimise.progress import Reading
 from loglinear.status import Status
 
 # Attributes that only some settings leave, so that a fit with other settings removes them.
@@ -211,7 +212,8 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         before = self.queries_.to_backoff() if self.warm_start and hasattr(self, "queries_") else None
         for name in _OPTIONAL:
             self.__dict__.pop(name, None)
-        sentences, self.vocabulary_ = self._read_training(X, before, base)
+        with Reading(self.verbose) as progress:
+            sentences, self.vocabulary_ = self._read_training(X, before, base, progress)
         held_out = None if validation is None else self.read(validation)
         stages = {"reading": time.perf_counter() - began}
         ngrams = self._count(sentences, settings)
@@ -296,14 +298,14 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         return Settings.of(self.parameters())
 
     def _read_training(
-        self, X: Any, before: BackoffModel | None, base: NgramQueries | None
+        self, X: Any, before: BackoffModel | None, base: NgramQueries | None, progress: Reading | None = None
     ) -> tuple[Sentences, WordVocabulary]:
         if isinstance(X, Sentences):
             if not isinstance(self.vocabulary, WordVocabulary) or self.vocabulary.n_words != X.n_words:
                 raise ValueError("sentences of numbers need the vocabulary that numbered them (vocabulary=...)")
             return X, self.vocabulary
         check_text(X, ONE_SENTENCE)
-        options = {"unknown": self.unknown, **self.reading_options}
+        options = {"unknown": self.unknown, "progress": progress, **self.reading_options}
         known = base.vocabulary if base is not None else None if before is None else before.vocabulary
         if known is not None:  # the vocabulary is that of the model to continue
             return read_corpus(X, vocabulary=known, **options)

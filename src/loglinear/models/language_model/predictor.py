@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -75,10 +75,13 @@ class LanguageModelPredictor(Predictor):
         """Return the format of documents; where a column of text is named, there are no documents with layers."""
         return self.document_format if self.text_column is None else TEXT
 
-    def read(self, X: Any, *, infer_topics: bool = False) -> Any:
+    def read(
+        self, X: Any, *, infer_topics: bool = False, progress: Callable[[int, int], None] | None = None
+    ) -> Any:
         """Read text in the numbers of the model's vocabulary; what is read already is returned as it is.
 
         A model with ``sources`` reads documents; ``infer_topics`` assigns their topics from the words so far.
+        ``progress`` is told how many bytes of a file of text have been read, and of how many.
         """
         composite = vars(self).get("queries_")
         if isinstance(composite, DocumentQueries):
@@ -87,13 +90,16 @@ class LanguageModelPredictor(Predictor):
         if isinstance(X, Sentences):
             return X
         check_text(X, ONE_SENTENCE)
-        sentences, _ = read_corpus(X, vocabulary=self.vocabulary_, **self.reading_options)
+        sentences, _ = read_corpus(X, vocabulary=self.vocabulary_, progress=progress, **self.reading_options)
         return sentences
 
     def evaluate(self, X: Any, y: Any = None, *, infer_topics: bool = False) -> dict[str, Any]:
         """Return the figures of ``lm eval``: perplexity, log-probability, unknown words, n-grams found by order."""
         self.check_fitted()
-        sentences = self.read(X, infer_topics=infer_topics)
+        from loglinear.optimise.progress import Reading
+
+        with Reading() as progress:
+            sentences = self.read(X, infer_topics=infer_topics, progress=progress)
         found, unknown = self._score(sentences).as_dict(), sentences.unknown
         if unknown is not None:
             found["unknown_types"] = unknown.n_types
