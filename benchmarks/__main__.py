@@ -9,6 +9,7 @@ import sys
 
 BENCHMARKS = {
     "classify": "benchmarks.classify.page",
+    "formats": "benchmarks.formats",
     "ime": "benchmarks.ime",
     "kernels": "benchmarks.kernels",
     "lm": "benchmarks.lm.page",

@@ -17,6 +17,7 @@ from loglinear.data.corpus import iter_corpus, read_corpus
 from loglinear.errors import FormatError, MissingPackageError
 from loglinear.formats import running_text
 from loglinear.formats.running_text import TextOptions, iterate_bytes, iterate_text, read_text
+from loglinear.formats.streams.ahead import read_ahead
 from tests.packing import PACKS
 
 ROWS = ["a b", "", "c ä\nd e", " = heading = \n", "b c"]
@@ -219,6 +220,28 @@ def test_parts_are_numbered_as_the_whole(tmp_path, monkeypatch):
             np.testing.assert_array_equal(getattr(found, name), getattr(want, name), name)
         assert found.n_lines == want.n_lines
         assert in_memory.tokens.tolist() == read_text(lists, TextOptions(units=units)).tokens.tolist()
+
+
+def test_reading_ahead():
+    closed = []
+
+    def items(n, error):
+        try:
+            yield from range(n)
+            if error:
+                raise FormatError("at its place", "f", 3)
+        finally:
+            closed.append(n)
+
+    assert list(read_ahead(items(50, False))) == list(range(50))
+    found = read_ahead(items(20, True))
+    assert [next(found) for _ in range(20)] == list(range(20))
+    with pytest.raises(FormatError, match="f:3: at its place"):
+        next(found)
+    left = read_ahead(items(1000, False))
+    assert next(left) == 0
+    left.close()
+    assert closed == [50, 20, 1000]
 
 
 def test_batches_are_bounded(tmp_path):

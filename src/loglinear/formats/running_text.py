@@ -13,7 +13,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from loglinear import _core, threads
 from loglinear.errors import FormatError
 from loglinear.formats.blocks import Progress, read_line_blocks, read_utf8_blocks
+from loglinear.formats.streams.ahead import read_ahead
 from loglinear.formats.streams.columns import TEXT, Lines, columns_of, is_frame, json_lines, table_lines, text_of
 from loglinear.formats.streams.remote import is_url
 from loglinear.formats.text import Source, is_utf8, mapped, name_of, without_mark
@@ -37,7 +37,8 @@ _BLANK = re.compile(r"[ \t\n\r\v\f]")
 _OTHER_BLANK = re.compile(r"[\t\n\r\v\f]")
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _SHOWN = 60  # characters of a sentence in a message
-_PART = 1 << 25  # bytes of text that are numbered at a time
+_PART = 1 << 26  # bytes of text that are numbered at a time
+_BLOCK = 1 << 22  # bytes that are read at a time
 _MAPPED_PART = 1 << 27  # the same of a file whose pages the system drops by itself
 _MOST_PIECES = 1 << 12  # pieces of one part
 _LINE_END, _LOOK_AHEAD = ord("\n"), 1 << 16
@@ -209,7 +210,7 @@ def _pieces(source: TextSource, size: int | None, options: TextOptions, names: l
     files = files_of(source)
     if files is None:
         names.append(SENTENCES)
-        yield from _sentence_pieces(source, options, size or _PART)
+        yield from _sentence_pieces(source, options, size or _BLOCK)
         return
     names.extend(name_of(file) for file in files)
     sizes = [_size_of(file) for file in files]
@@ -221,21 +222,25 @@ def _pieces(source: TextSource, size: int | None, options: TextOptions, names: l
 
 
 def _file_lines(file: Source, size: int | None, options: TextOptions, progress: Progress) -> Iterator[Lines]:
-    kind = columns_of(file, options.text_column)
-    as_it_is = options.units == "bytes"
-    if kind == "JSON lines":
-        blocks = read_utf8_blocks(file, size or _PART, options.encoding, progress)
-        yield from json_lines(blocks, name_of(file), options.text_column, options.n_threads)
-        return
-    if kind is not None:
-        yield from table_lines(file, kind, options.text_column, size or _PART, progress)
-        return
-    data = mapped(file) if size is None and (as_it_is or is_utf8(options.encoding)) else None
+    """Yield the lines of a file in pieces of about ``size`` bytes; None: the whole file is wanted soon."""
+    kind, as_it_is = columns_of(file, options.text_column), options.units == "bytes"
+    data = mapped(file) if kind is None and size is None and (as_it_is or is_utf8(options.encoding)) else None
     if data is not None:
         yield from _mapped_lines(data if as_it_is else without_mark(data), progress)
         return
-    read = partial(read_line_blocks, file, size or _PART)
-    for block in read(progress) if as_it_is else read_utf8_blocks(file, size or _PART, options.encoding, progress):
+    ahead: Any = read_ahead if size is None and _size_of(file) else iter
+    size = size or _BLOCK
+    if kind is not None and kind != "JSON lines":
+        yield from ahead(table_lines(file, kind, options.text_column, size, progress))
+        return
+    if as_it_is and kind is None:
+        blocks = ahead(read_line_blocks(file, size, progress))
+    else:
+        blocks = ahead(read_utf8_blocks(file, size, options.encoding, progress))
+    if kind is not None:
+        yield from json_lines(blocks, name_of(file), options.text_column, options.n_threads)
+        return
+    for block in blocks:
         yield Lines(np.frombuffer(block, np.uint8))
 
 
@@ -255,7 +260,7 @@ def _mapped_lines(data: NDArray[np.uint8], progress: Progress) -> Iterator[Lines
 def _size_of(file: Source) -> int:
     """Return the size of a file of the system, 0 for any other."""
     try:
-        return 0 if file == "-" or is_url(file) else Path(file).stat().st_size
+        return Path(file).stat().st_size if file != "-" and not is_url(file) and Path(file).is_file() else 0
     except OSError:  # whoever opens it says what is wrong
         return 0
 
@@ -400,7 +405,8 @@ def _joined(parts: list[RunningText], n_threads: int | None) -> RunningText:
         part = parts.pop(0)
         own = numbers[n_numbers : n_numbers + part.counts.size]
         counts[own] += part.counts  # units of a part are distinct
-        _core.renumber_tokens(pool, part.tokens, own)
+        if n_numbers:  # the first part has its own numbers already
+            _core.renumber_tokens(pool, part.tokens, own)
         tokens[n_tokens : n_tokens + part.tokens.size] = part.tokens
         pointers.append(part.sentence_ptr[1:] + n_tokens)
         n_lines, n_tokens, n_numbers = n_lines + part.n_lines, n_tokens + part.tokens.size, n_numbers + own.size
