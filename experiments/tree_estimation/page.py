@@ -70,7 +70,22 @@ def _times(part: Json, _: Json, __: Path) -> list[str]:
     return lines
 
 
-SECTIONS: dict[str, Any] = {"table": _table, "times": _times, "curves": _curves}
+def _variants(part: Json, _: Json, __: Path) -> list[str]:
+    lines = [
+        "## Other symbols, other pruning", "",
+        f"Random fields with extended features at strength 1, {part['trees']:,} trees, F1 on the dev set:", "",
+        "| variant | symbols | chart kept | gold symbols lost | F1 | seconds |", "|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for name, run in part["rows"].items():
+        cost = run["pruning"]
+        lines.append(
+            f"| {name} | {run['symbols']:,} | {cost['kept']:.1%} | {cost['gold_lost']:.2%} | {100 * run['dev']:.2f} | "
+            f"{run['seconds']:.0f} |"
+        )
+    return lines
+
+
+SECTIONS: dict[str, Any] = {"table": _table, "times": _times, "curves": _curves, "variants": _variants}
 
 
 def write(folder: Path, parts: Json) -> Path:

@@ -359,10 +359,11 @@ def test_estimators_of_trees(tmp_path, monkeypatch):
     (tmp_path / "treebank").mkdir()
     (tmp_path / "treebank" / "wsj_sample.mrg.gz").write_bytes(gzip.compress(format_bracketed(trees)))
     monkeypatch.setenv("LOGLINEAR_DATA", str(tmp_path))
-    main(["--quick", "--parts", "table,times,curves", "--models", "pcfg;m-estimation;crf", "--output", str(tmp_path)])
+    parts = "table,times,curves,variants"
+    main(["--quick", "--parts", parts, "--models", "pcfg;m-estimation;crf", "--output", str(tmp_path)])
     text = (tmp_path / "tree_estimation.md").read_text(encoding="utf-8")
     for name in ("pcfg", "m-estimation", "crf"):
         assert text.count(f"\n| {name} |") == 4  # figures 1 and 3, both tables of figure 2
-    assert text.count("\n| right-branching |") == 1
+    assert text.count("\n| right-branching |") == text.count("\n| tags of heads |") == 1
     benchmark(["--output", str(tmp_path / "parse.md"), "--threads", "1"])
     assert (tmp_path / "parse.md").read_text(encoding="utf-8").count("\n| pcfg") == 2
