@@ -1,7 +1,11 @@
 import gzip
+import io
 import json
+import os
 import sys
 from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
 
 import fsspec
 import numpy as np
@@ -278,6 +282,27 @@ def test_records(make, tmp_path):
     blocks = list(iter_corpus(make(), vocabulary, 5))
     assert [block.first_line for block in blocks] == [1, 3, 4, 5]
     assert sum(block.sentences.n_tokens for block in blocks) == want.n_tokens
+
+
+def test_pipes_lose_nothing():
+    for text, column in ((b"a b c\nd\n" * 50, None), (b'{"text": "a b c\\nd"}\n' * 50, "text")):
+        out, into = os.pipe()
+        os.write(into, text)
+        os.close(into)
+        assert read_corpus(Path(f"/dev/fd/{out}"), text_column=column)[0].n_tokens == 200
+        os.close(out)
+
+
+@pytest.mark.parametrize("write", [write_parquet, write_arrow, write_arrow_stream])
+def test_tables_are_not_read_from_pipes_or_compressed_files(tmp_path, monkeypatch, write):
+    write(tmp_path / "d", ROWS)
+    data = (tmp_path / "d").read_bytes()
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(data))))
+    with pytest.raises(FormatError, match=r"<stdin>: (Parquet|Arrow|Arrow stream) is not read from a pipe; write"):
+        read_corpus("-")
+    (tmp_path / "d.gz").write_bytes(gzip.compress(data))
+    with pytest.raises(FormatError, match=r"d.gz: a compressed (Parquet|Arrow|Arrow stream) file; decompress it first"):
+        read_corpus(tmp_path / "d.gz")
 
 
 def test_faults_of_records():

@@ -10,13 +10,14 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from loglinear.errors import FormatError
-from loglinear.formats.streams import remote
+from loglinear.errors import FormatError, MissingPackageError
+from loglinear.formats.streams import compression, remote
 from loglinear.formats.streams.packages import require
 
 _MAGIC = 8
@@ -33,15 +34,31 @@ class Batch(NamedTuple):
 
 
 def table_kind(source: str | os.PathLike[str]) -> str | None:
-    """Return what kind of table a file or standard input is, by its first bytes; None: no table."""
-    if os.fspath(source) == "-":
-        head = sys.stdin.buffer.peek(_MAGIC) if hasattr(sys.stdin.buffer, "peek") else b""
-    else:
-        try:
-            with remote.opened(source) as file:
-                head = file.read(_MAGIC)
-        except OSError:  # whoever reads the file says what is wrong
-            return None
+    """Return what kind of table a file or standard input is, by its first bytes; None: no table.
+
+    FormatError for a table that was compressed as a whole. Nothing is taken from a pipe.
+    """
+    name = os.fspath(source)
+    if name == "-":
+        return _kind_of(sys.stdin.buffer.peek(_MAGIC) if hasattr(sys.stdin.buffer, "peek") else b"")
+    if not remote.is_url(source) and not Path(source).is_file():
+        return None
+    try:
+        with remote.opened(source) as file:
+            head = file.read(_MAGIC)
+            packed = compression.kind_of(head)
+            if packed is None:
+                return _kind_of(head)
+            file.seek(0)
+            inside = _kind_of(compression.reader(file, packed).read(_MAGIC))
+    except (OSError, MissingPackageError, *compression.damage_errors()):  # whoever reads the file says what is wrong
+        return None
+    if inside is not None:
+        raise FormatError(f"a compressed {inside} file; decompress it first, since it is not read from its start", name)
+    return None
+
+
+def _kind_of(head: bytes) -> str | None:
     return next((kind for magic, kind in _KINDS.items() if head.startswith(magic)), None)
 
 
