@@ -1,11 +1,14 @@
-// Text to numbers, without Python.
+// Text to numbers, and the strings of JSON lines, without Python.
+#include <algorithm>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "check.hh"
 #include "text/corpus.hh"
+#include "text/json_lines.hh"
 #include "util/errors.hh"
 
 namespace loglinear::tests::text_corpus {
@@ -146,3 +149,63 @@ TEST(corpus_renumbers) {
 }
 
 }  // namespace loglinear::tests::text_corpus
+
+// ---- strings of JSON lines: any bytes, in exact-size buffers, so that sanitizers see a read past the end -------------
+namespace loglinear::tests::text_json_lines {
+
+using namespace loglinear::text;
+using namespace loglinear;
+
+namespace {
+
+struct Outcome {
+  std::vector<char> text;
+  std::vector<std::int64_t> places;
+  std::int64_t n_lines = 0, fault = 0;
+  bool operator==(const Outcome&) const = default;
+};
+
+Outcome read(const std::string& input, int n_threads = 1, std::size_t chunk_size = 0) {
+  const auto exact = std::make_unique<char[]>(input.size());
+  std::copy(input.begin(), input.end(), exact.get());
+  ThreadPool pool(n_threads);
+  try {
+    JsonTexts found = json_texts(pool, {exact.get(), input.size()}, "text", chunk_size);
+    return {found.text, found.places, found.n_lines, 0};
+  } catch (const ParseError& error) {
+    return {{}, {}, 0, error.line};
+  }
+}
+
+std::string text_of(const std::string& input) {
+  const Outcome found = read(input);
+  return {found.text.begin(), found.text.end()};
+}
+
+}  // namespace
+
+TEST(json_lines_decode_strings) {
+  CHECK(text_of(R"({"text": "a\u00e9\ud83d\ude00\t\/"})") == "a\xC3\xA9\xF0\x9F\x98\x80\t/\n");
+  CHECK(text_of("{\"x\": [1, {\"text\": null}], \"text\": \"b\"}\r\n\n {\"t\\u0065xt\": \"\"}") == "b\n\n");
+  const Outcome found = read("{\"text\": \"a\\nb\"}\n\n{\"text\": \"c\"}\n");
+  CHECK(found.places == (std::vector<std::int64_t>{1, 1, 3}) && found.n_lines == 3);
+}
+
+TEST(json_lines_name_the_line_of_a_fault) {
+  for (const char* bad : {"{", "x", "{\"text\": 1}", "{\"text\": \"", "{\"text\": \"\\u12", "{\"text\": \"\\", "{} {}"})
+    CHECK(read("{\"text\": \"a\"}\n\n" + std::string(bad)).fault == 3);
+}
+
+TEST(json_lines_do_not_depend_on_chunks) {
+  const std::vector<std::string> pieces{"{",  "}", "\"text\"", ":", ",",   "\"", "\\", "\\u", "d83d", "[",
+                                        "]",  "1", "-",        ".", "e",   "nu", "ll", " ",   "\n",   "a",
+                                        "{\"text\": \"b c\"}\n", "{\"text\":\"\\ud83d\\ude00\"}\n"};
+  std::mt19937 random(1);
+  for (int round = 0; round < 2000; ++round) {
+    std::string input;
+    for (std::size_t n = random() % 12; n > 0; --n) input += pieces[random() % pieces.size()];
+    CHECK(read(input) == read(input, 3, 1 + random() % 20));
+  }
+}
+
+}  // namespace loglinear::tests::text_json_lines
