@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from distributed import get_worker
 from numpy.typing import NDArray
+from scipy import sparse
 
 from loglinear.data.matrix import DenseRows, Rows, SparseRows
 from loglinear.data.multiclass import MulticlassData
@@ -149,26 +150,23 @@ def _own_columns(
     if isinstance(rows, DenseRows):
         return rows, np.arange(rows.n_columns)
     if columns is None:
-        used = np.unique(rows.indices)
-        local, numbers = used.astype(np.intp), used.astype(np.intp)
+        local = np.flatnonzero(np.bincount(rows.indices, minlength=rows.n_columns))
+        numbers = local
     else:
         local = np.flatnonzero(columns >= 0)
         local = local[np.argsort(columns[local], kind="stable")]
         numbers = columns[local].astype(np.intp)
     place = np.full(rows.n_columns, -1, np.int32)
     place[local] = np.arange(local.size, dtype=np.int32)
-    indices = place[rows.indices]
-    kept = indices >= 0
-    indptr = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]
-    sorted_ = SparseRows(indptr, indices[kept], rows.values[kept], max(local.size, 1) if local.size else 0)
-    return _ascending(sorted_), numbers
-
-
-def _ascending(rows: SparseRows) -> SparseRows:
-    """Return rows whose indices ascend."""
-    row = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
-    order = np.lexsort((rows.indices, row))
-    return SparseRows(rows.indptr, rows.indices[order], rows.values[order], rows.n_columns)
+    indptr, indices, values = rows.indptr, place[rows.indices], rows.values
+    if local.size < rows.n_columns and np.any(indices < 0):
+        kept = indices >= 0
+        indptr, indices, values = np.concatenate([[0], np.cumsum(kept)])[indptr], indices[kept], values[kept]
+    if np.any(np.diff(local) < 0):
+        matrix = sparse.csr_matrix((values, indices, indptr), (rows.n_rows, local.size))
+        matrix.sort_indices()
+        indptr, indices, values = matrix.indptr, matrix.indices, matrix.data
+    return SparseRows(indptr, indices, values, local.size), numbers
 
 
 def join_features(
