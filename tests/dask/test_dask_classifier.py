@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import os
@@ -24,6 +25,7 @@ from loglinear import LoglinearError, MaxentClassifier, load
 from loglinear.dask import DaskMaxentClassifier, cluster
 from loglinear.models.classifier.files import train_on_file
 
+NUMBERS = itertools.count()
 TIGHT = {"tolerance": 1e-9, "max_iterations": 10_000}
 
 
@@ -45,6 +47,13 @@ def texts(tmp_path_factory):
     for k, cut in enumerate((slice(0, 700), slice(700, 1500), slice(1500, None))):
         (folder / f"part{k}.tsv").write_text("".join(lines[cut]), encoding="utf-8")
     return folder
+
+
+def rows(*partitions):
+    """A collection whose partitions are these arrays."""
+    name = f"rows-{next(NUMBERS)}"
+    arrays = [part if sparse.issparse(part) else np.array(part) for part in partitions]
+    return db.Bag({(name, i): part for i, part in enumerate(arrays)}, name, len(arrays))
 
 
 def check_same(model, local):
@@ -70,12 +79,12 @@ def test_the_optimum_is_that_of_one_process(client, texts, tmp_path, settings):
 
 
 def test_a_killed_worker_is_replaced_and_the_optimum_stays(client, texts, caplog):
-    """Workers are killed (SIGKILL) at several moments of encoding and training."""
-    local = MaxentClassifier(ngrams=(1, 2), **TIGHT)
-    train_on_file(local, texts / "all.tsv")
-    model, killed = DaskMaxentClassifier(client=client, ngrams=(1, 2), **TIGHT), 0
-    rng = random.Random(1)
-    for _ in range(3):
+    """Workers are killed (SIGKILL) at several moments of encoding and training; l1 has restricted parts too."""
+    rng, killed = random.Random(1), 0
+    for penalty in ("l2", "l1", "l1"):
+        local = MaxentClassifier(penalty, ngrams=(1, 2), **TIGHT)
+        train_on_file(local, texts / "all.tsv")
+        model = DaskMaxentClassifier(penalty, client=client, ngrams=(1, 2), **TIGHT)
         client.wait_for_workers(2, timeout=60)
         pids = list(client.run(os.getpid).values())
         timer = threading.Timer(rng.uniform(0.05, 1.0), os.kill, (rng.choice(pids), signal.SIGKILL))
@@ -132,6 +141,8 @@ def test_empty_partitions_and_classes_of_one_partition(client):
          "X has 2 partitions and y has 1"),
         (lambda f: (db.from_sequence(["a", "b"], npartitions=1), db.from_sequence([1, 2, 3], npartitions=1)),
          "2 examples and labels of shape"),
+        (lambda f: (rows([[1.0, 2.0]], [[1.0, 2.0, 3.0]]), rows([0], [1])), "partitions of X have 2, 3 columns"),
+        (lambda f: (rows(sparse.csr_matrix([[1.0, np.nan]])), rows([0])), "no matrix of finite numbers"),
         (lambda f: (db.from_sequence(["a", {"b": 1}], npartitions=2), db.from_sequence([1, 2], npartitions=2)),
          "examples of different kinds: dicts, words"),
     ],

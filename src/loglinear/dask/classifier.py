@@ -64,17 +64,17 @@ class DaskMaxentClassifier(MaxentClassifier):
         if self.tune is not None:
             raise IncompatibleError("tune is not for a cluster: choose the strength on a sample with MaxentClassifier")
         client = client_of(self.client)
-        n_workers = len(client.nthreads())
+        workers = sorted(client.nthreads())
+        n_workers = len(workers)
         given = self._parts(X, y, sample_weight, client, n_workers, format, encoding)
         shared = len(given) > n_workers
         reads = {"ngrams": self.ngrams, "classes": self.classes}
-        workers = sorted(client.nthreads())
         counted = [
             client.submit(count_part, one, reads, shared, pure=False, workers=[workers[k % n_workers]],
                           allow_other_workers=True)
             for k, one in enumerate(given)
         ]  # fmt: skip
-        columns = self._join(client.gather([client.submit(summarise, one, pure=False) for one in counted]))
+        columns = self._join(client.gather([client.submit(summarise, one, pure=False) for one in counted]), y)
         facts = self.classes_, self.n_features_in_, self.fit_intercept, shared
         cluster = Cluster(client, [(encode_part, (one, own, *facts)) for one, own in zip(counted, columns)])
         try:
@@ -103,7 +103,7 @@ class DaskMaxentClassifier(MaxentClassifier):
             raise ValueError("files have their labels in them: leave y and sample_weight out")
         return pieces_of(X, n_workers, format, encoding, Columns(self.text_column, self.label_column))
 
-    def _join(self, summaries: Sequence[Summary | None]) -> list[Any]:
+    def _join(self, summaries: Sequence[Summary | None], y: Any) -> list[Any]:
         """Set the classes and the features of all parts; return each part's columns."""
         found = [one for one in summaries if one is not None]
         self.n_examples_ = sum(one.n_examples for one in found)
@@ -116,7 +116,10 @@ class DaskMaxentClassifier(MaxentClassifier):
         self.classes_ = number_labels(labels, labels.size)[0]
         if kinds == ["matrix"]:
             self.featuriser_ = None
-            self.n_features_in_ = max(one.n_columns for one in found)
+            widths = sorted({one.n_columns for one in found})
+            if y is not None and len(widths) > 1:  # in files, the last columns may be empty
+                raise ValueError(f"partitions of X have {', '.join(map(str, widths))} columns: give all the same")
+            self.n_features_in_ = widths[-1]
             return [None] * len(summaries)
         featuriser = featuriser_for(_KIND_EXAMPLES[kinds[0]], ngrams=self.ngrams, min_count=self.min_count,
                                     classes=self.classes)  # fmt: skip

@@ -106,6 +106,8 @@ def _plain(X: Any) -> Any:
 
 def _numbers(X: Any) -> Any:
     if hasattr(X, "tocsr"):
+        if not np.isfinite(X.tocsr().data).all():
+            raise ValueError("a partition of X is no matrix of finite numbers")
         return X
     X = np.asarray(X, np.float64)
     if X.ndim != 2 or not np.isfinite(X).all():

@@ -58,14 +58,25 @@ class Cluster:
     def _make(self, places: Sequence[int]) -> None:
         """Make the actors of some parts, and all that was derived from them."""
         for k in places:
-            make, arguments = self.tasks[k]
-            self._futures[k] = self.client.submit(
-                Keeper, make, *arguments, actor=True, pure=False, workers=self._places(k), allow_other_workers=True
-            )
+            self._submit(k)
         for k in places:
-            self._actors[k] = self._result(self._futures[k])
-            for new, (number, method, own) in self.derived.items():
-                self._actors[k].derive(number, method, own[k], new).result()
+            for _ in range(MAX_REPEATS):
+                self._actors[k] = self._result(self._futures[k])
+                try:
+                    for new, (number, method, own) in self.derived.items():
+                        self._actors[k].derive(number, method, own[k], new).result()
+                    break
+                except (OSError, RuntimeError):  # another worker was lost meanwhile
+                    if not self._is_lost(k):
+                        raise
+                    self.look()
+                    self._submit(k)
+
+    def _submit(self, k: int) -> None:
+        make, arguments = self.tasks[k]
+        self._futures[k] = self.client.submit(
+            Keeper, make, *arguments, actor=True, pure=False, workers=self._places(k), allow_other_workers=True
+        )
 
     def _places(self, k: int) -> list[str]:
         """Return a worker for a part: in turns, the same for its counting and its shard."""

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from loglinear import _core
 from loglinear.features.featuriser import Featuriser, Rows, sum_rows
 from loglinear.features.vocabulary import Vocabulary, pack_strings
-from loglinear.features.word_classes import CLASS_ARRAY, WordClassLexicon
+from loglinear.features.word_classes import WordClassLexicon
 from loglinear.formats.candidate_list import CandidateList
 from loglinear.threads import pool
 
@@ -87,20 +87,6 @@ class CandidateFeatures(Featuriser):
         self.classes: WordClassLexicon | None = classes
         if self.classes is not None and any(" " in name for name in self.classes.names):
             raise ValueError("a word class has a blank in its name, so that n-grams of classes could not be told apart")
-
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return settings (JSON values) and arrays, those of the word classes included."""
-        settings, arrays = super().to_arrays()
-        if self.classes is not None:
-            arrays |= {CLASS_ARRAY + name: array for name, array in self.classes.to_arrays().items()}
-        return settings, arrays
-
-    @classmethod
-    def from_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> CandidateFeatures:
-        """Make the features of what ``to_arrays`` returned, which is checked."""
-        made = super().from_arrays(settings, arrays)
-        made.classes = WordClassLexicon.among(arrays)
-        return made
 
     def settings(self) -> dict[str, Any]:
         """Return the parameters of the constructor as JSON values."""

@@ -12,6 +12,7 @@ import numpy as np
 from loglinear import _core
 from loglinear.errors import LoglinearError, ModelFileError
 from loglinear.features.vocabulary import Vocabulary
+from loglinear.features.word_classes import CLASS_ARRAY, WordClassLexicon
 from loglinear.threads import pool
 
 # indptr [n + 1] int64, indices [n_nonzeros] int32 ascending in a row, values [n_nonzeros] float64
@@ -24,6 +25,7 @@ class Featuriser(ABC):
 
     kind: ClassVar[str]
     _vocabulary: Vocabulary | None = None
+    classes: WordClassLexicon | None = None  # word classes, of those that see them
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -56,12 +58,16 @@ class Featuriser(ABC):
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return settings (JSON values) and arrays, for a model file."""
-        vocabulary = self.vocabulary
-        return self.settings(), {"vocabulary_blob": vocabulary.blob, "vocabulary_offsets": vocabulary.offsets}
+        arrays = {"vocabulary_blob": self.vocabulary.blob, "vocabulary_offsets": self.vocabulary.offsets}
+        if self.classes is not None:
+            arrays |= {CLASS_ARRAY + name: array for name, array in self.classes.to_arrays().items()}
+        return self.settings(), arrays
 
     @classmethod
     def from_arrays(cls: type[Self], settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
         """Make the featuriser of what ``to_arrays`` returned, which is checked."""
+        if "classes" in settings:  # the name of a file, which loading a model must not read
+            raise ModelFileError(f"featuriser {cls.kind!r}: bad settings: classes are arrays")
         try:
             featuriser = cls(**settings)
         except (TypeError, ValueError) as error:
@@ -70,6 +76,7 @@ class Featuriser(ABC):
         if missing:
             raise ModelFileError(f"featuriser {cls.kind!r}: array {min(missing)!r} is missing")
         featuriser._vocabulary = Vocabulary.from_arrays(arrays["vocabulary_blob"], arrays["vocabulary_offsets"])
+        featuriser.classes = WordClassLexicon.among(arrays)
         return featuriser
 
 

@@ -21,11 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
-from loglinear.errors import ModelFileError
 from loglinear.features.featuriser import Featuriser, Rows, sum_rows
 from loglinear.features.sequences import take_ranges
 from loglinear.features.vocabulary import Vocabulary, pack_strings
-from loglinear.features.word_classes import CLASS_ARRAY, WordClassLexicon
+from loglinear.features.word_classes import WordClassLexicon
 
 _MAX_ORDER = 32
 _MEMBER = "∈"  # before the name of a class: a word character, so that classes are words of their own
@@ -89,22 +88,6 @@ class WordNgrams(Featuriser):
             pool, *packed, words, self.classes.labels, names.blob, names.offsets, _MEMBER
         )
         return blob, offsets
-
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return settings (JSON values) and arrays, those of the word classes included."""
-        settings, arrays = super().to_arrays()
-        if self.classes is not None:
-            arrays |= {CLASS_ARRAY + name: array for name, array in self.classes.to_arrays().items()}
-        return settings, arrays
-
-    @classmethod
-    def from_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> WordNgrams:
-        """Make the featuriser of what ``to_arrays`` returned, which is checked."""
-        if "classes" in settings:
-            raise ModelFileError(f"featuriser {cls.kind!r}: bad settings: classes are arrays")
-        featuriser = super().from_arrays(settings, arrays)
-        featuriser.classes = WordClassLexicon.among(arrays)
-        return featuriser
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the constructor, as JSON values."""

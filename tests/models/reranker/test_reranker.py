@@ -453,6 +453,17 @@ def test_damaged_classes_in_a_file(tmp_path):
             loglinear.load(tmp_path / "damaged.ll")
 
 
+def test_a_file_cannot_name_a_file_of_classes_to_read(tmp_path):
+    """Loading reads no other file, whatever the settings say."""
+    Reranker("maxent").fit(right_word_lists()).save(tmp_path / "m.ll")
+    (tmp_path / "classes.tsv").write_text("good\tA\n", encoding="utf-8")
+    found = archive.load(tmp_path / "m.ll")
+    found.settings["featuriser"]["classes"] = str(tmp_path / "classes.tsv")
+    archive.save(tmp_path / "damaged.ll", found)
+    with pytest.raises(ModelFileError, match="classes are arrays"):
+        loglinear.load(tmp_path / "damaged.ll")
+
+
 def test_what_is_no_list():
     with pytest.raises(TypeError, match="put it in brackets"):
         Reranker("maxent").fit(TRAIN[0])
