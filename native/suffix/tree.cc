@@ -144,7 +144,7 @@ class ChunkWriter {
   std::size_t order_;
   Workspace& work_;
   std::vector<ClassLevel> levels_;
-  LevelWriter<MemoryColumn, ClassLevel> writer_;
+  LevelWriter<ClassLevel> writer_;
   std::vector<std::uint32_t> lengths_;  // of the classes that are open
 };
 

@@ -1,7 +1,8 @@
-// The trie of random corpora against a map of n-grams, in memory and in files, without Python.
-#include <cstdio>
-#include <cstdlib>
+// The trie of random corpora against a map of n-grams, without Python; and that built in temporary files, which is the
+// same whatever the pieces, the ranges and the width of numbers.
+#include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <random>
 #include <string>
@@ -9,9 +10,14 @@
 #include <vector>
 
 #include "check.hh"
+#include "disk/mapped.hh"
+#include "disk/scratch.hh"
+#include "disk/spool.hh"
+#include "text/corpus.hh"
 #include "texts.hh"
 #include "trie/build.hh"
 #include "trie/edit.hh"
+#include "trie/merge.hh"
 #include "trie/runs.hh"
 #include "util/errors.hh"
 
@@ -70,37 +76,6 @@ bool same(const TrieArrays& a, const TrieArrays& b) {
          a.entry_count == b.entry_count;
 }
 
-// A folder that goes with the object.
-struct Folder {
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "loglinear-test-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw std::runtime_error("no temporary folder");
-    path = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string path;
-};
-
-Pages<std::uint32_t> read_numbers(const std::string& path) {
-  Pages<std::uint32_t> numbers(std::filesystem::file_size(path) / sizeof(std::uint32_t));
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  CHECK(std::fread(numbers.data(), sizeof(std::uint32_t), numbers.size(), file) == numbers.size());
-  std::fclose(file);
-  return numbers;
-}
-
-TrieArrays build_in_files(ThreadPool& pool, const Text& text, std::size_t order, std::size_t piece_tokens,
-                          std::size_t buffer_bytes) {
-  const Folder folder;
-  TrieRuns runs(folder.path, text.n_words, order);
-  runs.add(pool, text, piece_tokens);
-  const TrieRuns::Starts starts = runs.finish(buffer_bytes);
-  const auto array = [&](const char* name) { return read_numbers(folder.path + "/" + name); };
-  return {starts.context_start,   starts.entry_start,     array("context_word"), array("context_child"),
-          array("context_entry"), array("context_count"), array("entry_word"),   array("entry_parent"),
-          array("entry_count")};
-}
-
 }  // namespace
 
 TEST(trie_equals_counts) {
@@ -113,19 +88,6 @@ TEST(trie_equals_counts) {
       check_against_counts(trie, text, order);
       CHECK(same(trie, build_trie(one, text, order)));
     }
-}
-
-TEST(trie_in_files_is_the_same) {
-  std::mt19937 random(2);
-  ThreadPool pool(2);
-  for (const std::size_t n_words : {1, 3, 500})
-    for (const std::size_t order : {1, 2, 4})
-      for (const std::size_t piece : {1, 10, 1'000'000}) {
-        const Text text = random_text(random, n_words, random() % 30, 12);
-        CHECK(same(build_in_files(pool, text, order, piece, 1), build_trie(pool, text, order)));
-      }
-  const Text text = random_text(random, 50, 12'000, 12);  // columns longer than their buffers
-  CHECK(same(build_in_files(pool, text, 4, 20'000, 1 << 16), build_trie(pool, text, 4)));
 }
 
 TEST(trie_cut_and_extended) {
@@ -163,7 +125,167 @@ TEST(trie_refuses) {
   CHECK_THROWS(build_trie(pool, text, 2), InvalidInput);
   text.sentence_ptr = {};
   CHECK_THROWS(build_trie(pool, text, 2), InvalidInput);
-  CHECK_THROWS(TrieRuns("/no/such/folder", 3, 2), IoError);
 }
 
 }  // namespace loglinear::tests::trie
+
+namespace loglinear::tests::trie_files {
+
+using namespace loglinear::trie;
+using namespace loglinear;
+using namespace loglinear::disk;
+
+namespace {
+
+std::string folder() { return std::filesystem::temp_directory_path().string(); }
+
+template <class A, class B>
+bool equal(const A& a, const B& b) {  // kNowhere is the largest number of any type
+  const auto none = [](auto x) { return x == static_cast<decltype(x)>(-1); };
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (none(a[i]) != none(b[i]) || (!none(a[i]) && static_cast<std::uint64_t>(a[i]) != b[i])) return false;
+  return true;
+}
+
+template <class Position>
+bool same(const MappedTrie<Position>& a, const TrieArrays& b) {
+  return a.context_start == b.context_start && a.entry_start == b.entry_start && equal(a.context_word, b.context_word) &&
+         equal(a.context_child, b.context_child) && equal(a.context_entry, b.context_entry) &&
+         equal(a.context_count, b.context_count) && equal(a.entry_word, b.entry_word) &&
+         equal(a.entry_parent, b.entry_parent) && equal(a.entry_count, b.entry_count);
+}
+
+template <class Narrow, class Wide>
+void check_merged(ThreadPool& pool, const Text& text, std::size_t order, std::size_t piece, std::uint64_t most_narrow,
+                  const TrieArrays& expected) {
+  TrieRuns runs(folder(), text.n_words, order);
+  runs.add(pool, text, piece);
+  MergeOptions options;
+  options.buffer_bytes = 1;
+  options.most_narrow = most_narrow;
+  WorkMeter meter;
+  options.meter = &meter;
+  const auto trie = merge_runs<Narrow, Wide>(pool, runs, options);
+  CHECK(std::visit([&](const auto& found) { return same(found, expected); }, trie));
+  const std::size_t largest = std::max({expected.entry_word.size(), expected.context_word.size(),
+                                        static_cast<std::size_t>(expected.context_count[0])});
+  CHECK(trie.index() == (largest >= std::numeric_limits<Narrow>::max() ? 1 : 0));
+  CHECK(meter.done == meter.total);
+}
+
+}  // namespace
+
+TEST(trie_in_files_is_the_same) {
+  std::mt19937 random(2);
+  ThreadPool pool(2);
+  for (const std::size_t n_words : {1, 3, 500})
+    for (const std::size_t order : {1, 2, 4})
+      for (const std::size_t piece : {1, 10, 1'000'000}) {
+        const Text text = random_text(random, n_words, random() % 30, 12);
+        const TrieArrays expected = build_trie(pool, text, order);
+        check_merged<std::uint32_t, std::uint64_t>(pool, text, order, piece, 0xFFFFFFFE, expected);
+        check_merged<std::uint32_t, std::uint64_t>(pool, text, order, piece, 0, expected);  // counts of 64 bits
+        check_merged<std::uint16_t, std::uint32_t>(pool, text, order, piece, 0xFFFFFFFE, expected);
+      }
+}
+
+TEST(numbers_of_a_trie_overflow) {  // columns longer than their blocks, more n-grams and tokens than 16 bits can number
+  std::mt19937 random(3);
+  ThreadPool pool(2), one(1);
+  const Text text = random_text(random, 50, 12'000, 12);
+  const TrieArrays expected = build_trie(pool, text, 4);
+  CHECK(expected.entry_word.size() > 65536 && expected.context_count[0] > 65536);
+  check_merged<std::uint16_t, std::uint32_t>(pool, text, 4, 20'000, 0xFFFFFFFE, expected);
+  check_merged<std::uint16_t, std::uint32_t>(one, text, 4, 20'000, 1000, expected);
+}
+
+TEST(records_are_exchanged_by_context) {
+  std::mt19937 random(4);
+  ThreadPool pool(2);
+  const Text text = random_text(random, 30, 400, 9);
+  const TrieArrays expected = build_trie(pool, text, 3);
+  const std::size_t half = text.sentence_ptr.size() / 2;
+  TrieRuns parts[] = {TrieRuns(folder(), 30, 3), TrieRuns(folder(), 30, 3)};
+  for (int p = 0; p < 2; ++p) {  // each counts some of the sentences
+    const auto first = p == 0 ? 0 : half, last = p == 0 ? half : text.sentence_ptr.size() - 1;
+    Text own{30, {}, {0}};
+    for (std::size_t s = first; s < last; ++s) {
+      own.words.insert(own.words.end(), text.words.begin() + text.sentence_ptr[s],
+                       text.words.begin() + text.sentence_ptr[s + 1]);
+      own.sentence_ptr.push_back(static_cast<std::int64_t>(own.words.size()));
+    }
+    parts[p].add(pool, own, 100);
+  }
+  TrieRuns whole(folder(), 30, 3);
+  for (const TrieRuns& part : parts) {
+    whole.add_words(part.word_counts());
+    for (const Range words : {Range{0, 7}, Range{7, 8}, Range{8, 31}}) whole.add_records(part.records(words));
+  }
+  MergeOptions options;
+  options.consume = false;
+  CHECK(same(std::get<0>(merge_runs(pool, whole, options)), expected));
+  options.words = {5, 12};  // a range of contexts
+  const auto some = std::get<0>(merge_runs(pool, whole, options));
+  CHECK(some.context_count[0] == expected.context_count[0] && equal(some.entry_count, expected.entry_count) == false);
+  for (auto c = static_cast<std::size_t>(some.context_start[1]); c < static_cast<std::size_t>(some.context_start[2]); ++c)
+    CHECK(some.context_word[c] >= 5 && some.context_word[c] < 12);
+  options.words = {0, SIZE_MAX};
+  CHECK(same(std::get<0>(merge_runs(pool, whole, options)), expected));  // the runs are still there
+  const std::vector<std::uint32_t> unsorted{2, 1, 0, 1, 1, 1, 0, 1}, wild{1, 1, 30, 1}, before{30, 1, 0, 1};
+  CHECK_THROWS(whole.add_records(unsorted), InvalidInput);
+  CHECK_THROWS(whole.add_records(wild), InvalidInput);
+  CHECK_THROWS(whole.add_records(before), InvalidInput);
+  CHECK_THROWS(whole.add_records(std::vector<std::uint32_t>{1}), InvalidInput);
+}
+
+TEST(spooled_tokens_are_those_of_the_text) {
+  ThreadPool pool(2);
+  const std::string parts[] = {"b a b\n\na\n", "c a\nb c c c a\n"};
+  disk::TokenSpool spool(folder());
+  for (const std::string& part : parts) {
+    const std::span<const char> texts[] = {{part.data(), part.size()}};
+    text::TokenisedCorpus read = text::tokenise_corpus(pool, texts, {});
+    spool.add(pool, read.tokens, read.sentence_ptr, {read.units, read.counts, read.first_text, read.first_line});
+  }
+  CHECK(spool.n_tokens() == 11 && spool.n_sentences() == 4 && spool.longest() == 5);
+  CHECK(spool.units()[0] == "b" && spool.units()[2] == "c");
+  CHECK((spool.counts() == std::vector<std::int64_t>{3, 4, 4}));
+  const std::vector<std::uint32_t> numbers{1, 2, 3};
+  const Text text{4, {1, 2, 1, 2, 3, 2, 1, 3, 3, 3, 2}, {0, 3, 4, 6, 11}};
+  for (const std::size_t order : {1, 2, 3, 5})
+    for (const std::size_t piece : {1, 2, 4, 100}) {
+      TrieRuns runs(folder(), 4, order);
+      runs.add(pool, spool, 0, 15, numbers, piece);
+      CHECK(same(std::get<0>(merge_runs(pool, runs, {})), build_trie(pool, text, order)));
+    }
+  CHECK_THROWS(spool.piece(pool, 0, 16, numbers, 4, 2), InvalidInput);
+  CHECK_THROWS(spool.piece(pool, 0, 15, numbers, 3, 2), InvalidInput);  // a number of V
+  spool.forget_units();
+  CHECK(spool.piece(pool, 0, 15, numbers, 4, 2).n_predicted() == 15);
+}
+
+TEST(temporary_files_refuse) {
+  CHECK_THROWS(ScratchFile("/no/such/folder"), IoError);
+  CHECK_THROWS(TrieRuns("/no/such/folder", 3, 2), IoError);
+  ScratchFile file(folder());
+  char byte;
+  CHECK_THROWS(file.read(&byte, 1, 0), IoError);
+  CHECK_THROWS(MappedArray<char>(folder(), std::size_t{1} << 50), IoError);  // more than any disk has
+}
+
+TEST(dropped_pages_come_back) {
+  MappedArray<std::uint32_t> numbers(folder(), 1 << 20);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::uint32_t>(i);
+  drop_mapped_pages();
+  const PageWatch watch(0);  // drops them again and again
+  for (int pass = 0; pass < 20; ++pass)
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      if (numbers[i] != i + static_cast<std::size_t>(pass)) CHECK(false);
+      ++numbers[i];
+    }
+  MappedArray<std::uint32_t> moved(std::move(numbers));
+  CHECK(moved[5] == 25 && numbers.size() == 0);
+}
+
+}  // namespace loglinear::tests::trie_files

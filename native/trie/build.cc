@@ -20,7 +20,7 @@ struct Workspace {
 };
 
 void write_bucket(const Corpus& corpus, std::span<const std::uint32_t> positions, std::span<const std::uint8_t> shared,
-                  std::size_t order, TrieWriter<MemoryColumn>& writer) {
+                  std::size_t order, TrieWriter<Level>& writer) {
   constexpr std::size_t kAhead = 16;
   const std::uint32_t* const text = corpus.text.data();
   for (std::size_t i = 0; i < positions.size();) {
@@ -37,7 +37,7 @@ void write_bucket(const Corpus& corpus, std::span<const std::uint32_t> positions
 Levels write_chunk(const Corpus& corpus, Buckets& buckets, const BucketChunk& chunk, std::size_t order,
                    Workspace& workspace) {
   Levels levels(order - 1);
-  TrieWriter<MemoryColumn> writer(levels, corpus.n_words, workspace.slots);
+  TrieWriter<Level> writer(levels, corpus.n_words, workspace.slots);
   buckets.each(chunk, [&](std::size_t, std::span<std::uint32_t> positions) {
     workspace.sorter.sort(positions);
     write_bucket(corpus, positions, workspace.sorter.shared(), order, writer);

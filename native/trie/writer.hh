@@ -6,7 +6,8 @@
 // are the last of their level, are merged by word into entries of its own and learn who their parents are. So every
 // column of every level is written from front to back, and can be a vector or a file.
 //
-// A Column has size(), push_back(u32) and blocks(begin, end, use), which calls use(span) for consecutive pieces.
+// A Column has size(), push_back(value) and blocks(begin, end, use), which calls use(span) for consecutive pieces. Words
+// and numbers of a level have 32 bits; counts have those of the column they are in.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -19,22 +20,23 @@
 namespace loglinear::trie {
 
 // The contexts of one length and their entries. Numbers count from the first of the level.
-template <class Column>
+template <class Column, class CountColumn = Column>
 struct TrieLevel {
   Column context_word;   // the oldest
   Column context_child;  // first child, in the next level
   Column context_entry;  // first entry
-  Column context_count;
+  CountColumn context_count;
   Column entry_word;
   Column entry_parent;  // in the level before; not written for contexts of one word, whose parents are the words
-  Column entry_count;
+  CountColumn entry_count;
 };
 
 // What is open, one context per level, and the columns of the levels.
-template <class Column, class Level = TrieLevel<Column>>
+template <class Level>
 class LevelWriter {
  public:
-  LevelWriter(std::span<Level> levels, std::size_t n_words, std::vector<std::uint32_t>& slots)
+  using Count = typename decltype(Level::entry_count)::value_type;
+  LevelWriter(std::span<Level> levels, std::size_t n_words, std::vector<Count>& slots)
       : levels_(levels), n_words_(n_words), open_(levels.size() + 1), slots_(slots) {}
 
   // Levels that were moved, or have become more.
@@ -57,7 +59,7 @@ class LevelWriter {
   }
 
   // An entry of the context opened last, which must have no children; words ascend.
-  void entry(std::uint32_t word, std::uint32_t count) {
+  void entry(std::uint32_t word, Count count) {
     Level& level = levels_[depth_ - 1];
     level.entry_word.push_back(word);
     level.entry_count.push_back(count);
@@ -77,7 +79,7 @@ class LevelWriter {
   struct Open {
     std::size_t first_entry = 0;  // of its children
     std::size_t first_child = 0;
-    std::uint32_t count = 0;
+    Count count = 0;
   };
   static constexpr std::size_t kDense = 8;  // a table of all words is cheaper than sorting V / 8 words
 
@@ -101,8 +103,8 @@ class LevelWriter {
         children.entry_parent.push_back(next++);
       }
     });
-    children.entry_count.blocks(begin, end, [&](std::span<const std::uint32_t> counts) {
-      for (const std::uint32_t count : counts) own.entry_count.push_back(count);
+    children.entry_count.blocks(begin, end, [&](std::span<const Count> counts) {
+      for (const Count count : counts) own.entry_count.push_back(count);
     });
   }
 
@@ -116,14 +118,14 @@ class LevelWriter {
       for (const std::uint32_t word : words) keys_[i] = std::uint64_t{word} << 32 | i, ++i;
     });
     i = 0;
-    children.entry_count.blocks(begin, end, [&](std::span<const std::uint32_t> counts) {
-      for (const std::uint32_t count : counts) counts_[i++] = count;
+    children.entry_count.blocks(begin, end, [&](std::span<const Count> counts) {
+      for (const Count count : counts) counts_[i++] = count;
     });
     sort_by_key(std::span(keys_), word_bits(), spare_, [](std::uint64_t key) { return key >> 32; });
     for (std::size_t j = 0; j < n;) {
       const auto word = static_cast<std::uint32_t>(keys_[j] >> 32);
       const auto entry = static_cast<std::uint32_t>(own.entry_word.size());
-      std::uint32_t count = 0;
+      Count count = 0;
       for (; j < n && keys_[j] >> 32 == word; ++j) {
         const auto child = static_cast<std::uint32_t>(keys_[j]);
         count += counts_[child];
@@ -142,8 +144,8 @@ class LevelWriter {
     for (std::size_t b = begin; b < end; b += kBlock) {
       const std::size_t e = b + kBlock < end ? b + kBlock : end;
       i = 0;
-      children.entry_count.blocks(b, e, [&](std::span<const std::uint32_t> counts) {
-        for (const std::uint32_t count : counts) counts_[i++] = count;
+      children.entry_count.blocks(b, e, [&](std::span<const Count> counts) {
+        for (const Count count : counts) counts_[i++] = count;
       });
       i = 0;
       children.entry_word.blocks(b, e, [&](std::span<const std::uint32_t> words) {
@@ -154,11 +156,11 @@ class LevelWriter {
     for (std::uint32_t word = 0; word < n_words_; ++word) {
       if (slots_[word] == 0) continue;
       own.entry_count.push_back(slots_[word]);
-      slots_[word] = static_cast<std::uint32_t>(own.entry_word.size());
+      slots_[word] = static_cast<Count>(own.entry_word.size());
       own.entry_word.push_back(word);
     }
     children.entry_word.blocks(begin, end, [&](std::span<const std::uint32_t> words) {
-      for (const std::uint32_t word : words) children.entry_parent.push_back(slots_[word]);
+      for (const std::uint32_t word : words) children.entry_parent.push_back(static_cast<std::uint32_t>(slots_[word]));
     });
     own.entry_word.blocks(first, own.entry_word.size(), [&](std::span<const std::uint32_t> words) {
       for (const std::uint32_t word : words) slots_[word] = 0;
@@ -172,23 +174,25 @@ class LevelWriter {
   std::size_t n_words_;
   std::size_t depth_ = 0;
   std::vector<Open> open_;
-  std::vector<std::uint32_t>& slots_;  // [V] zeros, or empty until first needed
+  std::vector<Count>& slots_;  // [V] zeros, or empty until first needed
   std::vector<std::uint64_t> keys_, spare_;
-  std::vector<std::uint32_t> counts_, parents_;
+  std::vector<Count> counts_;
+  std::vector<std::uint32_t> parents_;
 };
 
 // Levels are lengths.
-template <class Column>
+template <class Level>
 class TrieWriter {
  public:
+  using Count = typename LevelWriter<Level>::Count;
   // levels[k - 1] receives the contexts of length k, up to order - 1 >= 1.
-  TrieWriter(std::span<TrieLevel<Column>> levels, std::size_t n_words, std::vector<std::uint32_t>& slots)
+  TrieWriter(std::span<Level> levels, std::size_t n_words, std::vector<Count>& slots)
       : longest_(levels.size()), n_words_(n_words), writer_(levels, n_words, slots) {}
 
   // `shared`: the length of the history in common with the n-gram before. history(k) is its k-th word, 1 the most
   // recent; not called past `<s>`.
   template <class History>
-  void add(std::size_t shared, History history, std::uint32_t word, std::uint32_t count) {
+  void add(std::size_t shared, History history, std::uint32_t word, Count count) {
     if (shared < writer_.depth() || writer_.depth() == 0) {
       writer_.close(shared);
       for (bool over = false; writer_.depth() < longest_ && !over;) {
@@ -204,7 +208,7 @@ class TrieWriter {
 
  private:
   std::size_t longest_, n_words_;
-  LevelWriter<Column> writer_;
+  LevelWriter<Level> writer_;
 };
 
 }  // namespace loglinear::trie

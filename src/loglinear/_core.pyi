@@ -749,16 +749,99 @@ def cut_trie(min_counts: Sequence[int], n_words: int, context_start: Annotated[N
 def extend_trie(model_words: int, model_context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], model_entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], model_context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], model_context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], model_context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], model_entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_parent: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_count: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> tuple:
     """the arrays of the trie with the n-grams of a model"""
 
+class WorkMeter:
+    """how far a piece of work has come, to be read from another thread"""
+
+    def __init__(self) -> None: ...
+
+    @property
+    def done(self) -> int: ...
+
+    @property
+    def total(self) -> int: ...
+
+class PageWatch:
+    """drops pages of mapped temporary files while the process holds too much"""
+
+    def __init__(self, limit: int) -> None: ...
+
+def resident_bytes() -> int:
+    """memory that the process holds now; 0 where the system does not say"""
+
+class TokenSpool:
+    """the tokens of a text in a temporary file, and its distinct units"""
+
+    def __init__(self, folder: str) -> None: ...
+
+    def add(self, pool: ThreadPool, tokens: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], first_text: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], first_line: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> None:
+        """
+        adds a part of the text as tokenise_corpus gave it; its tokens are overwritten
+        """
+
+    def units(self) -> tuple:
+        """
+        (blob, offsets, counts, first_text, first_line) of the distinct units, by first occurrence
+        """
+
+    def forget_units(self) -> None:
+        """frees the table of units; nothing can be added afterwards"""
+
+    @property
+    def n_units(self) -> int: ...
+
+    @property
+    def n_tokens(self) -> int: ...
+
+    @property
+    def n_sentences(self) -> int: ...
+
+    @property
+    def longest(self) -> int:
+        """tokens of the longest sentence"""
+
+class MappedTrie:
+    """the trie of a corpus in mapped temporary files"""
+
+    def arrays(self) -> tuple:
+        """
+        the arrays of NgramTrie, in the order of its fields; numbers of 64 bits if wide
+        """
+
+    @property
+    def is_wide(self) -> bool: ...
+
 class TrieRuns:
-    """a trie built in files: pieces of the corpus are sorted, then merged"""
+    """sorted runs of the n-grams of a corpus, in a temporary file"""
 
     def __init__(self, folder: str, n_words: int, order: int) -> None: ...
 
-    def add(self, pool: ThreadPool, n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], piece_tokens: int) -> None: ...
+    def add(self, pool: ThreadPool, n_words: int, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], piece_tokens: int) -> None:
+        """counts sentences, in pieces of so many tokens"""
 
-    def finish(self, buffer_bytes: int) -> tuple:
+    def add_spool(self, pool: ThreadPool, spool: TokenSpool, begin: int, end: int, numbers: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], piece_tokens: int) -> None:
+        """counts tokens [begin, end) of a spool, whose unit u is word numbers[u]"""
+
+    def add_records(self, records: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None:
+        """adds what `records` of another part of the corpus returned"""
+
+    def add_words(self, word_counts: Annotated[NDArray[numpy.uint64], dict(order='C', device='cpu', writable=False)]) -> None:
+        """adds the `word_counts` of another part of the corpus"""
+
+    def records(self, begin: int, end: int) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]:
         """
-        writes the other arrays to files of their names; (context_start, entry_start)
+        [n * (order + 1)] n-grams whose history has its most recent word in [begin, end), sorted, with counts
+        """
+
+    def merge(self, pool: ThreadPool, begin: int, end: int, buffer_bytes: int, consume: bool, meter: WorkMeter | None) -> MappedTrie:
+        """
+        the trie of the contexts whose most recent word is in [begin, end); consume: the runs are then gone
+        """
+
+    def word_counts(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...
+
+    def sizes(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
+        """
+        [V + 1] records by the most recent word of their history, that of <s> last
         """
 
     @property

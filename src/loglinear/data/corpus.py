@@ -15,12 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core, threads
-from loglinear.data.sentences import Sentences, UnknownWords
+from loglinear.data.memory import UNIT_BYTES, part_bytes, readable
+from loglinear.data.sentences import Sentences, SpooledSentences, UnknownWords
 from loglinear.errors import FormatError
 from loglinear.features.vocabulary import Vocabulary, pack_strings
 from loglinear.features.word_list import read_vocabulary
 from loglinear.features.word_vocabulary import BEGIN, END, UNKNOWN, WordVocabulary
-from loglinear.formats.running_text import RunningText, TextOptions, TextSource, Units, iterate_text, read_text
+from loglinear.formats.running_text import (
+    RunningText,
+    TextOptions,
+    TextSource,
+    Units,
+    iterate_text,
+    read_text,
+    spool_text,
+    spooled_units,
+)
 from loglinear.formats.text import Source
 
 UnknownPolicy: TypeAlias = Literal["token", "error"]
@@ -64,13 +74,34 @@ def read_corpus(
     if text.tokens.size == 0:
         raise FormatError(f"there are no {units}; give text with at least one", ", ".join(text.sources))
     marks = _marks(text)
-    if vocabulary is None:
-        is_open = unknown == "token"
-        if vocabulary_file is None:
-            vocabulary = _frequent_words(text, marks, min_count, max_words, is_open)
-        else:
-            vocabulary = _by_frequency(text, read_vocabulary(vocabulary_file, is_open=is_open, encoding=encoding))
+    vocabulary = vocabulary or _chosen(text, marks, min_count, max_words, vocabulary_file, unknown, encoding)
     return _numbered(text, marks, vocabulary, unknown, n_threads), vocabulary
+
+
+def spool_corpus(
+    source: TextSource, *, limit: int, folder: str, vocabulary: WordVocabulary | None = None, min_count: int = 1,
+    max_words: int | None = None, vocabulary_file: Source | None = None, units: Units = "words",
+    unknown: UnknownPolicy = "token", reserved: ReservedPolicy = "error", encoding: str = "utf-8",
+    text_column: str | None = None, n_threads: int | None = None, progress: Callable[[int, int], None] | None = None,
+) -> tuple[SpooledSentences, WordVocabulary]:
+    """Read text as :func:`read_corpus` does, into a temporary file of the folder, in at most ``limit`` bytes of memory.
+
+    The tokens are written as they are read, numbered by first occurrence; the vocabulary is chosen at the end. So the
+    source is read once, standard input too, and only the table of its distinct words is in memory. Raise ValueError for
+    a text with more of them than the limit allows.
+    """
+    _check_policies(unknown, reserved)
+    _check_choice(vocabulary, vocabulary_file, min_count, max_words)
+    options = TextOptions(units, encoding, False, reserved == "skip", n_threads, text_column, progress)
+    spool = spool_text(source, options, part_bytes(limit), folder, lambda n: _check_units(n, limit))
+    text = spooled_units(spool, source)
+    if spool.n_tokens == 0:
+        raise FormatError(f"there are no {units}; give text with at least one", ", ".join(text.sources))
+    spool.forget_units()
+    marks = _marks(text)
+    vocabulary = vocabulary or _chosen(text, marks, min_count, max_words, vocabulary_file, unknown, encoding)
+    numbers, report = _numbers_of(text, marks, vocabulary, unknown)
+    return SpooledSentences(vocabulary.n_words, spool, numbers, report), vocabulary
 
 
 def iter_corpus(
@@ -88,6 +119,14 @@ def iter_corpus(
     for block in iterate_text(source, block_bytes, options):
         sentences = _numbered(block.text, _marks(block.text), vocabulary, unknown, n_threads)
         yield CorpusBlock(sentences, block.text.n_lines, block.first_line, block.source, block.data)
+
+
+def _check_units(n_units: int, limit: int) -> None:
+    if n_units * UNIT_BYTES > limit:
+        raise ValueError(
+            f"memory={readable(limit)} is too little to number the {n_units:,} distinct words that were read so far: "
+            f"give at least {readable(2 * n_units * UNIT_BYTES)}, or text with fewer"
+        )
 
 
 def _check_policies(unknown: str, reserved: str) -> None:
@@ -123,6 +162,17 @@ def _marks(text: RunningText) -> NDArray[np.int32]:
     return marks
 
 
+def _chosen(
+    text: RunningText, marks: NDArray[np.int32], min_count: int, max_words: int | None, file: Source | None,
+    unknown: UnknownPolicy, encoding: str,
+) -> WordVocabulary:
+    """Return the words of a file, or those of the text that are frequent enough."""
+    is_open = unknown == "token"
+    if file is None:
+        return _frequent_words(text, marks, min_count, max_words, is_open)
+    return _by_frequency(text, read_vocabulary(file, is_open=is_open, encoding=encoding))
+
+
 def _frequent_words(
     text: RunningText, marks: NDArray[np.int32], min_count: int, max_words: int | None, is_open: bool
 ) -> WordVocabulary:
@@ -154,11 +204,10 @@ def _look_up(text: RunningText, vocabulary: WordVocabulary) -> NDArray[np.int32]
     return numbers
 
 
-def _numbered(
-    text: RunningText, marks: NDArray[np.int32], vocabulary: WordVocabulary, unknown: UnknownPolicy,
-    n_threads: int | None,
-) -> Sentences:
-    """Return the text in the numbers of the vocabulary. Its tokens are overwritten, to hold a corpus only once."""
+def _numbers_of(
+    text: RunningText, marks: NDArray[np.int32], vocabulary: WordVocabulary, unknown: UnknownPolicy
+) -> tuple[NDArray[np.uint32], UnknownWords]:
+    """Return the number in the vocabulary of each unit, and a report of those that it lacks."""
     numbers = _look_up(text, vocabulary)
     outside = np.flatnonzero(numbers < 0)
     if outside.size and (unknown == "error" or not vocabulary.is_open):
@@ -168,11 +217,20 @@ def _numbered(
         )
         raise FormatError(message, *text.place(int(outside[0])))
     numbers[outside] = 1
-    _core.renumber_tokens(threads.pool(n_threads), text.tokens, numbers.astype(np.uint32))
     report = UnknownWords(
         n_tokens=int(text.counts[outside].sum()),
         n_types=outside.size,
         n_literal=int(text.counts[marks == 0].sum()),
         examples=tuple((text.unit(int(i)), *text.place(int(i))) for i in outside[:_N_EXAMPLES]),
     )
+    return numbers.astype(np.uint32), report
+
+
+def _numbered(
+    text: RunningText, marks: NDArray[np.int32], vocabulary: WordVocabulary, unknown: UnknownPolicy,
+    n_threads: int | None,
+) -> Sentences:
+    """Return the text in the numbers of the vocabulary. Its tokens are overwritten, to hold a corpus only once."""
+    numbers, report = _numbers_of(text, marks, vocabulary, unknown)
+    _core.renumber_tokens(threads.pool(n_threads), text.tokens, numbers)
     return Sentences(vocabulary.n_words, text.tokens, text.sentence_ptr, report)

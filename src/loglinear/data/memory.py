@@ -1,9 +1,15 @@
-"""Amounts of memory as people write them: "4G"."""
+"""Limits of memory: amounts as people write them ("4G"), what stages may use of them, and what holds them to it."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from loglinear import _core
+
+UNIT_BYTES = 200  # per distinct word of a text while words are numbered: its table, the vocabulary and its index
+_PART = (1 << 20, 1 << 26)  # bytes of text that are numbered at a time: least and most
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -17,3 +23,33 @@ def parse_memory(amount: int | str) -> int:
         if found and (n_bytes := int(float(found[1]) * _UNITS[found[2].lower()])) > 0:
             return n_bytes
     raise ValueError(f"memory is a positive number of bytes or text such as '4G' or '512M', not {amount!r}")
+
+
+def readable(n_bytes: int) -> str:
+    """Return bytes as ``parse_memory`` reads them, rounded up: "1.5G"."""
+    for unit in ("", "k", "m", "g"):
+        size = _UNITS[unit]
+        if n_bytes < 1024 * size:
+            tenths = -(-n_bytes * 10 // size)
+            return f"{tenths // 10}.{tenths % 10}".removesuffix(".0") + unit.upper()
+    return f"{-(-n_bytes // _UNITS['t'])}T"
+
+
+def part_bytes(limit: int) -> int:
+    """Return how much text may be read at a time; numbering it takes about six times as much."""
+    return min(max(limit // 16, _PART[0]), _PART[1])
+
+
+@contextmanager
+def page_watch(limit: int) -> Iterator[None]:
+    """Keep the pages of mapped temporary files, with all else that is used from now on, within so many bytes.
+
+    What is used before, by the interpreter above all, does not count. Without effect where the system does not tell
+    what a process uses.
+    """
+    now = _core.resident_bytes()
+    watch = _core.PageWatch(now + limit - limit // 8) if now else None
+    try:
+        yield
+    finally:
+        del watch

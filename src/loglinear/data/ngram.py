@@ -22,7 +22,6 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -129,20 +128,28 @@ def _build_in_files(
     blocks: Iterable[Sentences], order: int, limit: int, folder: str | os.PathLike[str] | None, n_threads: int | None,
     piece_tokens: int | None = None,
 ) -> NgramTrie:
-    """Build the trie in a temporary folder, which is removed; its mapped files live on, unnamed, until unmapped."""
-    with tempfile.TemporaryDirectory(prefix="loglinear-", dir=folder) as place:
-        runs = None
-        for block in blocks:
-            if runs is None:
-                runs, n_words = _core.TrieRuns(place, block.n_words, order), block.n_words
-            words, sentence_ptr = block.contiguous()
-            runs.add(pool(n_threads), block.n_words, words, sentence_ptr, piece_tokens or limit // PIECE_BYTES)
+    """Build the trie in temporary files without a name, which live until their arrays do not."""
+    runs = None
+    for block in blocks:
         if runs is None:
-            raise ValueError(NO_BLOCKS)
-        starts = runs.finish(limit // 2)
-        names = [field.name for field in fields(NgramTrie)][4:]  # all but the order, V and the starts
-        arrays = [np.asarray(np.memmap(Path(place) / name, dtype=np.uint32, mode="r")) for name in names]
-    return NgramTrie(order, n_words, *starts, *arrays)
+            runs = _core.TrieRuns(os.fspath(folder or tempfile.gettempdir()), block.n_words, order)
+        words, sentence_ptr = block.contiguous()
+        runs.add(pool(n_threads), block.n_words, words, sentence_ptr, piece_tokens or limit // PIECE_BYTES)
+    if runs is None:
+        raise ValueError(NO_BLOCKS)
+    return mapped_trie(runs.merge(pool(n_threads), 0, NONE, limit // 2, True, None))
+
+
+def mapped_trie(files: _core.MappedTrie) -> NgramTrie:
+    """Return a trie in mapped temporary files as arrays, which keep the files alive."""
+    context_start, entry_start, *arrays = files.arrays()
+    if files.is_wide:
+        raise ValueError(
+            f"the text has {int(entry_start[-1])} n-grams, more than the 4294967294 that 32 bits can number: only "
+            "models that are counted (Kneser-Ney, Witten-Bell, additive) take so many; use a lower order or less text"
+        )
+    n_words = int(entry_start[1])
+    return NgramTrie(entry_start.size - 1, n_words, context_start, entry_start, *arrays)
 
 
 def _each_once(held: list[Sentences], others: Iterator[Sentences]) -> Iterator[Sentences]:

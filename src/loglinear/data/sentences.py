@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from loglinear import _core
+
 
 @dataclass(frozen=True)
 class UnknownWords:
@@ -41,3 +43,23 @@ class Sentences:
         """Return words and sentence_ptr as kernels take them."""
         words = np.ascontiguousarray(self.words, dtype=np.uint32)
         return words, np.ascontiguousarray(self.sentence_ptr, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class SpooledSentences:
+    """Sentences in a temporary file (native/text/spool.hh), in numbers of first occurrence; without a name on disk."""
+
+    n_words: int  # V of the vocabulary
+    spool: _core.TokenSpool
+    numbers: NDArray[np.uint32]  # [n_units] the number in the vocabulary of each
+    unknown: UnknownWords | None = None
+
+    @property
+    def n_sentences(self) -> int:
+        """Return the number of sentences."""
+        return self.spool.n_sentences
+
+    @property
+    def n_tokens(self) -> int:
+        """Return the number of words, without the ends of sentences."""
+        return self.spool.n_tokens

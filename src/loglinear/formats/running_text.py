@@ -56,6 +56,7 @@ class TextOptions:
     n_threads: int | None = None
     text_column: str | None = None  # of files and records that have columns; None: "text"
     progress: Callable[[int, int], None] | None = None  # told how many bytes of the files are read, and of how many
+    block_bytes: int | None = None  # files are read in blocks of this size; None: plain files are mapped
 
     def __post_init__(self) -> None:
         if self.units not in ("words", "characters", "bytes"):
@@ -103,6 +104,35 @@ def read_text(source: TextSource, options: TextOptions) -> RunningText:
     if not parts:
         parts = [_tokenise([_Piece(Lines(np.empty(0, np.uint8)), 0, options)], names or [SENTENCES], lines_before)]
     return parts[0] if len(parts) == 1 else _joined(parts, options.n_threads)
+
+
+def spool_text(
+    source: TextSource, options: TextOptions, part_bytes: int, folder: str, check: Callable[[int], None]
+) -> _core.TokenSpool:
+    """Read all of a source into a temporary file of the folder, about ``part_bytes`` at a time.
+
+    ``check`` is told how many distinct units there are so far.
+    """
+    names: list[str] = []
+    lines_before: Counter[int] = Counter()
+    options = replace(options, block_bytes=max(1 << 16, min(_BLOCK, part_bytes // 8)))
+    spool, pool = _core.TokenSpool(folder), threads.pool(options.n_threads)
+    for group in _groups(_pieces(source, None, options, names), part_bytes):
+        part = _tokenise(group, names, lines_before)
+        units = (part.blob, part.offsets, part.counts, part.first_text, part.first_line)
+        spool.add(pool, part.tokens, part.sentence_ptr, *units)
+        check(spool.n_units)
+        del part
+    return spool
+
+
+def spooled_units(spool: _core.TokenSpool, source: TextSource) -> RunningText:
+    """Return the distinct units of a spooled source as a text without tokens."""
+    files = files_of(source)
+    names = [SENTENCES] if files is None else [name_of(file) for file in files]
+    no_tokens, no_sentences = np.empty(0, np.uint32), np.zeros(1, np.int64)
+    blob, offsets, counts, first_text, first_line = spool.units()
+    return RunningText(no_tokens, no_sentences, 0, blob, offsets, counts, first_text, first_line, names)
 
 
 def iterate_text(source: TextSource, size: int, options: TextOptions) -> Iterator[TextBlock]:
@@ -210,7 +240,7 @@ def _pieces(source: TextSource, size: int | None, options: TextOptions, names: l
     files = files_of(source)
     if files is None:
         names.append(SENTENCES)
-        yield from _sentence_pieces(source, options, size or _BLOCK)
+        yield from _sentence_pieces(source, options, size or options.block_bytes or _BLOCK)
         return
     names.extend(name_of(file) for file in files)
     sizes = [_size_of(file) for file in files]
@@ -224,12 +254,13 @@ def _pieces(source: TextSource, size: int | None, options: TextOptions, names: l
 def _file_lines(file: Source, size: int | None, options: TextOptions, progress: Progress) -> Iterator[Lines]:
     """Yield the lines of a file in pieces of about ``size`` bytes; None: the whole file is wanted soon."""
     kind, as_it_is = columns_of(file, options.text_column), options.units == "bytes"
-    data = mapped(file) if kind is None and size is None and (as_it_is or is_utf8(options.encoding)) else None
+    may_map = kind is None and size is None and options.block_bytes is None
+    data = mapped(file) if may_map and (as_it_is or is_utf8(options.encoding)) else None
     if data is not None:
         yield from _mapped_lines(data if as_it_is else without_mark(data), progress)
         return
     ahead: Any = read_ahead if size is None and _size_of(file) else iter
-    size = size or _BLOCK
+    size = size or options.block_bytes or _BLOCK
     if kind is not None and kind != "JSON lines":
         yield from ahead(table_lines(file, kind, options.text_column, size, progress))
         return
@@ -273,14 +304,14 @@ def _progress(options: TextOptions, sizes: list[int], number: int) -> Progress:
     return lambda share: tell(before + int(share * sizes[number]), total)
 
 
-def _groups(pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
+def _groups(pieces: Iterable[_Piece], part_bytes: int = _PART) -> Iterator[list[_Piece]]:
     """Yield small pieces together, so that they are numbered at once."""
     group: list[_Piece] = []
     n_bytes = 0
     for piece in pieces:
         group.append(piece)
         n_bytes += piece.lines.data.size
-        if n_bytes >= _PART or len(group) >= _MOST_PIECES:
+        if n_bytes >= part_bytes or len(group) >= _MOST_PIECES:
             yield group
             group, n_bytes = [], 0
     if group:
