@@ -16,23 +16,18 @@ import time
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 pytest.importorskip("distributed")
 import dask.array as da
 import dask.bag as db
 
 from loglinear import LoglinearError, MaxentClassifier, load
-from loglinear.dask import DaskMaxentClassifier, cluster
+from loglinear.dask import DaskMaxentClassifier
 from loglinear.models.classifier.files import train_on_file
 
 NUMBERS = itertools.count()
 TIGHT = {"tolerance": 1e-9, "max_iterations": 10_000}
-
-
-@pytest.fixture(scope="module")
-def client():
-    with cluster(n_workers=2) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +92,29 @@ def test_a_killed_worker_is_replaced_and_the_optimum_stays(client, texts, caplog
     deadline = time.monotonic() + 60
     while len(client.nthreads()) < 2 and time.monotonic() < deadline:
         time.sleep(0.2)
+
+
+def test_tuning_a_checkpoint_and_a_warning(client, texts, tmp_path):
+    local = MaxentClassifier(tune=[30.0, 1.0, 3.0])
+    train_on_file(local, texts / "all.tsv", validation=texts / "part0.tsv")
+    model = DaskMaxentClassifier(client=client, tune=[30.0, 1.0, 3.0])
+    model.fit(texts / "part*.tsv", validation=texts / "part0.tsv")
+    assert model.strength_ == local.strength_
+    for row, other in zip(model.tuning_, local.tuning_, strict=True):
+        assert row["dev_loss"] == pytest.approx(other["dev_loss"], rel=1e-2)
+        assert row["chosen"] == other["chosen"]
+    assert model.validation_score_ == pytest.approx(local.validation_score_, abs=2e-3)
+    some = {"checkpoint": tmp_path / "c", "client": client}
+    with pytest.warns(ConvergenceWarning, match="stopped before the optimum"):
+        DaskMaxentClassifier(max_iterations=3, **some).fit(texts / "part*.tsv")
+    resumed = DaskMaxentClassifier(**some).fit(texts / "all.tsv")  # the same problem, in other parts
+    assert resumed.converged_
+    assert resumed.history_.objective[0] < 0.9 * 2400 * np.log(3)
+    with pytest.raises(LoglinearError, match="a checkpoint of another problem"):
+        DaskMaxentClassifier(**some).fit(texts / "part0.tsv")
+    again = DaskMaxentClassifier(client=client, warm_start=True)
+    n = again.fit(texts / "all.tsv").n_iter_
+    assert again.fit(texts / "all.tsv").n_iter_ < n
 
 
 def test_arrays_bags_and_sample_weights(client):
@@ -180,7 +198,7 @@ def test_the_command_trains_on_processes_of_this_machine(texts, tmp_path):
     [
         (["--workers", "0"], "--workers is 0"),
         (["--workers", "2", "--cluster", "tcp://127.0.0.1:1"], "leave one of them out"),
-        (["--workers", "2", "--checkpoint", "c"], "--checkpoint is not for a cluster"),
+        (["--workers", "2", "--tune", "cv"], "tune='cv' is not for a cluster"),
         (["--cluster", "tcp://127.0.0.1:1"], "there is no Dask scheduler"),
     ],
 )

@@ -133,24 +133,12 @@ def _on_cluster(
     address: str | None,
 ) -> tuple[Any, int]:  # fmt: skip
     """Train on a cluster, which reads the examples; return the model, and how many examples there were."""
-    if workers is not None and address is not None:
-        raise ValueError("--workers makes a cluster here and --cluster names one: leave one of them out")
-    if workers is not None and workers < 1:
-        raise ValueError(f"--workers is {workers}; give 1 or more")
-    if settings["checkpoint"] is not None:
-        raise ValueError("--checkpoint is not for a cluster, which goes on where a worker is lost; leave it out")
+    with training.on_cluster(workers, address) as client:
+        from loglinear.dask import DaskMaxentClassifier
 
-    from loglinear.dask import DaskMaxentClassifier
-    from loglinear.dask import cluster as dask_cluster
-    from loglinear.models.classifier.files import read_for
-
-    with dask_cluster(address, workers) as client:
-        model = DaskMaxentClassifier(client=client, **settings).fit(data, format=format, encoding=encoding)
-    local = model.to_local()
-    if dev is not None:
-        held_out, _ = read_for(local, dev, format, encoding)
-        local.validation_score_ = local.score(held_out.X, held_out.labels)
-    return local, model.n_examples_
+        model = DaskMaxentClassifier(client=client, **settings)
+        model.fit(data, validation=dev, format=format, encoding=encoding)
+    return model.to_local(), model.n_examples_
 
 
 def _summary(model: Any, examples: Any, output: str) -> dict[str, Any]:

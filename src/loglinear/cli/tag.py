@@ -7,7 +7,18 @@ from typing import Annotated, Any
 import typer
 
 from loglinear.cli import choices, console, training
-from loglinear.cli.options import Checkpoint, Classes, Encoding, Errors, Json, Output, Threads, Verbose
+from loglinear.cli.options import (
+    Checkpoint,
+    Classes,
+    ClusterAddress,
+    Encoding,
+    Errors,
+    Json,
+    Output,
+    Threads,
+    Verbose,
+    Workers,
+)
 from loglinear.cli.tuning import Dev, TrainCommand, Tune, tune_setting
 
 app = console.new_app()
@@ -138,6 +149,8 @@ def train(
     threads: Threads = None,
     seed: choices.Seed = None,
     checkpoint: Checkpoint = None,
+    workers: Workers = None,
+    cluster: ClusterAddress = None,
     verbose: Verbose = False,
     json: Json = False,
 ) -> None:  # fmt: skip
@@ -155,12 +168,25 @@ def train(
         verbose=1 if verbose else None,
     )  # fmt: skip
 
-    from loglinear.models.tagger.files import train_on_file
+    reading: dict[str, Any] = {
+        "format": format, "encoding": encoding, "label_column": label_column, "comments": comments,
+    }  # fmt: skip
+    sequences: Any  # None: those of a cluster
+    if workers is None and cluster is None:
+        from loglinear.models.tagger.files import train_on_file
 
-    model, sequences = train_on_file(
-        data, settings, continued=continued, validation=dev, unlabelled=unlabelled, format=format,
-        encoding=encoding, label_column=label_column, comments=comments,
-    )  # fmt: skip
+        model, sequences = train_on_file(
+            data, settings, continued=continued, validation=dev, unlabelled=unlabelled, **reading
+        )
+    else:
+        for option, value in (("--from", continued), ("--unlabelled", unlabelled)):
+            if value is not None:
+                raise ValueError(f"{option} is for training in one process: leave it out, or --workers and --cluster")
+        with training.on_cluster(workers, cluster) as client:
+            from loglinear.dask import DaskTagger
+
+            model, sequences = DaskTagger(client=client, **settings).fit(data, validation=dev, **reading), None
+        model = model.to_local()
     show = console.print_json if json else _print_summary
     training.finish(model, output, checkpoint, lambda: _summary(model, sequences, output), show)
 
@@ -170,8 +196,8 @@ def _summary(model: Any, sequences: Any, output: str) -> dict[str, Any]:
 
     summary = {
         "model": output,
-        "sequences": len(sequences),
-        "tokens": sequences.n_tokens,
+        "sequences": model.n_sequences_ if sequences is None else len(sequences),
+        "tokens": model.n_tokens_ if sequences is None else sequences.n_tokens,
         "labels": len(model.classes_),
         "scheme": model.scheme_,
         "illegal_labels": model.n_illegal_,
@@ -180,7 +206,7 @@ def _summary(model: Any, sequences: Any, output: str) -> dict[str, Any]:
         **training.solver_summary(model, model.weights_),
         **training.dev_score(model),
     }
-    source = flat_detect(sequences.labels).scheme
+    source = model.source_scheme_ if sequences is None else flat_detect(sequences.labels).scheme
     if model.scheme not in (None, source):
         summary["converted_from"] = source
     if model.em:

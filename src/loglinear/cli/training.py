@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -25,6 +26,20 @@ def finish(
     if model.status_ == Status.INTERRUPTED:
         console.note(f"interrupted: the model trained so far ({model.n_iter_} passes) is saved in {output}")
         raise typer.Exit(console.INTERRUPTED)
+
+
+@contextmanager
+def on_cluster(workers: int | None, address: str | None) -> Iterator[Any]:
+    """Give a client of --workers or --cluster, whose processes and connections end with the block."""
+    if workers is not None and address is not None:
+        raise ValueError("--workers makes a cluster here and --cluster names one: leave one of them out")
+    if workers is not None and workers < 1:
+        raise ValueError(f"--workers is {workers}; give 1 or more")
+
+    from loglinear.dask import cluster
+
+    with cluster(address, workers) as client:
+        yield client
 
 
 def solver_summary(model: Any, weights: Any) -> dict[str, Any]:

@@ -17,5 +17,6 @@ except ImportError as error:  # pragma: no cover
 
 from loglinear.dask.classifier import DaskMaxentClassifier
 from loglinear.dask.clients import cluster
+from loglinear.dask.tagger import DaskTagger
 
-__all__ = ["DaskMaxentClassifier", "cluster"]
+__all__ = ["DaskMaxentClassifier", "DaskTagger", "cluster"]

@@ -10,26 +10,30 @@ from typing import Any
 import numpy as np
 from distributed import Client
 
-from loglinear import penalties
+from loglinear.arrays import fingerprint
 from loglinear.dask.clients import client_of
-from loglinear.dask.examples import Summary, count_part, encode_part, join_features, summarise
+from loglinear.dask.estimator import OnCluster
+from loglinear.dask.examples import Summary, count_and_encode, count_part, encode_part, join_features, summarise
+from loglinear.dask.parts import PartTasks
+from loglinear.dask.problem import Known, SpreadProblem
 from loglinear.dask.shards import Cluster, DaskParts
-from loglinear.dask.sources import partitions_of, pieces_of
+from loglinear.dask.sources import are_names, partitions_of, pieces_of
 from loglinear.errors import IncompatibleError
 from loglinear.losses.partitioned import PartitionedLoss
 from loglinear.models.classifier.estimator import MaxentClassifier
-from loglinear.models.classifier.files import Columns
+from loglinear.models.classifier.files import Columns, read_for
 from loglinear.models.classifier.inputs import featuriser_for
 from loglinear.models.classifier.labels import number_labels
+from loglinear.models.classifier.tuning import tune_on
 from loglinear.models.estimator import record_training, restore_on_failure
 from loglinear.models.validation import as_pair
-from loglinear.optimise.objective import Objective
-from loglinear.optimise.training import Solution, train
+from loglinear.optimise.checkpoint import open_checkpoint
+from loglinear.optimise.training import Solution
 
 _KIND_EXAMPLES: dict[str, Any] = {"words": [""], "dicts": [{}], "tokens": [[]]}  # one of each, to make its featuriser
 
 
-class DaskMaxentClassifier(MaxentClassifier):
+class DaskMaxentClassifier(OnCluster, MaxentClassifier):
     """A maximum-entropy classifier that is trained on a Dask cluster; the settings are those of ``MaxentClassifier``.
 
     client : a ``distributed.Client``; None: the current one
@@ -39,15 +43,13 @@ class DaskMaxentClassifier(MaxentClassifier):
     the same weights, bit for bit, on any workers with the same number of threads.
     """
 
+    local = MaxentClassifier
+
     def __init__(
         self, penalty: str | None = "l2", strength: float = 1.0, *, client: Any = None, **settings: Any
     ) -> None:
         super().__init__(penalty, strength, **settings)
         self.client = client
-
-    @classmethod
-    def _get_param_names(cls) -> list[str]:
-        return sorted([*MaxentClassifier._get_param_names(), "client"])
 
     @restore_on_failure
     def fit(  # type: ignore[override]
@@ -57,51 +59,58 @@ class DaskMaxentClassifier(MaxentClassifier):
         """Train on files, by name or pattern, or on Dask arrays, bags or data frames with labels ``y``.
 
         Files must be readable by every worker. Large plain files are cut where there are fewer files than workers.
-        ``validation`` is a pair (X, y) of held-out examples in this process, for ``validation_score_``.
+        ``validation`` is a file of held-out examples, or a pair (X, y) of them in this process: ``tune`` chooses the
+        strength on them, and ``validation_score_`` is the accuracy on them.
         """
         start = time.perf_counter()
-        settings, pair = self._settings(), as_pair(validation)
-        if self.tune is not None:
-            raise IncompatibleError("tune is not for a cluster: choose the strength on a sample with MaxentClassifier")
+        settings = self._settings()
+        pair = validation if isinstance(validation, (str, os.PathLike)) else as_pair(validation)
+        self._check_tune(pair)
+        if self.tune == "cv":
+            raise IncompatibleError("tune='cv' is not for a cluster: give held-out examples, and tune='validation'")
+        before = (self.classes_, self._flat()) if self.warm_start and hasattr(self, "coef_") else None
+        for name in ("tuning_", "validation_score_"):  # what an earlier fit may have left
+            self.__dict__.pop(name, None)
         client = client_of(self.client)
-        workers = sorted(client.nthreads())
-        n_workers = len(workers)
-        given = self._parts(X, y, sample_weight, client, n_workers, format, encoding)
-        shared = len(given) > n_workers
+        given = self._parts(X, y, sample_weight, client, format, encoding)
+        tasks = PartTasks(client, given, self.verbose)
         reads = {"ngrams": self.ngrams, "classes": self.classes}
-        counted = [
-            client.submit(count_part, one, reads, shared, pure=False, workers=[workers[k % n_workers]],
-                          allow_other_workers=True)
-            for k, one in enumerate(given)
-        ]  # fmt: skip
-        columns = self._join(client.gather([client.submit(summarise, one, pure=False) for one in counted]), y)
-        facts = self.classes_, self.n_features_in_, self.fit_intercept, shared
-        cluster = Cluster(client, [(encode_part, (one, own, *facts)) for one, own in zip(counted, columns)])
+        counted = tasks.submit(count_part, given, reads, tasks.shared)
+        columns = self._join(tasks.results(tasks.submit(summarise, counted), "partitions read"), y)
+        if isinstance(pair, (str, os.PathLike)):
+            named = Columns(self.text_column, self.label_column)
+            examples, _ = read_for(self, pair, format, encoding, columns=named, n_threads=self.n_threads)
+            pair = examples.X, examples.labels
+        held_out = None if pair is None else self._encoded(*pair)
+        facts = self.classes_, self.n_features_in_, self.fit_intercept, tasks.shared
+        cluster = Cluster(client, [(encode_part, (one, own, *facts)) for one, own in zip(counted, columns)], given)
+        cluster.tasks = [(count_and_encode, (one, reads, own, *facts)) for one, own in zip(given, columns)]
+        del counted  # the shards have all that is needed of them
         try:
-            loss = PartitionedLoss.of(DaskParts(cluster), len(counted), self._n_weights())
-            solution = self._solve(loss, settings)
+            loss = PartitionedLoss.of(DaskParts(cluster), len(given), self._n_weights())
+            n_free = self._n_columns() * self.fit_intercept
+            problem = SpreadProblem(loss, settings, self._known(), n_free)
+            self.strength_ = settings.strength
+            solution = self._solve(problem, held_out, before)
         finally:
             cluster.release()
-        self.strength_ = settings.strength
         self._set_weights(solution.weights)
         record_training(self, solution)
         self._online = None
+        if held_out is not None:
+            self.validation_score_ = float(np.mean(self.predict(held_out[0]) == held_out[1]))
         self.fit_seconds_ = time.perf_counter() - start
-        if pair is not None:
-            self.validation_score_ = float(np.mean(self.predict(pair[0]) == np.asarray(pair[1])))
+        self._warn(None, tuning=self.tune is not None)
         return self
 
     def _parts(
-        self, X: Any, y: Any, sample_weight: Any, client: Client, n_workers: int, format: str | None, encoding: str
+        self, X: Any, y: Any, sample_weight: Any, client: Client, format: str | None, encoding: str
     ) -> Sequence[Any]:
-        named = isinstance(X, (str, os.PathLike)) or (
-            isinstance(X, (list, tuple)) and bool(X) and all(isinstance(one, (str, os.PathLike)) for one in X)
-        )
-        if not named:
+        if not are_names(X):
             return partitions_of(X, y, sample_weight, client)
         if y is not None or sample_weight is not None:
             raise ValueError("files have their labels in them: leave y and sample_weight out")
-        return pieces_of(X, n_workers, format, encoding, Columns(self.text_column, self.label_column))
+        return pieces_of(X, len(client.nthreads()), format, encoding, Columns(self.text_column, self.label_column))
 
     def _join(self, summaries: Sequence[Summary | None], y: Any) -> list[Any]:
         """Set the classes and the features of all parts; return each part's columns."""
@@ -131,20 +140,23 @@ class DaskMaxentClassifier(MaxentClassifier):
             raise ValueError("the examples have no features at all: there is nothing to learn from")
         return columns
 
-    def _solve(self, loss: PartitionedLoss, settings: Any) -> Solution:
-        penalty = penalties.make(
-            settings.penalty, settings.strength, nonnegative=settings.nonnegative, l1_ratio=settings.l1_ratio,
-            n_free=self._n_columns() * self.fit_intercept, n_threads=self.n_threads,
-        )
-        return train(Objective(loss, penalty, self.n_threads), settings)
+    def _solve(self, problem: SpreadProblem, held_out: Any, before: Any) -> Solution:
+        """Solve at ``strength_``, or at the one that ``tune`` chooses."""
+        if self.tune is not None:
+            strengths = None if isinstance(self.tune, str) else self.tune
+            tuned = tune_on(self._held_out(*held_out), problem, strengths)
+            assert tuned.solution is not None
+            self.strength_, self.tuning_ = tuned.strength, tuned.table
+            return tuned.solution
+        w0 = None
+        if before is not None and np.array_equal(before[0], self.classes_) and before[1].size == self._n_weights():
+            w0 = before[1]
+        settings = problem.settings
+        named = ("classifier", settings.penalty, self.strength_, f"{self.n_examples_}x{self.n_features_in_}")
+        checkpoint = open_checkpoint(self.checkpoint, problem.data, *named, settings.solver)
+        return problem.solve(self.strength_, start=w0, checkpoint=checkpoint)
 
-    def to_local(self) -> MaxentClassifier:
-        """Return the trained model as one of this process, which needs no cluster."""
-        parameters = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
-        local = MaxentClassifier(**parameters)
-        local.__dict__.update({k: v for k, v in self.__dict__.items() if k.endswith("_") or k == "_online"})
-        return local
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file of ``to_local()``."""
-        self.to_local().save(path)
+    def _known(self) -> Known:
+        """Return the fingerprint of the features and the classes, however the examples are cut into parts."""
+        names = None if self.featuriser_ is None else self.featuriser_.vocabulary.blob
+        return Known(fingerprint(names, start=" ".join(map(str, self.classes_.tolist()))))

@@ -65,6 +65,6 @@ def cluster(address: str | None = None, n_workers: int | None = None) -> Iterato
     workers = n_workers or os.cpu_count() or 1
     threads = max(1, (os.cpu_count() or 1) // workers)
     with LocalCluster(  # type: ignore[no-untyped-call]
-        n_workers=workers, threads_per_worker=threads, processes=True, dashboard_address=None, silence_logs=40
+        n_workers=workers, threads_per_worker=threads, processes=True, dashboard_address=":0", silence_logs=40
     ) as local, Client(local, direct_to_workers=True) as client:
         yield client

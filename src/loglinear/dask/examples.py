@@ -18,7 +18,7 @@ from scipy import sparse
 from loglinear.data.matrix import DenseRows, Rows, SparseRows
 from loglinear.data.multiclass import MulticlassData
 from loglinear.features.featuriser import Featuriser
-from loglinear.features.vocabulary import Vocabulary
+from loglinear.features.vocabulary import Vocabulary, join_vocabularies
 from loglinear.formats.examples import Labels
 from loglinear.losses.multinomial import MultinomialLoss
 from loglinear.losses.partitioned import Shard
@@ -145,6 +145,14 @@ def encode_part(
     return Shard(MultinomialLoss(data, intercept=intercept, n_threads=threads), kept.astype(np.intp), data.n_examples)
 
 
+def count_and_encode(
+    given: Any, reads: dict[str, Any], columns: NDArray[np.int32] | None, classes: NDArray[Any], n_features: int,
+    intercept: bool, shared: bool,
+) -> Shard:  # fmt: skip
+    """Return the shard of a part that must be made anew from its source."""
+    return encode_part(count_part(given, reads, shared), columns, classes, n_features, intercept, shared)
+
+
 def _own_columns(
     rows: Rows, columns: NDArray[np.int32] | None, threads: Any
 ) -> tuple[Rows, NDArray[np.intp]]:  # fmt: skip
@@ -179,23 +187,13 @@ def join_features(
     min_count : least total of a feature that is kept; None: all are
     in_order : whether features are sorted by name, instead of by length and first occurrence
     """
-    joined, totals = Vocabulary.from_strings([]), np.zeros(0)
-    numbers: list[NDArray[np.int32] | None] = []
-    for one in summaries:
-        if one is None or one.names is None or one.totals is None:
-            numbers.append(None)
-            continue
-        found = np.empty(len(one.names), np.int32)
-        if len(joined):
-            joined.index().find(one.names.blob, one.names.offsets, found)
-        else:
-            found[:] = -1
-        new = np.flatnonzero(found < 0)
-        found[new] = len(joined) + np.arange(new.size)
-        joined = joined.joined(one.names.take(new)) if len(joined) else one.names.take(new)
-        totals = np.concatenate([totals, np.zeros(new.size)])
-        totals[found] += one.totals
-        numbers.append(found)
+    named = [k for k, one in enumerate(summaries) if one is not None and one.names is not None]
+    joined, found = join_vocabularies([summaries[k].names for k in named])  # type: ignore[union-attr, misc]
+    numbers: list[NDArray[np.int32] | None] = [None] * len(summaries)
+    totals = np.zeros(len(joined))
+    for k, own in zip(named, found):
+        totals[own] += summaries[k].totals  # type: ignore[union-attr]
+        numbers[k] = own
     kept = np.arange(len(joined)) if min_count is None else np.flatnonzero(totals >= min_count)
     if in_order:
         names = list(joined.take(kept))

@@ -14,6 +14,7 @@ from typing import Any
 
 from distributed import Client, KilledWorker
 
+from loglinear.dask.parts import out_of_memory
 from loglinear.losses.partitioned import Shard
 
 MAX_REPEATS = 20  # of one call
@@ -43,11 +44,16 @@ class Keeper:
 class Cluster:
     """The actors of all parts, made anew when they are lost.
 
-    tasks : (function, arguments) of each part, which make its shard on a worker
+    tasks : (function, arguments) of each part, which make its shard on a worker; others may take their place later, to
+        make shards anew without what the first ones were made of
+    given : where each part comes from, for messages
     """
 
-    def __init__(self, client: Client, tasks: Sequence[tuple[Callable[..., Shard], tuple[Any, ...]]]) -> None:
+    def __init__(
+        self, client: Client, tasks: Sequence[tuple[Callable[..., Shard], tuple[Any, ...]]], given: Sequence[Any] = ()
+    ) -> None:
         self.client, self.tasks = client, list(tasks)
+        self.given = list(given) or [None] * len(self.tasks)
         self.derived: dict[int, tuple[int, str, Sequence[tuple[Any, ...]]]] = {}  # by number, in order
         self.numbers = itertools.count(1)
         self._workers = frozenset(client.nthreads())
@@ -61,7 +67,7 @@ class Cluster:
             self._submit(k)
         for k in places:
             for _ in range(MAX_REPEATS):
-                self._actors[k] = self._result(self._futures[k])
+                self._actors[k] = self._result(k)
                 try:
                     for new, (number, method, own) in self.derived.items():
                         self._actors[k].derive(number, method, own[k], new).result()
@@ -83,17 +89,14 @@ class Cluster:
         workers = sorted(self._workers)
         return [workers[k % len(workers)]] if workers else []
 
-    def _result(self, future: Any) -> Any:
-        """Wait for a future, but not for ever where no worker is left."""
+    def _result(self, k: int) -> Any:
+        """Wait for the actor of a part, but not for ever where no worker is left."""
         alone: float | None = None
         while True:
             try:
-                return future.result(timeout=2)
-            except KilledWorker as error:
-                raise MemoryError(
-                    f"the workers that held a partition ended again and again ({error}); most often their memory was "
-                    "not enough: give more, smaller partitions, or workers with more memory"
-                ) from error
+                return self._futures[k].result(timeout=2)
+            except (KilledWorker, MemoryError) as error:
+                raise out_of_memory(self.client, self.given, k) from error
             except TimeoutError:
                 alone = None if self.look() else alone or time.monotonic()
                 if alone is not None and time.monotonic() - alone > PATIENCE:

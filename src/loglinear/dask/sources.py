@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from distributed import Client, Future
@@ -20,53 +20,185 @@ from loglinear.formats.blocks import after_lines
 from loglinear.formats.examples import guess
 from loglinear.formats.streams import remote
 from loglinear.formats.streams.tables import table_kind
-from loglinear.formats.text import is_utf8, mapped
+from loglinear.formats.text import is_utf8, mapped, read_bytes, read_head, reading
 from loglinear.models.classifier.files import NAMELESS, Columns, Examples, parse_examples, read_examples
+from loglinear.models.tagger.reading import Layout, Sequences, is_empty, parse_sequences, separator_of
 
 LEAST_PIECE = 1 << 16  # bytes of a file that is cut
 
 
 @dataclass(frozen=True)
-class Piece:
-    """The lines of a file that begin in a range of bytes; ``end`` None: all lines from ``begin`` on."""
+class Range:
+    """The bytes of a file from ``begin`` to ``end``, moved to where records begin; ``end`` None: to its end."""
 
     path: str
-    format: str | None  # None: read_examples finds out
-    encoding: str
-    columns: Columns = NAMELESS
     begin: int = 0
     end: int | None = None
 
+    @property
+    def whole(self) -> bool:
+        """Whether this is all of the file."""
+        return self.begin == 0 and self.end is None
+
+    @property
+    def n_bytes(self) -> int | None:
+        """Number of bytes; None where it is not known."""
+        try:
+            return (Path(self.path).stat().st_size if self.end is None else self.end) - self.begin
+        except OSError:  # a URL, or a file that is gone
+            return None
+
+    def read(self, record_from: Callable[[BinaryIO, int], int]) -> tuple[bytes, int]:
+        """Return the records that begin in this range, and where the first of them does.
+
+        ``record_from`` finds where the first record begins that begins at a place or after it.
+        """
+        with reading(self.path), Path(self.path).open("rb") as file:
+            begin = record_from(file, self.begin) if self.begin else 0
+            end = None if self.end is None else record_from(file, self.end)
+            file.seek(begin)
+            return file.read() if end is None else file.read(max(end - begin, 0)), begin
+
+    def n_lines_before(self, begin: int) -> int:
+        """Return how many lines there are before a place of the file."""
+        n = 0
+        with Path(self.path).open("rb") as file:
+            while begin > 0 and (data := file.read(min(begin, 1 << 24))):
+                n, begin = n + data.count(b"\n"), begin - len(data)
+        return n
+
+
+def line_from(file: BinaryIO, place: int) -> int:
+    """Return where the first line begins that begins at a place or after it."""
+    file.seek(place - 1)
+    file.readline()
+    return file.tell()
+
+
+def sequence_from(file: BinaryIO, place: int) -> int:
+    """Return where the first sequence may begin at a place or after it: after a blank line."""
+    file.seek(line_from(file, place))
+    while line := file.readline():
+        if not line.strip(b" \t\r\n"):
+            break
+    return file.tell()
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Examples of a classifier: the lines of a file that begin in a range of bytes."""
+
+    range: Range
+    format: str | None  # None: read_examples finds out
+    encoding: str
+    columns: Columns = NAMELESS
+
+    @property
+    def path(self) -> str:
+        """Name of the file."""
+        return self.range.path
+
+    @property
+    def n_bytes(self) -> int | None:
+        """Number of bytes."""
+        return self.range.n_bytes
+
     def read(self, n_threads: int) -> Examples:
         """Return the examples of these lines."""
-        if self.begin == 0 and self.end is None:
-            return read_examples(self.path, self.format, self.encoding, columns=self.columns, n_threads=n_threads)
+        path = self.range.path
+        if self.range.whole:
+            return read_examples(path, self.format, self.encoding, columns=self.columns, n_threads=n_threads)
         assert self.format is not None
-        with Path(self.path).open("rb") as file:
-            begin = self._line_from(file, self.begin)
-            end = None if self.end is None else self._line_from(file, self.end)
-            file.seek(begin)
-            data = file.read() if end is None else file.read(max(end - begin, 0))
+        data, begin = self.range.read(line_from)
         try:
-            return parse_examples(self.format, data, self.path, self.encoding, True, n_threads, self.columns)
+            return parse_examples(self.format, data, path, self.encoding, True, n_threads, self.columns)
         except FormatError:
-            with after_lines(Path(self.path).read_bytes().count(b"\n", 0, begin)):  # the line of the whole file
-                return parse_examples(self.format, data, self.path, self.encoding, True, n_threads, self.columns)
-
-    @staticmethod
-    def _line_from(file: Any, place: int) -> int:
-        """Return where the first line begins that begins at a place or after it."""
-        if place == 0:
-            return 0
-        file.seek(place - 1)
-        file.readline()
-        return int(file.tell())
+            with after_lines(self.range.n_lines_before(begin)):  # the line of the whole file
+                return parse_examples(self.format, data, path, self.encoding, True, n_threads, self.columns)
 
 
 def pieces_of(
     given: Any, n_wanted: int, format: str | None = None, encoding: str = "utf-8", columns: Columns = NAMELESS
 ) -> list[Piece]:
-    """Return the pieces of files: one per file, or several of large plain files where there are fewer than wanted."""
+    """Return the pieces of files of examples: see ``ranges_of``."""
+    pieces = []
+    for one in ranges_of(given, n_wanted, encoding):
+        kind = format if one.whole or format else guess(one.path) if columns == NAMELESS else "jsonl"
+        pieces.append(Piece(one, kind, encoding, columns))
+    return pieces
+
+
+@dataclass(frozen=True)
+class SentencePiece:
+    """Sentences of a tagger: the sequences of a file that begin in a range of bytes."""
+
+    range: Range
+    layout: Layout
+    separator: str | None = None  # between columns; None: found in the first line
+
+    @property
+    def path(self) -> str:
+        """Name of the file."""
+        return self.range.path
+
+    @property
+    def n_bytes(self) -> int | None:
+        """Number of bytes."""
+        return self.range.n_bytes
+
+    def read(self, n_threads: int) -> Sequences | None:
+        """Return these sequences; None where there are none."""
+        layout = replace(self.layout, n_threads=n_threads)
+        data, begin = (read_bytes(self.path), 0) if self.range.whole else self.range.read(sequence_from)
+        if is_empty(data, layout):
+            return None
+        try:
+            return parse_sequences(data, self.path, layout, self.separator)
+        except FormatError as error:
+            if begin == 0:
+                raise
+            raise error.after(self.range.n_lines_before(begin)) from None  # the line of the whole file
+
+
+def sentence_pieces_of(given: Any, n_wanted: int, layout: Layout) -> list[SentencePiece]:
+    """Return the pieces of files of sequences: see ``ranges_of``."""
+    pieces = []
+    for one in ranges_of(given, n_wanted, layout.encoding):
+        separator = None if one.whole or layout.format != "conll" else _separator(one.path, layout)
+        pieces.append(SentencePiece(one, layout, separator))
+    return pieces
+
+
+def _separator(path: str, layout: Layout) -> str:
+    """Return the separator between the columns of a file, which its first token tells."""
+    head = read_head(path, LEAST_PIECE).split(b"\n")
+    return separator_of(b"\n".join(line for line in head if not (layout.comments and line.startswith(b"#"))))
+
+
+def ranges_of(given: Any, n_wanted: int, encoding: str = "utf-8") -> list[Range]:
+    """Return the files of names and patterns, large plain ones in several ranges where there are fewer than wanted."""
+    paths = files_of(given)
+    if len(paths) >= n_wanted or not is_utf8(encoding):
+        return [Range(path) for path in paths]
+    ranges: list[Range] = []
+    for path in paths:
+        plain = None if table_kind(path) is not None else mapped(path)
+        size = 0 if plain is None else plain.size
+        n = max(1, min(round(n_wanted / len(paths)), size // LEAST_PIECE))
+        bounds = [size * k // n for k in range(n)]
+        ranges += [Range(path, begin, end) for begin, end in zip(bounds, [*bounds[1:], None])]
+    return ranges
+
+
+def are_names(given: Any) -> bool:
+    """Return whether this is a name of a file, a pattern, or a list of them."""
+    return isinstance(given, (str, os.PathLike)) or (
+        isinstance(given, (list, tuple)) and bool(given) and all(isinstance(one, (str, os.PathLike)) for one in given)
+    )
+
+
+def files_of(given: Any) -> list[str]:
+    """Return the files that names and patterns stand for, those of a pattern sorted."""
     names = [given] if isinstance(given, (str, os.PathLike)) else list(given)
     paths: list[str] = []
     for name in (os.fspath(one) for one in names):
@@ -77,20 +209,7 @@ def pieces_of(
         if not found:
             raise FormatError("no file has such a name", name)
         paths += found
-    if len(paths) >= n_wanted or not is_utf8(encoding):
-        return [Piece(path, format, encoding, columns) for path in paths]
-    pieces: list[Piece] = []
-    for path in paths:
-        plain = None if table_kind(path) is not None else mapped(path)
-        size = 0 if plain is None else plain.size
-        n = max(1, min(round(n_wanted / len(paths)), size // LEAST_PIECE))
-        if n == 1:
-            pieces.append(Piece(path, format, encoding, columns))
-            continue
-        kind = format or (guess(path) if columns == NAMELESS else "jsonl")
-        bounds = [size * k // n for k in range(n)]
-        pieces += [Piece(path, kind, encoding, columns, begin, end) for begin, end in zip(bounds, [*bounds[1:], None])]
-    return pieces
+    return paths
 
 
 def partitions_of(X: Any, y: Any, sample_weight: Any, client: Client) -> list[Future]:

@@ -13,9 +13,10 @@ has trigrams with y'' = L. Features that are not listed have weight zero: they a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +90,14 @@ class ChainFeatures:
             transition_code=self.transition_code[transition], trigram_code=self.trigram_code[trigram],
         )
 
+    def with_all_transitions(self, order: int) -> ChainFeatures:
+        """Return the features with every pair of labels and, where the order is 2, every three of them."""
+        L = self.n_labels
+        if order == 2 and (L + 1) * L * L >= 2**31:
+            raise ValueError(f"{L} labels are too many for order 2")
+        trigrams = np.arange((L + 1) * L * L if order == 2 else 0, dtype=np.int32)
+        return replace(self, transition_code=np.arange(L * L, dtype=np.int32), trigram_code=trigrams)
+
     def take_attributes(self, attributes: NDArray[np.intp]) -> tuple[ChainFeatures, NDArray[np.intp]]:
         """Return the features of these attributes, renumbered in the order given, and the places of their weights."""
         node_ptr, node = take_ranges(self.node_ptr, attributes)
@@ -124,11 +133,7 @@ def chain_features(
     for bit, size in ((1, L), (2, L * L)):
         has = (scopes & bit) != 0
         if all_features:
-            ptr = np.zeros(data.n_attributes + 1, dtype=np.int64)
-            np.cumsum(has * size, out=ptr[1:])
-            if ptr[-1] >= 2**31:
-                raise ValueError(f"all combinations are {ptr[-1]:.3g} features: keep to the observed ones")
-            lists.append((ptr, np.tile(np.arange(size, dtype=np.int32), int(has.sum()))))
+            lists.append(_every_combination(has, size))
         elif not has.any():
             lists.append((np.zeros(data.n_attributes + 1, dtype=np.int64), np.empty(0, dtype=np.int32)))
         else:
@@ -145,6 +150,15 @@ def chain_features(
                 raise ValueError(f"{L} labels are too many for order 2")
             trigrams = np.arange((L + 1) * L * L, dtype=np.int32) if all_transitions else _observed_trigrams(data)
     return ChainFeatures(L, node_ptr, node_label, pair_ptr, pair_code, steps, trigrams)
+
+
+def _every_combination(has: NDArray[np.bool_], size: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the lists of attributes that all have the codes below ``size``, where they have any."""
+    ptr = np.zeros(has.size + 1, dtype=np.int64)
+    np.cumsum(has * size, out=ptr[1:])
+    if ptr[-1] >= 2**31:
+        raise ValueError(f"all combinations are {ptr[-1]:.3g} features: keep to the observed ones")
+    return ptr, np.tile(np.arange(size, dtype=np.int32), int(has.sum()))
 
 
 def _before(data: SequenceData, distance: int) -> NDArray[np.int64]:
@@ -211,3 +225,49 @@ def union(a: ChainFeatures, b: ChainFeatures) -> tuple[ChainFeatures, NDArray[np
         places.append(begin + np.searchsorted(both, getattr(a, codes)))
         begin += both.size
     return ChainFeatures(L, *lists), np.concatenate(places)
+
+
+class FeaturesOfPart(NamedTuple):
+    """Features of a part of the data, which numbers its own attributes and labels, and their numbers in the whole."""
+
+    features: ChainFeatures
+    attributes: NDArray[np.int32]  # -1: left out
+    labels: NDArray[np.int32]
+
+
+def join(
+    parts: Sequence[FeaturesOfPart], scopes: NDArray[np.uint8], n_labels: int, all_features: bool
+) -> ChainFeatures:
+    """Return the features of all parts together; ``all_features``: every combination with the attributes' scopes."""
+    L = n_labels
+    lists: list[Any] = []
+    for bit, ptr, codes in ((1, "node_ptr", "node_label"), (2, "pair_ptr", "pair_code")):
+        size = L**bit
+        if all_features:
+            lists += _every_combination((scopes & bit) != 0, size)
+            continue
+        keys = [np.zeros(0, dtype=np.int64)]
+        for features, attributes, labels in parts:
+            own = np.repeat(attributes.astype(np.int64), np.diff(getattr(features, ptr)))
+            renamed = _renamed(getattr(features, codes), features.n_labels, labels, L, bit)
+            keys.append((own * size + renamed)[own >= 0])
+        every = np.unique(np.concatenate(keys))
+        pointers = np.searchsorted(every, np.arange(scopes.size + 1, dtype=np.int64) * size).astype(np.int64)
+        lists += [pointers, (every % size).astype(np.int32)]
+    for codes, n in (("transition_code", 2), ("trigram_code", 3)):
+        found = [_renamed(getattr(f, codes), f.n_labels, labels, L, n) for f, _, labels in parts]
+        lists.append(np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *found])).astype(np.int32))
+    return ChainFeatures(L, *lists)
+
+
+def _renamed(
+    codes: NDArray[np.int32], old: int, labels: NDArray[np.int32], new: int, n: int
+) -> NDArray[np.int64]:
+    """Return codes of n labels in other numbers of labels; the start, which is label ``old``, becomes ``new``."""
+    numbers = np.append(labels, new).astype(np.int64)
+    rest, out = codes.astype(np.int64), np.zeros(codes.size, dtype=np.int64)
+    for place in range(n):
+        digit = rest if place == n - 1 else rest % old
+        out += numbers[digit] * new**place
+        rest = rest // max(old, 1)
+    return out

@@ -274,6 +274,12 @@ class AttributeFeatures(TokenFeaturiser):
         self.vocabulary.index().find(found.blob, found.offsets, numbers)
         return TokenRows(rows.indptr, numbers[rows.indices], rows.values).keep_known()
 
+    def _shared_names(self, parts: Sequence[AttributeFeatures]) -> list[Vocabulary]:
+        return [part.vocabulary for part in parts]
+
+    def _learn_names(self, names: Vocabulary) -> None:
+        self._vocabulary = names
+
     def take(self, indices: NDArray[Any] | Sequence[int]) -> AttributeFeatures:
         """Return a featuriser that knows only the chosen attributes, renumbered in the order given."""
         smaller = copy.copy(self)

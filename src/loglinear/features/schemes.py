@@ -107,7 +107,7 @@ def detect(sequences: Iterable[Sequence[str]]) -> Detected:
 
 def flat_detect(corpus: FlatLabels) -> Detected:
     """Return the scheme of a corpus whose unknown labels are -1; they break nothing."""
-    return _fewest(corpus.names, lambda scheme: flat_illegal(corpus, scheme).size)
+    return least_broken(corpus.names, lambda scheme: flat_illegal(corpus, scheme).size)
 
 
 def detect_by_pairs(names: Sequence[str], codes: NDArray[np.int32]) -> Detected:
@@ -121,10 +121,11 @@ def detect_by_pairs(names: Sequence[str], codes: NDArray[np.int32]) -> Detected:
         legal = legal_transitions(names, scheme)[1].reshape(-1)[seen]
         return int(np.count_nonzero(legal == 0))
 
-    return _fewest(names, count)
+    return least_broken(names, count)
 
 
-def _fewest(names: Sequence[str], count: Callable[[str], int]) -> Detected:
+def least_broken(names: Sequence[str], count: Callable[[str], int]) -> Detected:
+    """Return the scheme of labels with these names; ``count`` tells how many tokens break a scheme."""
     counted: list[tuple[int, str | None]] = [(count(scheme), scheme) for scheme in schemes_of(names)]
     n_illegal, scheme = min(counted, key=lambda pair: pair[0], default=(0, None))
     return Detected(scheme, n_illegal)
@@ -264,13 +265,17 @@ def flat_convert(corpus: FlatLabels, source: str, target: str) -> FlatLabels:
 
 def to_scheme(corpus: FlatLabels, target: str) -> FlatLabels:
     """Return the labels in a scheme, whichever they are of; ValueError where they spell no spans."""
-    source = flat_detect(corpus).scheme
-    if source is None and any(_split(name)[0] != "O" for name in corpus.names):
-        wrong = next((name for name in corpus.names if not _split(name)[0]), None)
+    return flat_convert(corpus, source_scheme(corpus.names, flat_detect(corpus).scheme, target), target)
+
+
+def source_scheme(names: Iterable[str], detected: str | None, target: str) -> str:
+    """Return the scheme to convert labels from, that of the target where all are O; ValueError where there is none."""
+    if detected is None and any(_split(name)[0] != "O" for name in names):
+        wrong = next((name for name in names if not _split(name)[0]), None)
         mixed = "the letters of their parts are mixed"
         why = mixed if wrong is None else f"{wrong!r} is a label of none"
         raise ValueError(f"the labels follow no scheme and cannot be converted to {target!r}: {why}")
-    return flat_convert(corpus, source or target, target)
+    return detected or target
 
 
 def _begins(found: FlatSpans, sequence_ptr: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -28,7 +28,7 @@ from loglinear.features.template_sets import CLASS_TEMPLATES, TEMPLATE_SETS
 from loglinear.features.template_syntax import Template, View, parse_templates
 from loglinear.features.token_featuriser import Buckets, TokenFeaturiser, check_counts, check_indices
 from loglinear.features.views import view_strings
-from loglinear.features.vocabulary import Vocabulary
+from loglinear.features.vocabulary import Vocabulary, join_vocabularies
 from loglinear.features.word_classes import CLASS_ARRAY, WordClassLexicon
 from loglinear.formats.text import Source, decode, read_bytes
 
@@ -212,6 +212,33 @@ class TemplateFeatures(TokenFeaturiser):
         numbers = np.empty(offsets.size - 1, dtype=np.int32)
         known.index().find(blob, offsets, numbers)
         return numbers
+
+    # ---- parts of the data
+
+    def _shared_names(self, parts: Sequence[TemplateFeatures]) -> list[Vocabulary]:
+        """Return rows of numbers, the template and the codes in vocabularies of all parts, as strings of bytes."""
+        maps = []
+        self._vocabularies = []
+        for view in range(len(self.views)):
+            joined, numbers = join_vocabularies([part.view_vocabularies[view] for part in parts])
+            self._vocabularies.append(joined)
+            maps.append(numbers)
+        found, width = [], 1 + self.max_macros
+        for k, part in enumerate(parts):
+            rows = np.empty((part.n_attributes, width), dtype=np.int32)
+            rows[:, 0], rows[:, 1:] = part.attribute_template, part.attribute_values
+            for (places, macro), view in self._places(part.attribute_template):
+                codes = rows[places, 1 + macro]
+                rows[places, 1 + macro] = np.where(codes >= 0, maps[view][k][np.maximum(codes, 0)], codes)
+            bounds = np.arange(part.n_attributes + 1, dtype=np.int64) * (4 * width)
+            found.append(Vocabulary(rows.view(np.uint8).reshape(-1), bounds))
+        return found
+
+    def _learn_names(self, names: Vocabulary) -> None:
+        rows = np.frombuffer(names.blob.tobytes(), dtype=np.int32).reshape(len(names), 1 + self.max_macros)
+        self._template_of, self._codes = rows[:, 0].copy(), rows[:, 1:].copy()
+        self._index = None
+        self._prune()
 
     # ---- selection and saving
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from loglinear.errors import LoglinearError, ModelFileError
 from loglinear.features.sequences import TokenRows
+from loglinear.features.vocabulary import Vocabulary, join_vocabularies
 
 Self = TypeVar("Self", bound="TokenFeaturiser")
 
@@ -34,6 +35,37 @@ class TokenFeaturiser(ABC):
     @abstractmethod
     def extend(self, sequences: Any, n_threads: int = 1) -> TokenRows:
         """Like fit_transform, but known attributes keep their numbers and new ones come after them."""
+
+    def join(self: Self, parts: Sequence[Self], counts: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int32]]:
+        """Learn the attributes of parts of the data, in their order, as ``fit_transform`` would from all of it.
+
+        parts : featurisers of the same settings, but for ``min_count``, which were fitted to the parts
+        counts : how often each attribute occurs in its part
+
+        Return the number here of each part's attributes, -1 for one that is too rare or does not occur.
+        """
+        if self.hash_bits is not None:
+            self._buckets = Buckets(self.hash_bits)
+            return [np.where(own > 0, np.arange(own.size), -1).astype(np.int32) for own in counts]
+        joined, numbers = join_vocabularies(self._shared_names(parts))
+        totals = np.zeros(len(joined), dtype=np.int64)
+        for own, count in zip(numbers, counts):
+            totals[own] += count
+        kept = np.flatnonzero(totals >= self.min_count)
+        if kept.size >= 2**31:
+            raise LoglinearError("more than 2147483647 attributes; use hash_bits")
+        self._learn_names(joined.take(kept))
+        renumber = np.full(len(joined), -1, dtype=np.int32)
+        renumber[kept] = np.arange(kept.size, dtype=np.int32)
+        return [renumber[own] for own in numbers]
+
+    @abstractmethod
+    def _shared_names(self: Self, parts: Sequence[Self]) -> list[Vocabulary]:
+        """Return the attributes of each part as strings of bytes that mean the same in all parts."""
+
+    @abstractmethod
+    def _learn_names(self, names: Vocabulary) -> None:
+        """Take such strings as the attributes, in their order."""
 
     @property
     @abstractmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -126,6 +127,17 @@ class Vocabulary:
             return raw.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError:
             raise ModelFileError(f"vocabulary: string {i} is not valid UTF-8") from None
+
+
+def join_vocabularies(parts: Sequence[Vocabulary]) -> tuple[Vocabulary, list[np.ndarray]]:
+    """Return the strings of all parts, numbered by first occurrence, and the number there of each part's: [n] int32."""
+    sizes = np.cumsum([0, *(len(part) for part in parts)])
+    lengths = np.concatenate([np.diff(part.offsets) for part in parts]) if parts else np.zeros(0, np.int64)
+    blob = np.concatenate([part.blob for part in parts]) if parts else np.zeros(0, np.uint8)
+    none = Vocabulary.from_strings([])
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    numbers, blob, offsets = _core.intern_strings(none.blob, none.offsets, blob, offsets)
+    return Vocabulary(blob, offsets), [numbers[a:b] for a, b in pairwise(sizes)]
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

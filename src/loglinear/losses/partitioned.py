@@ -2,19 +2,20 @@
 
 A part knows the weights of its own features only, so only these travel to it, and only their gradients come back. Sums
 are taken in the order of the parts: the same bits in every run with the same parts. What a part does is a method of
-``Shard``; who carries the calls is a ``Parts``, such as that of ``loglinear.dask``.
+``Shard``; who carries the calls is a ``Parts``, such as that of ``loglinear.dask``. The whole has those of the powers
+below that the losses of its parts have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loglinear.arrays import FloatArray
-from loglinear.protocols import Hessian
+from loglinear.protocols import Curvature, Hessian, Scaled, Sized
 
 
 class Parts(Protocol):
@@ -27,6 +28,15 @@ class Parts(Protocol):
         """Return the shards that a method of every shard returns; they stay where they are."""
 
 
+class Facts(NamedTuple):
+    """The weights that a part has, its number of examples, the work of one evaluation, and the class of its loss."""
+
+    kept: NDArray[np.intp]
+    n_examples: int
+    work: float
+    kind: type
+
+
 class Shard:
     """The loss of one part, and which weights of the whole it has: ``kept`` [n_weights of the part], ascending."""
 
@@ -34,9 +44,9 @@ class Shard:
         self.loss, self.kept, self.n_examples = loss, kept, n_examples
         self._hessian: tuple[int, Hessian] | None = None
 
-    def facts(self) -> tuple[NDArray[np.intp], int, float]:
-        """Return the weights that the part has, its number of examples, and the work of one evaluation."""
-        return self.kept, self.n_examples, float(self.loss.work())
+    def facts(self) -> Facts:
+        """Return what the whole must know of the part."""
+        return Facts(self.kept, self.n_examples, float(self.loss.work()), type(self.loss))
 
     def value_and_gradient(self, w: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and the gradient of the part."""
@@ -60,6 +70,19 @@ class Shard:
             self._hessian = number, self.loss.hessian(np.array(w))
         return self._hessian[1]
 
+    def curvature_estimate(self) -> FloatArray:
+        """Return the part's estimate of the curvature."""
+        out = np.empty(self.kept.size)
+        self.loss.curvature_estimate(out)
+        return out
+
+    def feature_sizes(self) -> FloatArray:
+        """Return the sizes of the part's features, 1 where its loss does not tell them."""
+        out = np.ones(self.kept.size)
+        if isinstance(self.loss, Sized):
+            self.loss.feature_sizes(out)
+        return out
+
     def spread(self, step: FloatArray) -> float:
         """Return the part's bound of how far apart ``step`` moves the scores of two outcomes."""
         return float(self.loss.spread(step))
@@ -71,19 +94,25 @@ class Shard:
 
 
 class PartitionedLoss:
-    """The sum of the losses of all parts. Powers: Curvature, Spread, Restrict."""
+    """The sum of the losses of all parts, which are of one kind. Powers: Sized, Spread, Restrict."""
 
     floor = 0.0  # minus the logarithm of a probability, in every part
-    _last = 0  # number of the last point whose Hessian was asked for
 
-    def __init__(self, parts: Parts, n_weights: int, kept: Sequence[NDArray[np.intp]], work: float) -> None:
-        self.parts, self.n_weights, self.kept, self._work = parts, n_weights, list(kept), work
+    def __init__(self, parts: Parts, n_weights: int, facts: Sequence[Facts]) -> None:
+        self.parts, self.n_weights, self._facts = parts, n_weights, list(facts)
+        self.kept = [one.kept for one in facts]
+        self.kind: type = facts[0].kind
 
     @classmethod
     def of(cls, parts: Parts, n_parts: int, n_weights: int) -> PartitionedLoss:
-        """Ask the shards for the weights they have."""
+        """Ask the shards for the weights that they have; the loss has the powers that theirs have."""
         facts = parts.call("facts", [()] * n_parts)
-        return cls(parts, n_weights, [kept for kept, _, _ in facts], sum(work for _, _, work in facts))
+        kind = facts[0].kind
+        which = CurvedLoss if issubclass(kind, Curvature) else ScaledLoss if issubclass(kind, Scaled) else cls
+        return which(parts, n_weights, facts)
+
+    def _none(self) -> list[tuple[Any, ...]]:
+        return [()] * len(self.kept)
 
     def _sent(self, *vectors: FloatArray, number: int | None = None) -> list[tuple[Any, ...]]:
         first = () if number is None else (number,)
@@ -101,11 +130,16 @@ class PartitionedLoss:
         self._sum([gradient for _, gradient in found], out)
         return float(sum(value for value, _ in found))
 
-    # Curvature
-    def hessian(self, w: FloatArray) -> PartitionedHessian:
-        """Return the second derivatives at ``w``."""
-        PartitionedLoss._last += 1
-        return PartitionedHessian(self, np.array(w), PartitionedLoss._last)
+    # Sized
+    def feature_sizes(self, out: FloatArray) -> None:
+        """Write the root of the mean square of the sizes in the parts, each weighed by its number of examples."""
+        found = self.parts.call("feature_sizes", self._none())
+        weights = [max(one.n_examples, 1e-9) for one in self._facts]
+        total = np.zeros(self.n_weights)
+        self._sum([size**2 * n for size, n in zip(found, weights)], out)
+        for kept, n in zip(self.kept, weights):
+            total[kept] += n
+        out[:] = np.where(total > 0, np.sqrt(out / np.where(total > 0, total, 1.0)), 1.0)
 
     # Spread
     def spread(self, step: FloatArray) -> float:
@@ -115,20 +149,39 @@ class PartitionedLoss:
     # Restrict
     def work(self) -> float:
         """Return the work of all parts."""
-        return self._work
+        return sum(one.work for one in self._facts)
 
     def restrict(self, active: NDArray[np.bool_]) -> tuple[PartitionedLoss, NDArray[np.intp]]:
         """Let every part keep what it needs; the smaller loss has the weights that any part keeps."""
         parts = self.parts.derive("restrict", [(active[kept],) for kept in self.kept])
-        facts = parts.call("facts", [()] * len(self.kept))
+        facts: list[Facts] = parts.call("facts", self._none())
         used = np.zeros(self.n_weights, bool)
         used[active] = True  # weights that no part has a feature for still have a penalty
-        mine = [kept[own] for kept, (own, _, _) in zip(self.kept, facts)]
+        mine = [kept[one.kept] for kept, one in zip(self.kept, facts)]
         for one in mine:
             used[one] = True
         number = np.cumsum(used) - 1
-        smaller = PartitionedLoss(parts, int(used.sum()), [number[one] for one in mine], sum(f[2] for f in facts))
-        return smaller, np.flatnonzero(used)
+        smaller = [fact._replace(kept=number[one]) for fact, one in zip(facts, mine)]
+        return type(self)(parts, int(used.sum()), smaller), np.flatnonzero(used)
+
+
+class CurvedLoss(PartitionedLoss):
+    """Parts whose losses have second derivatives. Powers: Curvature besides."""
+
+    _last = 0  # number of the last point whose Hessian was asked for
+
+    def hessian(self, w: FloatArray) -> PartitionedHessian:
+        """Return the second derivatives at ``w``."""
+        CurvedLoss._last += 1
+        return PartitionedHessian(self, np.array(w), CurvedLoss._last)
+
+
+class ScaledLoss(PartitionedLoss):
+    """Parts whose losses estimate their curvature. Powers: Scaled besides."""
+
+    def curvature_estimate(self, out: FloatArray) -> None:
+        """Write the sum of the estimates."""
+        self._sum(self.parts.call("curvature_estimate", self._none()), out)
 
 
 class PartitionedHessian:

@@ -16,6 +16,7 @@ from loglinear.losses.composite import CompositeLoss
 from loglinear.losses.m_estimation import MEstimationLoss
 from loglinear.losses.nearly_disjoint import NearlyDisjointLoss
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
+from loglinear.losses.partitioned import PartitionedLoss
 from loglinear.losses.words_within_classes import WordsWithinClassesLoss
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.representer import RepresenterObjective
@@ -46,7 +47,9 @@ def _orthant(objective: Objective) -> bool:
 
 
 def _of(objective: Objective, *losses: type) -> bool:
-    return isinstance(objective.loss, losses)
+    """Return whether the loss is one of these, or the sum of such in parts."""
+    loss = objective.loss
+    return isinstance(loss, losses) or (isinstance(loss, PartitionedLoss) and issubclass(loss.kind, losses))
 
 
 def _sparse(objective: Objective) -> bool:

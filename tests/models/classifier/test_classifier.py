@@ -203,7 +203,7 @@ def test_regularization_path_and_tuning():
     assert len(model.tuning_) == 20
     assert [row["strength"] for row in model.tuning_ if row["chosen"]] == [model.strength_]
     strict = MaxentClassifier("l2", tolerance=1e-13)._settings()
-    points = paths.regularization_path(_data(X, y), strict, [1.0, 0.1])
+    points = paths.regularization_path(LinearProblem(_data(X, y), strict), [1.0, 0.1])
     cold = MaxentClassifier("l2", 0.1, tolerance=1e-13).fit(X, y)
     np.testing.assert_allclose(points[1].weights[:-4].reshape(-1, 4).T, cold.coef_, atol=1e-3)
 

@@ -249,11 +249,12 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         else:
             strengths = None if isinstance(self.tune, str) else self.tune
             examples = self._held_out(*held_out)
-            tuned = tune_on(examples, data, settings, strengths, intercept=self.fit_intercept)
+            tuned = tune_on(examples, LinearProblem(data, settings, intercept=self.fit_intercept), strengths)
         self.strength_, self.tuning_ = tuned.strength, tuned.table
         return tuned.solution
 
-    def _warn(self, data: MulticlassData, *, tuning: bool) -> None:
+    def _warn(self, data: MulticlassData | None, *, tuning: bool) -> None:
+        """Warn of training that ended early or has no optimum; ``data`` None: the examples are elsewhere."""
         if self.status_ == Status.INTERRUPTED:
             message = f"training was interrupted after {self.n_iter_} passes; the best weights so far are kept"
             if tuning:
@@ -262,7 +263,9 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
             return
         warn_before_optimum(self, "Raise max_iterations or loosen tolerance.", 6)
         if self.penalty in (None, "none") or self.strength_ == 0:
-            _, accuracy = path.HeldOut(data, self.fit_intercept, self.n_threads).score(self._flat())
+            accuracy = 0.0
+            if data is not None:
+                _, accuracy = path.HeldOut(data, self.fit_intercept, self.n_threads).score(self._flat())
             if accuracy == 1.0 or not self.converged_:
                 warnings.warn(
                     "without a penalty the optimum may be at infinity (the classes can be separated): weights have no "
@@ -338,6 +341,5 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         scratch, pair = clone(self), as_pair(validation)
         data = scratch._training_data(X, y)
         held_out = None if pair is None else scratch._held_out(*pair)
-        return path.regularization_path(
-            data, self._settings(), strengths, n_strengths=n_strengths, intercept=self.fit_intercept, held_out=held_out
-        )
+        problem = LinearProblem(data, self._settings(), intercept=self.fit_intercept)
+        return path.regularization_path(problem, strengths, n_strengths=n_strengths, held_out=held_out)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from loglinear.arrays import FloatArray
 from loglinear.data.multiclass import MulticlassData
 from loglinear.losses.multinomial import MultinomialLoss
-from loglinear.models.classifier.training import LinearProblem
-from loglinear.optimise.minimise import Result
+from loglinear.optimise.minimise import Callback, Result
+from loglinear.optimise.objective import Objective
 from loglinear.optimise.training import Settings, Solution
 from loglinear.status import Status
 
@@ -48,7 +48,26 @@ class PathPoint:
         return int(np.count_nonzero(self.weights))
 
 
-def default_strengths(problem: LinearProblem, n: int) -> FloatArray:
+class Problem(Protocol):
+    """A classification problem that can be solved at one strength after another, as ``LinearProblem`` is."""
+
+    settings: Settings
+    loss: Any
+
+    @property
+    def intercept(self) -> bool:
+        """Whether there are weights without penalty."""
+
+    def objective(self, strength: float) -> Objective:
+        """Return the objective on the weights."""
+
+    def solve(
+        self, strength: float | None = None, *, start: Solution | None = None, callback: Callback | None = None
+    ) -> Solution:
+        """Train, from an earlier solution or zero."""
+
+
+def default_strengths(problem: Problem, n: int) -> FloatArray:
     """Return n falling strengths: under l1 four decades from where the first weight leaves zero, else 1000 to 0.001."""
     objective = problem.objective(1.0)
     zero = np.zeros(problem.loss.n_weights)
@@ -61,19 +80,18 @@ def default_strengths(problem: LinearProblem, n: int) -> FloatArray:
 
 
 def regularization_path(
-    data: MulticlassData, settings: Settings, strengths: Sequence[float] | None = None, *, n_strengths: int = 20,
-    intercept: bool = True, held_out: MulticlassData | None = None, patience: int | None = None, callback: Any = None,
+    problem: Problem, strengths: Sequence[float] | None = None, *, n_strengths: int = 20,
+    held_out: MulticlassData | None = None, patience: int | None = None, callback: Callback | None = None,
 ) -> list[PathPoint]:
     """Solve at each strength, from the strongest penalty to the weakest.
 
     With ``held_out`` examples every point is scored on them, and after ``patience`` points without a better held-out
     loss the path ends early.
     """
-    problem = LinearProblem(data, settings, intercept=intercept)
     grid = default_strengths(problem, n_strengths) if strengths is None else np.sort(np.asarray(strengths, float))[::-1]
     if grid.size == 0 or not np.all(np.isfinite(grid)) or np.any(grid < 0):
         raise ValueError("strengths must be finite numbers, not negative, at least one")
-    scorer = None if held_out is None else HeldOut(held_out, intercept, settings.n_threads)
+    scorer = None if held_out is None else HeldOut(held_out, problem.intercept, problem.settings.n_threads)
     points: list[PathPoint] = []
     solution, best, waited = None, np.inf, 0
     for strength in grid:

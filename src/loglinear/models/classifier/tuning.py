@@ -29,15 +29,10 @@ class Tuned(NamedTuple):
     solution: Solution | None = None  # the one that the chosen row tells of; None where none is on all the examples
 
 
-def tune_on(
-    held_out: MulticlassData, data: MulticlassData, settings: Settings, strengths: Sequence[float] | None = None, *,
-    intercept: bool,
-) -> Tuned:  # fmt: skip
+def tune_on(held_out: MulticlassData, problem: path.Problem, strengths: Sequence[float] | None = None) -> Tuned:
     """Choose the strength on held-out examples, from those given or along a path of default strengths."""
-    points = path.regularization_path(
-        data, settings, strengths, held_out=held_out, intercept=intercept, patience=PATIENCE
-    )
-    table, chosen = _table([(p.strength, *p.held_out(), _n_kept(p, data)) for p in points])
+    points = path.regularization_path(problem, strengths, held_out=held_out, patience=PATIENCE)
+    table, chosen = _table([(p.strength, *p.held_out(), _n_kept(p, held_out)) for p in points])
     solution = points[chosen].solution
     if points[-1].result.status == Status.INTERRUPTED:
         solution = replace(solution, result=replace(solution.result, status=Status.INTERRUPTED))
@@ -56,9 +51,8 @@ def cross_validate(data: MulticlassData, settings: Settings, *, intercept: bool)
     strengths = path.default_strengths(LinearProblem(data, settings, intercept=intercept), 20)
     sums = np.zeros((strengths.size, 3))
     for train, test in folds.split(np.zeros(data.n_examples), data.labels):
-        points = path.regularization_path(
-            data.take(train), settings, list(strengths), intercept=intercept, held_out=data.take(test)
-        )
+        problem = LinearProblem(data.take(train), settings, intercept=intercept)
+        points = path.regularization_path(problem, list(strengths), held_out=data.take(test))
         if len(points) < strengths.size:  # Ctrl-C in a fold: there is no table to choose from
             raise KeyboardInterrupt
         sums += [(*p.held_out(), _n_kept(p, data)) for p in points]

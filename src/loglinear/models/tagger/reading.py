@@ -125,7 +125,7 @@ def parse_sequences(data: bytes, source: str, layout: Layout, separator: str | N
     if place is not None:
         labels = FlatLabels(columns.ids[place], columns.sequence_ptr, list(columns.vocabularies[place]))
         columns = columns.without(place)
-    return Sequences(columns, labels, "conll", source, found.columns, separator or _separator(data))
+    return Sequences(columns, labels, "conll", source, found.columns, separator or separator_of(data))
 
 
 def _attributes(data: bytes, source: str, layout: Layout) -> Sequences:
@@ -174,10 +174,15 @@ def _check_number(n: int, wanted: int, layout: Layout, source: str, line: int) -
     raise FormatError(f"found {n} column{'s' * (n > 1)}, but {expected}{hint}", source, line)
 
 
-def _separator(data: bytes) -> str:
+def separator_of(data: bytes) -> str:
     """Return the separator between columns: a tab if the first token's line has one, as in the parser."""
     first = data[:_HEAD].lstrip(b"\xef\xbb\xbf\r\n ").split(b"\n", 1)[0]
     return "\t" if b"\t" in first.strip() else " "
+
+
+def is_empty(data: bytes, layout: Layout) -> bool:
+    """Return whether the bytes of a file hold no token, but blank lines and comments at most."""
+    return (_EMPTY_BUT_FOR_COMMENTS if layout.comments else _EMPTY).match(data) is not None
 
 
 def format_for_training(source: Source, columns: bool) -> str:
@@ -226,12 +231,11 @@ def blocks(source: Source, layout: Layout, size: int = BLOCK) -> Iterator[Sequen
     terminal gives what has come. Errors count lines from the start of the file.
     """
     name, n_lines, separator = name_of(source), 0, None
-    empty = _EMPTY_BUT_FOR_COMMENTS if layout.comments else _EMPTY
     encoding = "utf-8" if layout.format == "crfsuite" else layout.encoding
     layout = replace(layout, encoding="utf-8")
     read = read_utf8_blocks if layout.format == "text" else read_blocks
     for data in read(source, size, encoding):
-        if not empty.match(data):
+        if not is_empty(data, layout):
             with after_lines(n_lines):
                 found = parse_sequences(data, name, layout, separator)
             separator = found.separator if found.format == "conll" else None

@@ -62,17 +62,22 @@ def scheme_of(labels: FlatLabels, known: schemes.Detected) -> schemes.Detected:
 
 def warn_of_labels(labels: FlatLabels, scheme: str | None, stacklevel: int) -> None:
     """Warn of training data with one label only, or with labels that are illegal in their scheme."""
-    if len(labels.names) == 1:
-        message = f"every token has the label {labels.names[0]!r}: the model can say nothing else"
+    illegal = np.empty(0, np.int64) if scheme is None else schemes.flat_illegal(labels, scheme)
+    place = labels.place(int(illegal[0])) if illegal.size else None
+    warn_of_broken(labels.names, scheme, illegal.size, place, stacklevel + 1)
+
+
+def warn_of_broken(
+    names: Sequence[Any], scheme: str | None, n_illegal: int, place: tuple[int, int] | None, stacklevel: int
+) -> None:
+    """Warn of the same by what is known of the labels: their names, and the sequence and token of the first illegal."""
+    if len(names) == 1:
+        message = f"every token has the label {names[0]!r}: the model can say nothing else"
         warnings.warn(message, stacklevel=stacklevel + 1)
-    if scheme is None:
-        return
-    illegal = schemes.flat_illegal(labels, scheme)
-    if illegal.size:
-        sequence, token = labels.place(int(illegal[0]))
+    if place is not None:
         warnings.warn(
-            f"{illegal.size} labels of the training data are illegal in the scheme {scheme!r}, the first at sequence "
-            f"{sequence}, token {token} (counting from 0); training goes on with them, and the constraint 'auto' "
+            f"{n_illegal} labels of the training data are illegal in the scheme {scheme!r}, the first at sequence "
+            f"{place[0]}, token {place[1]} (counting from 0); training goes on with them, and the constraint 'auto' "
             f"constrains nothing (scheme={scheme!r} would mend them)",
             stacklevel=stacklevel + 1,
         )
