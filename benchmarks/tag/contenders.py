@@ -87,7 +87,7 @@ def same_attributes(folder: Path) -> dict:
     from loglinear import Tagger
     from loglinear.features.attributes import AttributeSequences
     from loglinear.features.sequences import FlatLabels
-    from loglinear.formats.crfsuite import read_crfsuite
+    from loglinear.formats.crfsuite.data import read_crfsuite
 
     start = time.perf_counter()
     train = read_crfsuite(folder / "train.crfsuite")
@@ -212,7 +212,7 @@ def evaluation(folder: Path) -> dict:
     from loglinear.data.chain_features import chain_features
     from loglinear.data.sequence import SequenceData
     from loglinear.features.attributes import AttributeSequences
-    from loglinear.formats.crfsuite import read_crfsuite
+    from loglinear.formats.crfsuite.data import read_crfsuite
     from loglinear.losses.chain import ChainLoss
     from loglinear.threads import pool
 

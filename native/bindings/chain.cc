@@ -3,6 +3,7 @@
 #include "bindings/arrays.hh"
 #include "chain/decode.hh"
 #include "chain/loss.hh"
+#include "chain/online.hh"
 
 namespace loglinear::bindings {
 
@@ -75,6 +76,19 @@ struct BoundModel {
     }
     weights = std::move(w);
   }
+};
+
+// Online training, with the arrays it views.
+struct BoundOnline {
+  nb::object features, sequences;
+  In<std::int32_t> labels;
+  OnlineChain chain;
+
+  BoundOnline(nb::object f, nb::object s, In<std::int32_t> y)
+      : features(std::move(f)),
+        sequences(std::move(s)),
+        labels(std::move(y)),
+        chain(BoundModel::of(features), nb::cast<BoundSequences&>(sequences).sequences, view(labels)) {}
 };
 
 double loss(ThreadPool& pool, const std::string& kind, BoundModel& model, BoundSequences& sequences,
@@ -182,6 +196,37 @@ void bind_chain(nb::module_& m) {
       },
       nb::arg("pool"), nb::arg("model"), nb::arg("sequences"), nb::arg("node_base").none(), nb::arg("local").none(),
       nb::arg("seed"), nb::arg("n_samples"), nb::arg("labels").noconvert());
+  nb::class_<BoundOnline>(m, "OnlineChain", "Online training of label chains, one sequence after another.")
+      .def(nb::init<nb::object, nb::object, In<std::int32_t>>(), nb::arg("features"), nb::arg("sequences"),
+           nb::arg("labels").noconvert())
+      .def("perceptron",
+           [](BoundOnline& b, In<std::int64_t> order) {
+             nb::gil_scoped_release release;
+             return b.chain.perceptron(view(order));
+           },
+           nb::arg("order").noconvert())
+      .def("passive_aggressive",
+           [](BoundOnline& b, In<std::int64_t> order, int type, double c, bool error_sensitive) {
+             nb::gil_scoped_release release;
+             return b.chain.passive_aggressive(view(order), {type, c, error_sensitive});
+           },
+           nb::arg("order").noconvert(), nb::arg("type"), nb::arg("c"), nb::arg("error_sensitive"))
+      .def("arow",
+           [](BoundOnline& b, In<std::int64_t> order, double variance, double gamma) {
+             nb::gil_scoped_release release;
+             return b.chain.arow(view(order), variance, gamma);
+           },
+           nb::arg("order").noconvert(), nb::arg("variance"), nb::arg("gamma"))
+      .def("sgd",
+           [](BoundOnline& b, In<std::int64_t> order, double lambda, double time) {
+             nb::gil_scoped_release release;
+             return b.chain.sgd(view(order), lambda, time);
+           },
+           nb::arg("order").noconvert(), nb::arg("strength"), nb::arg("time"))
+      .def_prop_ro("n_weights", [](const BoundOnline& b) { return b.chain.n_weights(); })
+      .def("clear", [](BoundOnline& b) { b.chain.clear(); })
+      .def("weights", [](BoundOnline& b, Out<double> out) { b.chain.weights(view(out)); }, nb::arg("out").noconvert())
+      .def("average", [](BoundOnline& b, Out<double> out) { b.chain.average(view(out)); }, nb::arg("out").noconvert());
 }
 
 }  // namespace loglinear::bindings

@@ -231,16 +231,20 @@ std::size_t pick(const std::vector<double>& x, double u) {
 
 }  // namespace
 
+void best_path(const ChainModel& m, std::size_t T, ChainWorkspace& work, std::int32_t* labels) {
+  const simd::ChainLoops& loops = simd::loops().chain;
+  const double* N = work.N.data();
+  double* delta = work.alpha.data();
+  if (m.machine == Machine::dense) loops.max(N, m.M.data(), T, m.L, m.Lp, delta);
+  else if (m.machine == Machine::sparse) sparse_max(m, T, N, delta);
+  else loops.pairs_max(N, m.trigrams ? m.G.data() : nullptr, T, m.L, m.Lp, delta);
+  trace_back(Lattice(m, T, N), delta, labels);
+}
+
 void chain_viterbi(ThreadPool& pool, const ChainInput& in, std::span<std::int32_t> labels) {
   require(labels.size() == in.sequences.n_tokens(), "labels: one per token is needed");
-  const simd::ChainLoops& loops = simd::loops().chain;
-  const ChainModel& m = in.model;
   over_sequences(pool, in, [&](std::size_t i, std::size_t T, ChainWorkspace& work) {
-    double* delta = work.alpha.data();
-    if (m.machine == Machine::dense) loops.max(work.N.data(), m.M.data(), T, m.L, m.Lp, delta);
-    else if (m.machine == Machine::sparse) sparse_max(m, T, work.N.data(), delta);
-    else loops.pairs_max(work.N.data(), m.trigrams ? m.G.data() : nullptr, T, m.L, m.Lp, delta);
-    trace_back(Lattice(m, T, work.N.data()), delta, labels.data() + in.sequences.begin(i));
+    best_path(in.model, T, work, labels.data() + in.sequences.begin(i));
   });
 }
 

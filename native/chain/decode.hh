@@ -22,6 +22,9 @@ struct ChainInput {
 // The labelling of the highest score; the lowest labels among equals, from the last token back.
 void chain_viterbi(ThreadPool& pool, const ChainInput& input, std::span<std::int32_t> labels);
 
+// The same of one sequence, whose scores are in work.N; throws NoPath.
+void best_path(const ChainModel& model, std::size_t T, ChainWorkspace& work, std::int32_t* labels);
+
 // labels [k][n_tokens] and scores [n_sequences][k], best first; -1 and -infinity where there are fewer than k.
 void chain_nbest(ThreadPool& pool, const ChainInput& input, std::size_t k, std::span<std::int32_t> labels,
                  std::span<double> scores);

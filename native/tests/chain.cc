@@ -12,6 +12,7 @@
 #include "check.hh"
 #include "chain/decode.hh"
 #include "chain/loss.hh"
+#include "chain/online.hh"
 
 namespace loglinear::tests::chain {
 
@@ -355,6 +356,36 @@ TEST(chain_arrays_are_checked) {
   CHECK_THROWS(chain_viterbi(pool, {model, s, {}, &other}, labels), InvalidInput);
   const ChainTokens resolved(pool, others, s);
   CHECK_THROWS(chain_loss(pool, ChainLoss::crf, model, s, resolved, {}, p.labels, {}, sums, out), InvalidInput);
+}
+
+TEST(chain_online_training_learns_and_repeats_itself) {
+  for (const std::size_t L : {std::size_t{3}, std::size_t{60}}) {  // dense and sparse transitions
+    const Problem p(L, {9, 1, 0, 12, 7}, false, false, 31);
+    const ChainFeatures features = p.features();
+    const Sequences sequences = p.sequences();
+    const std::vector<std::int64_t> order{3, 0, 2, 4, 1};
+    std::vector<double> first(features.n_weights()), again(first);
+    OnlineChain chain(features, sequences, p.labels);
+    const auto train = [&](int method, std::vector<double>& out) {
+      double loss = 0.0;
+      chain.clear();
+      for (int round = 0; round < 20; ++round)
+        loss = method == 0   ? chain.perceptron(order)
+               : method == 1 ? chain.passive_aggressive(order, {1, 1.0, true})
+               : method == 2 ? chain.arow(order, 1.0, 1.0)
+                             : chain.sgd(order, 0.1, 50.0 + 5 * round);
+      method < 2 ? chain.average(out) : chain.weights(out);
+      return loss;
+    };
+    for (int method = 0; method < 4; ++method) {
+      const double loss = train(method, first);
+      CHECK(std::isfinite(loss));
+      CHECK(loss == train(method, again) && first == again);
+      CHECK(std::any_of(first.begin(), first.end(), [](double x) { return x != 0.0; }));
+    }
+    CHECK_THROWS(chain.perceptron(std::vector<std::int64_t>{5}), InvalidInput);
+    CHECK_THROWS(OnlineChain(features, sequences, std::span(p.labels).first(2)), InvalidInput);
+  }
 }
 
 TEST(chain_model_is_shared_by_threads) {

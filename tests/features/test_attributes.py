@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from loglinear.errors import LoglinearError, ModelFileError
 from loglinear.features import TOKEN_FEATURISERS
 from loglinear.features.attributes import AttributeFeatures, AttributeSequences
-from loglinear.formats.crfsuite import parse_crfsuite
+from loglinear.formats.crfsuite.data import parse_crfsuite
 
 DICTS = [
     [{"w": "dog", "n": 2.5, "flag": True, "off": False}, {"f": ["a", "b"], "g": {"a": 0.5, "b": {"c": "x"}}}],

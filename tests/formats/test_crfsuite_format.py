@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from loglinear import _core
 from loglinear.errors import FormatError, LoglinearError
-from loglinear.formats.crfsuite import parse_crfsuite, parse_crfsuite_dump, read_crfsuite, read_crfsuite_dump
+from loglinear.formats.crfsuite.data import parse_crfsuite, read_crfsuite
+from loglinear.formats.crfsuite.model import parse_crfsuite_dump, read_crfsuite_dump
 
 TEXT = b"B-NP\tw=the\tpos=DT\tlen:3\nI-NP\tw=a\\:b\tw=c\\\\\n\nO\nB-NP\tw=the\tlen:-0.5\r\n"
 

@@ -19,7 +19,7 @@ from fuzzing import main, mutate
 from loglinear import _core
 from loglinear.errors import FormatError
 from loglinear.formats.conll import format_conll, parse_conll
-from loglinear.formats.crfsuite import parse_crfsuite
+from loglinear.formats.crfsuite.data import parse_crfsuite
 
 CORPUS = [
     b"the DT B-NP\ndog NN I-NP\n\nruns VB B-VP\n",

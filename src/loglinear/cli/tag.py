@@ -87,6 +87,9 @@ def train(
         str | None, typer.Option(metavar="observed|all", help="Label pairs with a weight.", show_default="observed")
     ] = None,
     min_count: Annotated[int | None, typer.Option(help="Drop attributes that are rarer.", show_default="1")] = None,
+    min_feature_count: Annotated[
+        float | None, typer.Option(help="Drop pairs of an attribute and a label that are rarer.", show_default="0")
+    ] = None,
     max_features: Annotated[
         int | None, typer.Option(metavar="K", help="Train on the K features that rank best under M-estimation.")
     ] = None,
@@ -159,8 +162,8 @@ def train(
         console.check_writable(path)
     settings = choices.given(
         estimator=estimator, templates=templates, classes=classes, order=order, features=features,
-        transitions=transitions, min_count=min_count, max_features=max_features, hash_bits=hash_bits, oov=oov or None,
-        base=base, expectation=expectation, n_samples=n_samples,
+        transitions=transitions, min_count=min_count, min_feature_count=min_feature_count, max_features=max_features,
+        hash_bits=hash_bits, oov=oov or None, base=base, expectation=expectation, n_samples=n_samples,
         input_only=int(input_only) if input_only is not None and input_only.isdecimal() else input_only,
         em=em, em_labels=em_labels, initialise=initialise, scheme=scheme, penalty=penalty, strength=strength,
         l1_ratio=l1_ratio, solver=solver, tolerance=tolerance, max_iterations=max_iterations,

@@ -117,12 +117,14 @@ def _kept_pointers(ptr: NDArray[np.int64], kept: NDArray[np.bool_]) -> NDArray[n
 
 def chain_features(
     data: SequenceData, *, scopes: NDArray[np.uint8] | None = None, order: int = 1, transitions: bool = True,
-    all_features: bool = False, all_transitions: bool = False, min_count: int = 1, n_threads: int | None = None,
+    all_features: bool = False, all_transitions: bool = False, min_count: int = 1, min_frequency: float = 0.0,
+    n_threads: int | None = None,
 ) -> ChainFeatures:
     """Return the features of labelled sequences: those that occur, or all combinations.
 
     ``scopes`` says per attribute whether it goes with the label (1), the label pair (2) or both (3); None is 1
-    everywhere. ``min_count`` drops attribute features that occur less often.
+    everywhere. ``min_count`` drops attribute features that occur less often, ``min_frequency`` all features whose
+    values sum to less (those that do not occur, to 0).
     """
     if order not in (1, 2):
         raise ValueError(f"order must be 1 or 2, not {order!r}")
@@ -149,7 +151,42 @@ def chain_features(
             if (L + 1) * L * L >= 2**31:
                 raise ValueError(f"{L} labels are too many for order 2")
             trigrams = np.arange((L + 1) * L * L, dtype=np.int32) if all_transitions else _observed_trigrams(data)
-    return ChainFeatures(L, node_ptr, node_label, pair_ptr, pair_code, steps, trigrams)
+    features = ChainFeatures(L, node_ptr, node_label, pair_ptr, pair_code, steps, trigrams)
+    return features.keep(frequencies(data, features) >= min_frequency) if min_frequency > 0 else features
+
+
+def frequencies(data: SequenceData, features: ChainFeatures) -> FloatArray:
+    """Return the sum of each feature's values over the labelled sequences: [n_weights]."""
+    L, previous, before = data.n_labels, _before(data, 1), _before(data, 2)
+    labels = data.labels.astype(np.int64)
+    has_step = (previous >= 0) & (previous < L) & (labels >= 0)
+    step = np.where(has_step, previous * L + labels, -1)
+    triple = np.where(has_step & (before >= 0), (before * L + previous) * L + labels, -1)
+    parts = []
+    for ptr, codes, token_codes, size in (
+        (features.node_ptr, features.node_label, labels, L), (features.pair_ptr, features.pair_code, step, L * L),
+    ):  # fmt: skip
+        keys = np.repeat(np.arange(features.n_attributes), np.diff(ptr)) * size + codes
+        parts.append(_sums(keys, data, token_codes, size))
+    for codes, token_codes in ((features.transition_code, step), (features.trigram_code, triple)):
+        found = np.bincount(np.searchsorted(codes, token_codes[np.isin(token_codes, codes)]), minlength=codes.size)
+        parts.append(found.astype(np.float64))
+    return np.concatenate(parts)
+
+
+def _sums(keys: NDArray[np.int64], data: SequenceData, token_codes: NDArray[np.int64], size: int) -> FloatArray:
+    """Return the sum of values per key, attribute * size + code of the token; keys ascend."""
+    sums, rows = np.zeros(keys.size), data.rows
+    codes = np.repeat(token_codes, np.diff(rows.indptr))
+    step = 1 << 18  # in pieces: they are widened
+    for begin in range(0, rows.indices.size if keys.size else 0, step):
+        piece = slice(begin, begin + step)
+        asked = rows.indices[piece].astype(np.int64) * size + codes[piece]
+        places = np.minimum(np.searchsorted(keys, asked), keys.size - 1)
+        known = (codes[piece] >= 0) & (keys[places] == asked)
+        values = None if rows.values is None else rows.values[piece][known]
+        sums += np.bincount(places[known], weights=values, minlength=keys.size)
+    return sums
 
 
 def _every_combination(has: NDArray[np.bool_], size: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -12,6 +12,7 @@ Sequences are read once and one at a time: what stays in memory is the encoded a
 from __future__ import annotations
 
 import copy
+import itertools
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -25,7 +26,7 @@ from loglinear.features.numbers import finite_number
 from loglinear.features.sequences import EncodedSequences, TokenRows, check_sequence_ptr, take_ranges
 from loglinear.features.token_featuriser import Buckets, TokenFeaturiser, check_counts, check_indices
 from loglinear.features.vocabulary import Vocabulary, pack_strings
-from loglinear.formats.crfsuite import CrfsuiteData
+from loglinear.formats.crfsuite.data import CrfsuiteData
 
 _MAX_DEPTH = 32
 _KINDS = "a number, a boolean, a string, a list of strings or a dict"
@@ -56,11 +57,11 @@ class AttributeSequences(EncodedSequences[list[dict[str, float]]]):
         return cls(data.sequence_ptr, TokenRows(data.indptr, data.indices, data.values), vocabulary)
 
     @classmethod
-    def from_lists(cls, X: Iterable[Iterable[Any]]) -> AttributeSequences:
-        """Encode sequences of dicts or of lists of strings; X may be a generator."""
+    def from_lists(cls, X: Iterable[Iterable[Any]], *, mixed: bool = False) -> AttributeSequences:
+        """Encode sequences of dicts or of lists of strings (both: ``mixed``); X may be a generator."""
         if isinstance(X, AttributeSequences):
             return X
-        encoder = _Encoder()
+        encoder = AttributeEncoder(mixed=mixed)
         for sequence in X:
             encoder.add(sequence)
         return encoder.finish()
@@ -91,10 +92,11 @@ class _Numbers(dict[str, int]):
         return number
 
 
-class _Encoder:
+class AttributeEncoder:
     """Collects tokens one at a time. Strings and plain numbers under string keys, the common case, take a short way."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, mixed: bool = False) -> None:
+        self.mixed = mixed  # whether some tokens may be dicts and others lists
         self.numbers = _Numbers()
         self.sequence_ptr, self.indptr = array("q", [0]), array("q", [0])
         self.indices, self.values = array("i"), array("d")
@@ -102,6 +104,16 @@ class _Encoder:
         self.dicts: bool | None = None  # whether tokens are dicts; the first one says
 
     def add(self, sequence: Iterable[Any]) -> None:
+        """Encode one more sequence; where it is refused, the encoder is as before."""
+        n_tokens, n_attributes = len(self.indptr), len(self.indices)
+        try:
+            self._add_tokens(sequence)
+        except BaseException:
+            del self.indptr[n_tokens:], self.indices[n_attributes:], self.values[n_attributes:]
+            raise
+        self.sequence_ptr.append(len(self.indptr) - 1)
+
+    def _add_tokens(self, sequence: Iterable[Any]) -> None:
         if isinstance(sequence, (str, bytes, Mapping)) or not isinstance(sequence, Iterable):
             place = f"sequence {len(self.sequence_ptr) - 1}"
             raise TypeError(f"{place} is {type(sequence).__name__}, not a list of tokens")
@@ -117,7 +129,14 @@ class _Encoder:
                 if set(map(type, names)) - {str}:
                     names = [_text(name, self._where, "attribute") for name in names]
                 self._add(names, [1.0] * len(names) if self.weighted else None)
-        self.sequence_ptr.append(len(self.indptr) - 1)
+
+    def add_encoded(self, sequences: AttributeSequences) -> None:
+        """Take over sequences that are encoded already."""
+        for a, b in itertools.pairwise(sequences.sequence_ptr.tolist()):
+            for t in range(a, b):
+                pairs = list(sequences._attributes(t))
+                self._add([name for name, _ in pairs], [value for _, value in pairs])
+            self.sequence_ptr.append(len(self.indptr) - 1)
 
     def _where(self) -> str:
         """Return the place of the token at hand, for messages."""
@@ -127,7 +146,7 @@ class _Encoder:
     def _check_kind(self, is_dict: bool) -> None:
         if self.dicts is None:
             self.dicts = is_dict
-        elif self.dicts != is_dict:
+        elif self.dicts != is_dict and not self.mixed:
             kinds = ("a dict", "a list") if is_dict else ("a list", "a dict")
             raise TypeError(f"{self._where()} is {kinds[0]}, but those before are {kinds[1]}; give all tokens alike")
 
@@ -157,10 +176,12 @@ class _Encoder:
         self.indices.extend(map(self.numbers.__getitem__, names))
         self.indptr.append(len(self.indices))
 
-    def finish(self) -> AttributeSequences:
-        ptr, indptr = (np.frombuffer(a, dtype=np.int64) for a in (self.sequence_ptr, self.indptr))
-        values = np.frombuffer(self.values, dtype=np.float64) if self.weighted else None
-        rows = TokenRows(indptr, np.frombuffer(self.indices, dtype=np.int32), values)
+    def finish(self, *, more: bool = False) -> AttributeSequences:
+        """Return all sequences, as views, after which no more can be added; or, with ``more``, as copies."""
+        take = np.array if more else np.frombuffer
+        ptr, indptr = (take(a, dtype=np.int64) for a in (self.sequence_ptr, self.indptr))
+        values = take(self.values, dtype=np.float64) if self.weighted else None
+        rows = TokenRows(indptr, take(self.indices, dtype=np.int32), values)
         return AttributeSequences(ptr, rows, Vocabulary(*pack_strings(list(self.numbers))))
 
 

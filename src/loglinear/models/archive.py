@@ -53,7 +53,14 @@ def _digest(document: str, arrays: dict[str, np.ndarray]) -> str:
 
 def save(path: str | os.PathLike[str], archive: Archive) -> None:
     """Write to a temporary name and rename: an interrupted or failed save leaves the old file untouched."""
-    from safetensors.numpy import save as to_bytes
+    content = to_bytes(archive)
+    with atomic_write(path) as file:
+        file.write(content)
+
+
+def to_bytes(archive: Archive) -> bytes:
+    """Return the content of a model file."""
+    from safetensors.numpy import save as safetensors
 
     from loglinear import __version__
 
@@ -70,8 +77,7 @@ def save(path: str | os.PathLike[str], archive: Archive) -> None:
     )
     arrays = {name: np.ascontiguousarray(a) for name, a in archive.arrays.items()}
     metadata = {"loglinear": document, "checksum": _digest(document, arrays)}
-    with atomic_write(path) as file:
-        file.write(to_bytes(arrays, metadata=metadata))
+    return safetensors(arrays, metadata=metadata)
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = False) -> Archive:

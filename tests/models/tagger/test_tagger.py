@@ -451,8 +451,8 @@ def test_dumped_models_of_crfsuite_predict_the_same(crfsuite, tmp_path):
 def test_crfsuite_parameters():
     assert Tagger.from_crfsuite_params(c1=0, c2=0).penalty == "none"
     assert Tagger.from_crfsuite_params(c2=2.0).strength == 4.0
-    assert Tagger.from_crfsuite_params(min_freq=3).min_count == 3
-    with pytest.raises(ValueError, match="'ap' has no counterpart"):
+    assert Tagger.from_crfsuite_params(min_freq=3).min_feature_count == 3
+    with pytest.raises(ValueError, match="algorithm 'ap' minimises no objective of a Tagger; loglinear"):
         Tagger.from_crfsuite_params("ap")
     with pytest.raises(ValueError, match="must not be negative"):
         Tagger.from_crfsuite_params(c1=-1)

@@ -17,6 +17,7 @@ from loglinear.data.sequence import SequenceData
 from loglinear.errors import InterruptedWarning
 from loglinear.features import schemes
 from loglinear.features.sequences import FlatLabels
+from loglinear.formats.crfsuite.model import write_crfsuite_dump
 from loglinear.models.estimator import (
     Estimator,
     record_training,
@@ -60,6 +61,8 @@ class Tagger(TaggerPredictor, Estimator):
     features : "observed" (default: attribute-label pairs that occur in training) or "all"
     transitions : "observed" (default) or "all"; label pairs without a weight are possible, with weight zero
     min_count : int, attributes that occur less often are dropped; default 1
+    min_feature_count : float, features (an attribute with a label, a pair of labels) whose values sum to less in
+        training are dropped, as CRFsuite's ``feature.minfreq`` does; default 0
     max_features : int or None (default): train on the so many features of attributes that rank best under
         M-estimation, which is fast to train (needs templates); transitions are kept besides. A model that is continued
         adds all features of the new data
@@ -288,11 +291,13 @@ class Tagger(TaggerPredictor, Estimator):
     @classmethod
     def from_crfsuite_params(
         cls, algorithm: str = "lbfgs", c1: float = 0.0, c2: float = 1.0, max_iterations: int | None = None,
-        all_possible_transitions: bool = False, all_possible_states: bool = False, min_freq: int = 0, **others: Any,
+        all_possible_transitions: bool = False, all_possible_states: bool = False, min_freq: float = 0, **others: Any,
     ) -> Tagger:
         """Return a tagger with the objective of sklearn-crfsuite's CRF(...): c1 |w|_1 + c2 |w|^2."""
         if algorithm != "lbfgs":
-            raise ValueError(f"algorithm {algorithm!r} has no counterpart; 'lbfgs' does")
+            raise ValueError(
+                f"algorithm {algorithm!r} minimises no objective of a Tagger; loglinear.crfsuite.CRF has it"
+            )
         if c1 < 0 or c2 < 0:
             raise ValueError("c1 and c2 must not be negative")
         strength = c1 + 2 * c2
@@ -304,11 +309,16 @@ class Tagger(TaggerPredictor, Estimator):
             max_iterations=max_iterations or 500,
             transitions="all" if all_possible_transitions else "observed",
             features="all" if all_possible_states else "observed",
-            min_count=max(int(min_freq), 1),
+            min_feature_count=min_freq,
             **others,
         )
 
     @classmethod
     def from_crfsuite_dump(cls, source: str | os.PathLike[str]) -> Tagger:
-        """Return the model in the text of ``crfsuite dump`` (pycrfsuite: ``Tagger.dump``); it predicts the same."""
-        return tagger_file.from_crfsuite_dump(cls, source)
+        """Return a model of CRFsuite, its binary file or the text of ``crfsuite dump``; it predicts the same."""
+        return tagger_file.from_crfsuite(cls, source)
+
+    def to_crfsuite_dump(self, path: str | os.PathLike[str]) -> None:
+        """Write the weights as ``crfsuite dump`` prints them; ``from_crfsuite_dump`` reads them back exactly."""
+        self.check_fitted()
+        write_crfsuite_dump(path, tagger_file.to_crfsuite_model(self))

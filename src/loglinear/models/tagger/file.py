@@ -18,7 +18,7 @@ from loglinear.features.sequences import as_label
 from loglinear.features.templates import TemplateFeatures
 from loglinear.features.vocabulary import Vocabulary, pack_strings
 from loglinear.features.word_classes import file_name
-from loglinear.formats.crfsuite import read_crfsuite_dump
+from loglinear.formats.crfsuite.model import CrfsuiteModel, read_crfsuite_model
 from loglinear.hmm.model import HMM
 from loglinear.hmm.oov import OovMap
 from loglinear.models import archive as files
@@ -49,6 +49,11 @@ _LISTS = {
 
 def save(model: Any, path: Any) -> None:
     """Write the model to a file."""
+    files.save(path, to_archive(model))
+
+
+def to_archive(model: Any) -> Archive:
+    """Return what the file of a model holds."""
     features, weights, reader = model.features_, model.weights_, model.reader_
     kept = weights != 0
     features, weights = features.keep(kept), weights[kept]
@@ -83,7 +88,7 @@ def save(model: Any, path: Any) -> None:
     summary: dict[str, Any] = {"nonzero_weights": int(weights.size), "labels": len(model.classes_)}
     summary["attributes"] = features.n_attributes
     summary |= training_summary(model)
-    files.save(path, Archive(KIND, settings, summary, arrays))
+    return Archive(KIND, settings, summary, arrays)
 
 
 def load(cls: Any, archive: Archive, source: Any) -> Any:
@@ -183,31 +188,60 @@ def _hmm(archive: Archive, source: Any, model: Any) -> HMM | None:
     return hmm
 
 
-def from_crfsuite_dump(cls: Any, source: Any) -> Any:
-    """Return a tagger with the weights of a CRFsuite model."""
-    dump = read_crfsuite_dump(source)
+def from_crfsuite(cls: Any, source: Any) -> Any:
+    """Return a tagger with the weights of a CRFsuite model, binary or as text."""
+    return from_crfsuite_model(cls, read_crfsuite_model(source))
+
+
+def from_crfsuite_model(cls: Any, found: CrfsuiteModel) -> Any:
+    """Return a tagger with these labels, attributes and weights."""
     model = cls()
-    model.classes_ = list(dump.labels)
-    label = {name: k for k, name in enumerate(dump.labels)}
-    attribute = {name: k for k, name in enumerate(dump.attributes)}
-    L = len(label)
-    states = sorted((attribute[a] * L + label[y], w) for a, y, w in dump.states)
-    steps = sorted((label[p] * L + label[y], w) for p, y, w in dump.transitions)
-    node = np.array([code for code, _ in states], dtype=np.int64)
-    pointers = np.searchsorted(node, np.arange(len(attribute) + 1) * L).astype(np.int64)
+    model.classes_ = list(found.labels)
+    L, n_attributes = len(found.labels), len(found.attributes)
+    node, node_weights = _sorted_codes(found.states, L)
+    steps, step_weights = _sorted_codes(found.transitions, L)
     features = ChainFeatures(
         L,
-        pointers,
+        np.searchsorted(node, np.arange(n_attributes + 1) * L).astype(np.int64),
         (node % L).astype(np.int32),
-        np.zeros(len(attribute) + 1, dtype=np.int64),
+        np.zeros(n_attributes + 1, dtype=np.int64),
         np.empty(0, dtype=np.int32),
-        np.array([code for code, _ in steps], dtype=np.int32),
+        steps.astype(np.int32),
         np.empty(0, dtype=np.int32),
     )
-    blob, offsets = pack_strings(list(attribute))
+    blob, offsets = pack_strings(found.attributes)
     arrays = {"attribute_blob": blob, "attribute_offsets": offsets}
     model.reader_ = TokenReader(AttributeFeatures.from_arrays({}, arrays), None, False)
     model.hmm_ = None
     model.scheme_, model.n_illegal_ = schemes.detect_by_pairs(model.classes_, features.transition_code)
-    model._learn(features, np.array([w for _, w in states] + [w for _, w in steps], dtype=np.float64))
+    model._learn(features, np.concatenate([node_weights, step_weights]))
     return model
+
+
+def _sorted_codes(part: Any, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the codes of features, ascending, and their weights."""
+    first, second, weights = part
+    codes = first * n_labels + second
+    order = np.argsort(codes, kind="stable")
+    return codes[order], weights[order]
+
+
+def to_crfsuite_model(model: Any) -> CrfsuiteModel:
+    """Return the weights that are not zero, with the attributes that have one; labels are text."""
+    f = model.features_
+    featuriser = model.reader_.featuriser
+    plain = featuriser is not None and not f.pair_code.size and not f.trigram_code.size and not model.has_base
+    if not plain or model.estimator != "crf":
+        raise ValueError(
+            "CRFsuite's models are first-order CRFs whose attributes go with the label alone; this tagger has other "
+            "features or another estimator: keep it as a .ll file"
+        )
+    node, _, steps, _ = f.split(model.weights_)
+    kept, transitions = np.flatnonzero(node), np.flatnonzero(steps)
+    used, attributes = np.unique(f.attribute_of()[kept], return_inverse=True)
+    L, codes = len(model.classes_), f.transition_code[transitions].astype(np.int64)
+    return CrfsuiteModel(
+        [str(label) for label in model.classes_], featuriser.take(used).names(),
+        (attributes.reshape(-1).astype(np.int64), f.node_label[kept].astype(np.int64), node[kept]),
+        (codes // L, codes % L, steps[transitions]),
+    )

@@ -20,7 +20,7 @@ from loglinear.features.sequences import FlatLabels
 from loglinear.features.template_sets import TEMPLATE_SETS
 from loglinear.formats.blocks import after_lines, read_blocks, read_utf8_blocks
 from loglinear.formats.conll import CodedColumn, ConllData, parse_conll
-from loglinear.formats.crfsuite import parse_crfsuite
+from loglinear.formats.crfsuite.data import parse_crfsuite
 from loglinear.formats.sentences import parse_sentences
 from loglinear.formats.text import Source, decode, name_of, read_bytes, read_head
 from loglinear.models.tagger.predictor import TaggerPredictor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
@@ -37,6 +38,7 @@ class TaggerSettings:
     features: str = "observed"
     transitions: str = "observed"
     min_count: int = 1
+    min_feature_count: float = 0.0
     max_features: int | None = None
     hash_bits: int | None = None
     oov: bool = False
@@ -84,6 +86,9 @@ class TaggerSettings:
         for name, known in _CHOICES.items():
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}")
+        least = self.min_feature_count
+        if isinstance(least, bool) or not isinstance(least, Real) or not 0 <= least < math.inf:
+            raise ValueError(f"min_feature_count must be a number of at least 0, not {least!r}")
         k = self.max_features
         if k is not None and (type(k) is not int or k < 1):
             raise ValueError(f"max_features must be a whole number of at least 1, not {k!r}")
