@@ -20,12 +20,13 @@
 namespace loglinear::backoff {
 
 // Fills `adjusted` [entries below the highest order]. The trie must have been checked. `collapsed`: it is that of a
-// suffix tree.
-void adjusted_counts(ThreadPool& pool, const trie::TrieView& trie, bool collapsed,
-                     std::span<std::uint32_t> adjusted);
+// suffix tree. `Trie` is a TrieView or a WideTrieView, `Count` the type of its counts.
+template <class Trie, class Count>
+void adjusted_counts(ThreadPool& pool, const Trie& trie, bool collapsed, std::span<Count> adjusted);
 
 // How many entries of each order have an adjusted count of 1, 2, 3 and 4: [order].
-std::vector<std::array<std::uint64_t, 4>> counts_of_counts(ThreadPool& pool, const trie::TrieView& trie,
-                                                           std::span<const std::uint32_t> adjusted);
+template <class Trie, class Count>
+std::vector<std::array<std::uint64_t, 4>> counts_of_counts(ThreadPool& pool, const Trie& trie,
+                                                           std::span<const Count> adjusted);
 
 }  // namespace loglinear::backoff

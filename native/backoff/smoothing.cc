@@ -21,7 +21,7 @@ class Sweep {
  public:
   Sweep(ThreadPool& pool, const TrieView& trie, std::span<const std::uint32_t> adjusted,
         std::span<const OrderSmoothing> orders, bool interpolate, std::span<double> p, std::span<double> backoff)
-      : pool_(pool), trie_(trie), adjusted_(adjusted), orders_(orders), interpolate_(interpolate), p_(p),
+      : pool_(pool), trie_(trie), counts_{trie, adjusted, orders}, orders_(orders), interpolate_(interpolate), p_(p),
         backoff_(backoff), unseen_(interpolate ? 0 : trie.n_contexts()) {}
 
   void run() {
@@ -42,56 +42,22 @@ class Sweep {
   }
 
  private:
-  struct Mass {
-    double total;   // A + E
-    double unseen;  // B
-  };
-
-  std::uint32_t count(std::size_t e) const { return e < adjusted_.size() ? adjusted_[e] : trie_.entry_count[e]; }
-
-  double keep(const OrderSmoothing& order, std::size_t e) const {
-    const std::uint32_t a = count(e);
-    if (a == 0 || trie_.entry_count[e] <= order.cut) return 0.0;
-    return a - order.discount[std::min<std::uint32_t>(a, 3) - 1];
-  }
-
-  bool counts_tokens(std::size_t n, std::size_t c) const {
-    return adjusted_.empty() || n == trie_.order || trie_.context_word[c] == trie_.n_words;
-  }
-
-  Mass mass(std::size_t n, std::size_t c) const {
-    const OrderSmoothing& order = orders_[n - 1];
-    double taken = 0.0, total = 0.0;
-    std::size_t types = 0;
-    for (std::size_t e = trie_.context_entry[c]; e < trie_.context_entry[c + 1]; ++e) {
-      const std::uint32_t a = count(e);
-      if (a == 0) continue;
-      ++types;
-      total += a;
-      taken += trie_.entry_count[e] <= order.cut ? a : order.discount[std::min<std::uint32_t>(a, 3) - 1];
-    }
-    const double cut_off = counts_tokens(n, c) ? std::max(0.0, trie_.context_count[c] - total) : 0.0;
-    const double extra = order.per_type * static_cast<double>(types) + order.constant + cut_off;
-    return {total + extra, taken + extra};
-  }
+  double keep(const OrderSmoothing& order, std::size_t e) const { return counts_.keep(order, e); }
 
   void unigrams() {
-    const Mass m = mass(1, 0);
-    const double uniform = 1.0 / static_cast<double>(trie_.n_words);
-    for (std::size_t e = 0; e < trie_.n_words; ++e)
-      p_[e] = m.total > 0.0 ? (keep(orders_[0], e) + m.unseen * uniform) / m.total : uniform;
+    const auto m = counts_.mass(1, 0);
+    for (std::size_t e = 0; e < trie_.n_words; ++e) p_[e] = counts_.unigram(m, e);
   }
 
   void interpolate(std::size_t n, std::size_t c) {
-    const Mass m = mass(n, c);
-    const double scale = m.total > 0.0 ? 1.0 / m.total : 0.0, gamma = m.total > 0.0 ? m.unseen * scale : 1.0;
+    const auto [scale, gamma] = counts_.factors(counts_.mass(n, c));
     backoff_[c] = gamma;
     for (std::size_t e = trie_.context_entry[c]; e < trie_.context_entry[c + 1]; ++e)
       p_[e] = keep(orders_[n - 1], e) * scale + gamma * p_[trie_.entry_parent[e]];
   }
 
   void back_off(std::size_t n, std::size_t parent, std::size_t c) {
-    const Mass m = mass(n, c);
+    const auto m = counts_.mass(n, c);
     const std::size_t begin = trie_.context_entry[c], end = trie_.context_entry[c + 1];
     double seen_below = 0.0, kept = 0.0;
     std::size_t n_seen = 0;
@@ -134,7 +100,7 @@ class Sweep {
 
   ThreadPool& pool_;
   const TrieView& trie_;
-  std::span<const std::uint32_t> adjusted_;
+  CountedMass<TrieView, std::uint32_t> counts_;
   std::span<const OrderSmoothing> orders_;
   bool interpolate_;
   std::span<double> p_, backoff_;
@@ -160,21 +126,25 @@ void check_for_smoothing(ThreadPool& pool, const TrieView& trie) {
     });
 }
 
+void check_settings(std::span<const OrderSmoothing> orders, std::size_t order) {
+  require(orders.size() == order, "smoothing: settings are needed for every order");
+  for (const OrderSmoothing& own : orders) {
+    for (int k = 0; k < 3; ++k)
+      require(own.discount[k] >= 0.0 && own.discount[k] <= k + 1.0,
+              "smoothing: a discount must lie between 0 and the count it is taken from");
+    require(own.per_type >= 0.0 && own.constant >= 0.0 && std::isfinite(own.per_type + own.constant),
+            "smoothing: what is added to counts must be finite and not negative");
+  }
+}
+
 void smooth(ThreadPool& pool, const TrieView& trie, std::span<const std::uint32_t> adjusted,
             std::span<const OrderSmoothing> orders, bool interpolate, std::span<double> log_probability,
             std::span<double> log_backoff) {
   require(adjusted.empty() || adjusted.size() == static_cast<std::size_t>(trie.entry_start[trie.order - 1]),
           "smoothing: one adjusted count is needed for every entry below the highest order");
-  require(orders.size() == trie.order, "smoothing: settings are needed for every order");
   require(log_probability.size() == trie.n_entries() && log_backoff.size() == trie.n_contexts(),
           "smoothing: the results need one number per entry and per context");
-  for (const OrderSmoothing& order : orders) {
-    for (int k = 0; k < 3; ++k)
-      require(order.discount[k] >= 0.0 && order.discount[k] <= k + 1.0,
-              "smoothing: a discount must lie between 0 and the count it is taken from");
-    require(order.per_type >= 0.0 && order.constant >= 0.0 && std::isfinite(order.per_type + order.constant),
-            "smoothing: what is added to counts must be finite and not negative");
-  }
+  check_settings(orders, trie.order);
   Sweep(pool, trie, adjusted, orders, interpolate, log_probability, log_backoff).run();
 }
 

@@ -1,4 +1,5 @@
 #include "backoff/arpa.hh"
+#include "backoff/counted.hh"
 #include "backoff/kneser_ney.hh"
 #include "backoff/lines.hh"
 #include "backoff/mix.hh"
@@ -163,6 +164,78 @@ struct PrunableModel {
   }
 };
 
+std::vector<OrderSmoothing> settings_of(const std::vector<std::vector<double>>& discounts,
+                                        const std::vector<double>& per_type, const std::vector<double>& constant,
+                                        const std::vector<std::uint32_t>& cut) {
+  const std::size_t n = discounts.size();
+  require(per_type.size() == n && constant.size() == n && cut.size() == n,
+          "smoothing: settings are needed for every order");
+  std::vector<OrderSmoothing> orders(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    require(discounts[i].size() == 3, "smoothing: three discounts are needed for every order");
+    orders[i] = {{discounts[i][0], discounts[i][1], discounts[i][2]}, per_type[i], constant[i], cut[i]};
+  }
+  return orders;
+}
+
+std::vector<std::vector<std::uint64_t>> rows_of(const std::vector<std::array<std::uint64_t, 4>>& totals) {
+  std::vector<std::vector<std::uint64_t>> rows;
+  for (const auto& row : totals) rows.emplace_back(row.begin(), row.end());
+  return rows;
+}
+
+std::vector<std::vector<std::uint64_t>> adjust_mapped(ThreadPool& pool, BoundTrie& bound, const std::string& folder) {
+  std::vector<std::array<std::uint64_t, 4>> totals;
+  with_files([&] {
+    std::visit(
+        [&]<class P>(BoundTrie::Counted<P>& counted) {
+          const auto trie = counted.trie.view();
+          counted.adjusted = disk::MappedArray<P>(folder, static_cast<std::size_t>(trie.entry_start[trie.order - 1]));
+          adjusted_counts(pool, trie, false, std::span<P>(counted.adjusted));
+          totals = counts_of_counts(pool, trie, std::span<const P>(counted.adjusted));
+        },
+        bound.counted);
+  });
+  return rows_of(totals);
+}
+
+MappedAutomaton* estimate_mapped(ThreadPool& pool, BoundTrie& bound, const std::vector<std::vector<double>>& discounts,
+                                 const std::vector<double>& per_type, const std::vector<double>& constant,
+                                 const std::vector<std::uint32_t>& cut, const std::string& folder, bool consume,
+                                 disk::WorkMeter* meter) {
+  const std::vector<OrderSmoothing> orders = settings_of(discounts, per_type, constant, cut);
+  auto result = std::make_unique<MappedAutomaton>();
+  with_files([&] {
+    std::visit(
+        [&](auto& counted) {
+          *result = build_counted(pool, counted.trie, counted.adjusted, orders, {folder, consume, meter});
+        },
+        bound.counted);
+  });
+  return result.release();
+}
+
+template <std::size_t kColumns, class T>
+nb::object rows_view(const disk::MappedArray<T>& array, nb::handle owner) {
+  return nb::cast(nb::ndarray<nb::numpy, const std::uint32_t, nb::ndim<2>>(
+      reinterpret_cast<const std::uint32_t*>(array.data()), {array.size(), kColumns}, owner));
+}
+
+void bind_counted(nb::module_& m) {
+  nb::class_<MappedAutomaton>(m, "MappedAutomaton", "the automaton of a counted model in mapped temporary files")
+      .def("arrays", [](nb::handle_t<MappedAutomaton> self) {
+        const MappedAutomaton& a = nb::cast<const MappedAutomaton&>(self);
+        return nb::make_tuple(a.begin, to_numpy(std::vector<std::int64_t>(a.context_start)),
+                              rows_view<4>(a.contexts, self), rows_view<3>(a.entries, self));
+      }, "(state after <s>, context_start, contexts [n, 4], entries [m, 3])")
+      .def_prop_ro("n_ngrams", [](const MappedAutomaton& a) { return a.n_ngrams; });
+  m.def("adjust_mapped", &adjust_mapped, nb::arg("pool"), nb::arg("trie"), nb::arg("folder"),
+        "computes the adjusted counts of a mapped trie; per order, how many n-grams have one of 1, 2, 3 and 4");
+  m.def("estimate_mapped", &estimate_mapped, nb::arg("pool"), nb::arg("trie"), nb::arg("discounts"),
+        nb::arg("per_type"), nb::arg("constant"), nb::arg("cut"), nb::arg("folder"), nb::arg("consume"),
+        nb::arg("meter").none(), "the automaton of the smoothed model; consume: the trie is gone afterwards");
+}
+
 void bind_smoothing(nb::module_& m) {
   nb::class_<SmoothingTrie>(m, "SmoothingTrie", "The arrays of an n-gram trie, checked.")
       .def(nb::init<ThreadPool&, std::size_t, std::size_t, In<std::int64_t>, In<std::int64_t>, In<std::uint32_t>,
@@ -189,9 +262,7 @@ void bind_smoothing(nb::module_& m) {
             nb::gil_scoped_release release;
             totals = counts_of_counts(pool, trie.trie, view(adjusted));
           }
-          std::vector<std::vector<std::uint64_t>> rows;
-          for (const auto& row : totals) rows.emplace_back(row.begin(), row.end());
-          return rows;
+          return rows_of(totals);
         },
         nb::arg("pool"), nb::arg("trie"), nb::arg("adjusted").noconvert(),
         "Per order, how many n-grams have an adjusted count of 1, 2, 3 and 4.");
@@ -201,14 +272,7 @@ void bind_smoothing(nb::module_& m) {
            const std::vector<std::vector<double>>& discounts, const std::vector<double>& per_type,
            const std::vector<double>& constant, const std::vector<std::uint32_t>& cut, bool interpolate,
            Out<double> log_probability, Out<double> log_backoff) {
-          const std::size_t n = discounts.size();
-          require(per_type.size() == n && constant.size() == n && cut.size() == n,
-                  "smoothing: settings are needed for every order");
-          std::vector<OrderSmoothing> orders(n);
-          for (std::size_t i = 0; i < n; ++i) {
-            require(discounts[i].size() == 3, "smoothing: three discounts are needed for every order");
-            orders[i] = {{discounts[i][0], discounts[i][1], discounts[i][2]}, per_type[i], constant[i], cut[i]};
-          }
+          const std::vector<OrderSmoothing> orders = settings_of(discounts, per_type, constant, cut);
           nb::gil_scoped_release release;
           smooth(pool, trie.trie, view(adjusted), orders, interpolate, view(log_probability), view(log_backoff));
         },
@@ -278,6 +342,7 @@ void bind_pruning(nb::module_& m) {
 
 void bind_estimators(nb::module_& m) {
   bind_smoothing(m);
+  bind_counted(m);
   bind_pruning(m);
 }
 

@@ -66,34 +66,17 @@ nb::tuple extend(std::size_t model_words, Starts model_context_start, Starts mod
 
 // ---- in temporary files ----------------------------------------------------------------------------------------
 
-// Runs `body` without the GIL; what the system refuses becomes an OSError that names the folder.
-template <class Body>
-void with_files(Body body) {
-  try {
-    nb::gil_scoped_release release;
-    body();
-  } catch (const IoError& error) {
-    errno = error.number;
-    PyErr_SetFromErrnoWithFilename(PyExc_OSError, error.path.c_str());
-    throw nb::python_error();
-  }
-}
-
 template <class T>
 nb::ndarray<nb::numpy, T, nb::ndim<1>> copy_of(std::span<const T> values) {
   return to_numpy(std::vector<T>(values.begin(), values.end()));
 }
 
-struct BoundTrie {
-  std::variant<MappedTrie<std::uint32_t>, MappedTrie<std::uint64_t>> trie;
-  bool is_wide() const { return trie.index() == 1; }
-};
-
 // Views that keep the trie alive.
 nb::tuple arrays_of(nb::handle_t<BoundTrie> self) {
   const BoundTrie& bound = nb::cast<const BoundTrie&>(self);
   return std::visit(
-      [&](const auto& trie) {
+      [&](const auto& counted) {
+        const auto& trie = counted.trie;
         const auto view = [&]<class T>(const MappedArray<T>& array) {
           return nb::ndarray<nb::numpy, const T, nb::ndim<1>>(array.data(), {array.size()}, self);
         };
@@ -102,7 +85,7 @@ nb::tuple arrays_of(nb::handle_t<BoundTrie> self) {
                               view(trie.context_count), view(trie.entry_word), view(trie.entry_parent),
                               view(trie.entry_count));
       },
-      bound.trie);
+      bound.counted);
 }
 
 BoundTrie* merge(TrieRuns& runs, ThreadPool& pool, std::size_t begin, std::size_t end, std::size_t buffer_bytes,
@@ -114,7 +97,9 @@ BoundTrie* merge(TrieRuns& runs, ThreadPool& pool, std::size_t begin, std::size_
     options.buffer_bytes = buffer_bytes;
     options.consume = consume;
     options.meter = meter;
-    result->trie = merge_runs(pool, runs, options);
+    auto merged = merge_runs(pool, runs, options);
+    if (merged.index() == 0) result->counted = BoundTrie::Counted<std::uint32_t>{std::get<0>(std::move(merged)), {}};
+    else result->counted = BoundTrie::Counted<std::uint64_t>{std::get<1>(std::move(merged)), {}};
   });
   return result.release();
 }

@@ -1,12 +1,40 @@
 // Shapes, back-off models and language models to be asked, with the arrays they view, checked once and kept alive
 // together.
 #pragma once
+#include <variant>
+
 #include "backoff/model.hh"
 #include "backoff/query.hh"
 #include "bindings/arrays.hh"
+#include "disk/mapped.hh"
 #include "trie/build.hh"
+#include "trie/merge.hh"
 
 namespace loglinear::bindings {
+
+// Runs `body` without the GIL; what the system refuses becomes an OSError that names the folder.
+template <class Body>
+void with_files(Body body) {
+  try {
+    nb::gil_scoped_release release;
+    body();
+  } catch (const disk::IoError& error) {
+    errno = error.number;
+    PyErr_SetFromErrnoWithFilename(PyExc_OSError, error.path.c_str());
+    throw nb::python_error();
+  }
+}
+
+// A trie in mapped files, and the adjusted counts of Kneser-Ney once they are asked for.
+struct BoundTrie {
+  template <class Position>
+  struct Counted {
+    trie::MappedTrie<Position> trie;
+    disk::MappedArray<Position> adjusted;
+  };
+  std::variant<Counted<std::uint32_t>, Counted<std::uint64_t>> counted;
+  bool is_wide() const { return counted.index() == 1; }
+};
 
 struct BoundShape {
   In<std::int64_t> context_start, entry_start;

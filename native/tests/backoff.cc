@@ -1,15 +1,23 @@
 // N-gram models in back-off form without Python: smoothing and pruning; ARPA files, round trips and any bytes at all.
+#include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <filesystem>
 #include <random>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "check.hh"
 #include "backoff/arpa.hh"
+#include "backoff/automaton.hh"
+#include "backoff/counted.hh"
 #include "backoff/kneser_ney.hh"
 #include "backoff/mix.hh"
 #include "backoff/pruning.hh"
 #include "backoff/smoothing.hh"
+#include "texts.hh"
+#include "trie/merge.hh"
 #include "util/errors.hh"
 #include "util/log10_text.hh"
 
@@ -45,7 +53,7 @@ struct Model {
 Model smoothed(const Bigrams& b, bool interpolate, int n_threads = 2) {
   ThreadPool pool(n_threads);
   std::vector<std::uint32_t> adjusted(3);
-  adjusted_counts(pool, b.view(), false, adjusted);
+  adjusted_counts(pool, b.view(), false, std::span(adjusted));
   Model m;
   const std::vector<OrderSmoothing> orders(2, {{0.5, 0.75, 1.0}, 0.0, 0.0, 0});
   smooth(pool, b.view(), adjusted, orders, interpolate, m.p, m.backoff);
@@ -70,9 +78,9 @@ TEST(adjusted_counts_count_words_before) {
   ThreadPool pool(2);
   check_for_smoothing(pool, b.view());
   std::vector<std::uint32_t> adjusted(3);
-  adjusted_counts(pool, b.view(), false, adjusted);
+  adjusted_counts(pool, b.view(), false, std::span(adjusted));
   CHECK((adjusted == std::vector<std::uint32_t>{2, 2, 2}));
-  const auto counts = counts_of_counts(pool, b.view(), adjusted);
+  const auto counts = counts_of_counts(pool, b.view(), std::span<const std::uint32_t>(adjusted));
   CHECK((counts[0] == std::array<std::uint64_t, 4>{0, 3, 0, 0}));
   CHECK((counts[1] == std::array<std::uint64_t, 4>{4, 2, 0, 0}));
   CHECK_THROWS(adjusted_counts(pool, b.view(), false, std::span(adjusted).first(2)), InvalidInput);
@@ -87,6 +95,69 @@ TEST(smoothed_bigrams_sum_to_one) {
   }
   const Model m = smoothed(b, true);  // unigrams are equal, so p(</s> | b) = (2 - 0.75) / 2 + 0.75 / 2 / 3
   CHECK(std::abs(std::exp(m.p[6]) - 0.75) < 1e-14);
+}
+
+Text without_ends(Text text) {  // </s> is no word of a text
+  for (std::uint32_t& word : text.words) word = std::max(word, 1u);
+  return text;
+}
+
+// The automaton that counted tries give in mapped files, with numbers of any width, is that of the same model in memory.
+template <class Narrow, class Wide>
+void check_counted(const Text& text, std::size_t order, std::uint32_t cut, bool kneser_ney) {
+  ThreadPool pool(2);
+  const TrieArrays counted = build_trie(pool, text, order);
+  const TrieView trie = view_of(counted, text.n_words);
+  std::vector<std::uint32_t> adjusted(kneser_ney ? static_cast<std::size_t>(trie.entry_start[order - 1]) : 0);
+  std::vector<OrderSmoothing> orders(order, {{0.5, 0.75, 1.0}, kneser_ney ? 0.0 : 1.0, 0.0, cut});
+  orders[0].cut = 0;
+  if (kneser_ney) adjusted_counts(pool, trie, false, std::span(adjusted));
+  std::vector<double> p(trie.n_entries()), backoff(trie.n_contexts());
+  smooth(pool, trie, adjusted, orders, true, p, backoff);
+  std::vector<std::uint8_t> keep(trie.n_entries(), 1), contexts(trie.n_contexts());
+  for (std::size_t e = text.n_words; e < keep.size(); ++e) keep[e] = trie.entry_count[e] > cut;
+  const SelectedModel s = select_entries({trie, backoff, p}, keep, contexts);
+  const BackoffArrays small{{order, text.n_words, s.context_start, s.entry_start, s.context_word, s.context_child,
+                             s.context_entry, {}, s.entry_word, {}, {}},
+                            s.log_backoff, s.log_probability};
+  const OwnedAutomaton expected = build_automaton(pool, small);
+
+  const std::string folder = std::filesystem::temp_directory_path().string();
+  TrieRuns runs(folder, text.n_words, order);
+  runs.add(pool, text, 500);
+  auto merged = merge_runs<Narrow, Wide>(pool, runs, {});
+  std::visit([&]<class Position>(MappedTrie<Position>& mapped) {
+    disk::MappedArray<Position> counts(folder, adjusted.size());
+    if (kneser_ney) {
+      adjusted_counts(pool, mapped.view(), false, std::span<Position>(counts));
+      CHECK(counts_of_counts(pool, mapped.view(), std::span<const Position>(counts)) ==
+            counts_of_counts(pool, trie, std::span<const std::uint32_t>(adjusted)));
+    }
+    const MappedAutomaton found = build_counted(pool, mapped, counts, orders, {folder, true, nullptr});
+    CHECK(found.begin == expected.begin && found.context_start == expected.context_start);
+    CHECK(found.contexts.size() == expected.contexts.size() && found.entries.size() == expected.entries.size());
+    CHECK(std::memcmp(found.contexts.data(), expected.contexts.data(), expected.contexts.size() * 16) == 0);
+    CHECK(std::memcmp(found.entries.data(), expected.entries.data(), expected.entries.size() * 12) == 0);
+    CHECK((found.n_ngrams.back() == s.entry_start.back() - s.entry_start[order - 1]));
+    static_cast<BackoffAutomaton>(found).check(pool);
+  }, merged);
+}
+
+TEST(counted_models_are_the_same_in_files) {
+  std::mt19937 random(7);
+  for (const std::size_t n_words : {2, 40, 3000})
+    for (const std::size_t order : {1, 2, 3, 5})
+      for (const std::uint32_t cut : {0, 1, 2})
+        for (const bool kneser_ney : {true, false}) {
+          const Text text = without_ends(random_text(random, n_words, 300, 12));
+          check_counted<std::uint32_t, std::uint64_t>(text, order, cut, kneser_ney);
+          check_counted<std::uint16_t, std::uint64_t>(text, order, cut, kneser_ney);
+        }
+  const Text large = without_ends(random_text(random, 60, 9000, 16));  // more n-grams and tokens than 16 bits can number
+  check_counted<std::uint16_t, std::uint32_t>(large, 4, 0, true);
+  check_counted<std::uint16_t, std::uint64_t>(large, 4, 1, true);
+  check_counted<std::uint16_t, std::uint64_t>(Text{5, {}, {0}}, 3, 0, true);
+  CHECK_THROWS((check_counted<std::uint16_t, std::uint64_t>(Text{5, {0, 1}, {0, 2}}, 3, 0, true)), InvalidInput);
 }
 
 TEST(pruned_bigrams_sum_to_one) {

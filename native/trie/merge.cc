@@ -243,5 +243,7 @@ template std::variant<MappedTrie<std::uint32_t>, MappedTrie<std::uint64_t>> merg
                                                                                        const MergeOptions&);
 template std::variant<MappedTrie<std::uint16_t>, MappedTrie<std::uint32_t>> merge_runs(ThreadPool&, TrieRuns&,
                                                                                        const MergeOptions&);
+template std::variant<MappedTrie<std::uint16_t>, MappedTrie<std::uint64_t>> merge_runs(ThreadPool&, TrieRuns&,
+                                                                                       const MergeOptions&);
 
 }  // namespace loglinear::trie

@@ -17,25 +17,12 @@
 #include <vector>
 
 #include "trie/runs.hh"
+#include "trie/view.hh"
 #include "disk/mapped.hh"
 #include "disk/meter.hh"
 #include "util/thread_pool.hh"
 
 namespace loglinear::trie {
-
-// A view of a trie as src/loglinear/data/ngram.py lays it out, with numbers and counts of type Position.
-template <class Position>
-struct WideTrieView {
-  std::size_t order = 0, n_words = 0;
-  std::span<const std::int64_t> context_start, entry_start;
-  std::span<const std::uint32_t> context_word;
-  std::span<const Position> context_child, context_entry, context_count;
-  std::span<const std::uint32_t> entry_word;
-  std::span<const Position> entry_parent, entry_count;
-
-  std::size_t n_contexts() const { return context_word.size(); }
-  std::size_t n_entries() const { return entry_word.size(); }
-};
 
 template <class Position>
 struct MappedTrie {

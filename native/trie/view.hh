@@ -52,6 +52,20 @@ struct TrieView {
   std::vector<std::uint32_t> parents() const;
 };
 
+// A trie with counts whose numbers and counts are of type Position, as trie/merge.hh makes it.
+template <class Position>
+struct WideTrieView {
+  std::size_t order = 0, n_words = 0;
+  std::span<const std::int64_t> context_start, entry_start;
+  std::span<const std::uint32_t> context_word;
+  std::span<const Position> context_child, context_entry, context_count;
+  std::span<const std::uint32_t> entry_word;
+  std::span<const Position> entry_parent, entry_count;
+
+  std::size_t n_contexts() const { return context_word.size(); }
+  std::size_t n_entries() const { return entry_word.size(); }
+};
+
 // The arrays of a trie without counts.
 struct OwnedShape {
   std::size_t order = 0, n_words = 0;

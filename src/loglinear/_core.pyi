@@ -552,6 +552,25 @@ def counts_of_counts(pool: ThreadPool, trie: SmoothingTrie, adjusted: Annotated[
 def smooth(pool: ThreadPool, trie: SmoothingTrie, adjusted: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)] | None, discounts: Sequence[Sequence[float]], per_type: Sequence[float], constant: Sequence[float], cut: Sequence[int], interpolate: bool, log_probability: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], log_backoff: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
     """Log-probabilities of all n-grams and back-off weights of all contexts."""
 
+class MappedAutomaton:
+    """the automaton of a counted model in mapped temporary files"""
+
+    def arrays(self) -> tuple:
+        """(state after <s>, context_start, contexts [n, 4], entries [m, 3])"""
+
+    @property
+    def n_ngrams(self) -> list[int]: ...
+
+def adjust_mapped(pool: ThreadPool, trie: MappedTrie, folder: str) -> list[list[int]]:
+    """
+    computes the adjusted counts of a mapped trie; per order, how many n-grams have one of 1, 2, 3 and 4
+    """
+
+def estimate_mapped(pool: ThreadPool, trie: MappedTrie, discounts: Sequence[Sequence[float]], per_type: Sequence[float], constant: Sequence[float], cut: Sequence[int], folder: str, consume: bool, meter: WorkMeter | None) -> MappedAutomaton:
+    """
+    the automaton of the smoothed model; consume: the trie is gone afterwards
+    """
+
 class PrunableModel:
     """The arrays of a back-off model, checked."""
 

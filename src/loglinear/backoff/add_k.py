@@ -23,5 +23,9 @@ def add_k(
     trie: NgramTrie, vocabulary: WordVocabulary, k: float | Sequence[float] = 1.0, *, n_threads: int | None = None
 ) -> BackoffModel:
     """Return the additive model of counted n-grams; ``k`` is one number or one per order."""
-    constant = [value * trie.n_words for value in per_order(k, trie.order, "k")]
-    return smoothed(trie, vocabulary, Smoothing.of(trie.order, constant=constant), n_threads=n_threads)
+    return smoothed(trie, vocabulary, additive(k, trie.order, trie.n_words), n_threads=n_threads)
+
+
+def additive(k: float | Sequence[float], order: int, n_words: int) -> Smoothing:
+    """Return the settings of the sweep."""
+    return Smoothing.of(order, constant=[value * n_words for value in per_order(k, order, "k")])

@@ -85,8 +85,7 @@ def kneser_ney(
     if discounts is not None:
         used = given_discounts(discounts, trie.order, interpolate)
     else:
-        counts = _core.counts_of_counts(threads, native, adjusted)
-        used = tuple(choose_discounts(t, modified=modified, interpolate=interpolate) for t in counts)
+        used = discounts_of(_core.counts_of_counts(threads, native, adjusted), modified, interpolate)
     smoothing = Smoothing.of(trie.order, [list(d.values) for d in used], cut=cut)
     model = smoothed(
         trie, vocabulary, smoothing, adjusted=adjusted, interpolate=interpolate, native=native, n_threads=n_threads,
@@ -95,6 +94,13 @@ def kneser_ney(
     if any(cut):  # entries that keep nothing of their counts have exactly the probability of backing off
         model = without_entries(model, entries_above(trie, cut), n_threads=n_threads)
     return model
+
+
+def discounts_of(
+    counts: Sequence[Sequence[int]], modified: bool = True, interpolate: bool = True
+) -> tuple[Discounts, ...]:
+    """Choose the discounts of every order from its t_1 .. t_4."""
+    return tuple(choose_discounts(t, modified=modified, interpolate=interpolate) for t in counts)
 
 
 def choose_discounts(counts: Sequence[int], *, modified: bool = True, interpolate: bool = True) -> Discounts:

@@ -89,14 +89,17 @@ class NgramQueries:
     def from_backoff(cls, model: BackoffModel, *, n_threads: int | None = None) -> NgramQueries:
         """Make the automaton of a back-off model; it gives the model's probabilities in single precision."""
         threads = pool(n_threads)
-        begin, context_start, contexts, entries = _core.build_automaton(threads, native_model(model, threads))
-        arrays = {
-            "begin": np.array([begin], dtype=np.int64),
-            "context_start": context_start,
-            "contexts": contexts,
-            "entries": entries,
-        }
-        return cls.from_arrays(model.vocabulary, arrays, n_threads=n_threads)
+        parts = _core.build_automaton(threads, native_model(model, threads))
+        return cls.from_automaton(model.vocabulary, *parts, n_threads=n_threads)
+
+    @classmethod
+    def from_automaton(
+        cls, vocabulary: WordVocabulary, begin: int, context_start: np.ndarray, contexts: np.ndarray,
+        entries: np.ndarray, *, n_threads: int | None = None,
+    ) -> NgramQueries:
+        """Take the parts of an automaton as the extension returns them."""
+        parts = (np.array([begin], dtype=np.int64), context_start, contexts, entries)
+        return cls.from_arrays(vocabulary, dict(zip(_ARRAYS, parts)), n_threads=n_threads)
 
     @classmethod
     def from_arrays(
@@ -123,6 +126,10 @@ class NgramQueries:
         self.order = given["context_start"].size - 1
         self.n_threads = n_threads
         self._arrays = given
+
+    def keep_alive(self, other: Any) -> None:
+        """Keep an object as long as the queries live, such as the watch over the pages that their arrays are on."""
+        self._kept = other
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays that a file must hold beside the vocabulary."""

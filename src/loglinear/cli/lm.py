@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -143,7 +144,12 @@ def train(
         str | None, typer.Option(metavar="MODEL", help="Adapt this model: train only the difference (maxent).")
     ] = None,
     memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Limit for counting, such as 4G; beyond it, use the disk.")
+        str | None,
+        typer.Option(metavar="SIZE", help="Limit of memory, such as 4G: count, and estimate counted models, on disk."),
+    ] = None,
+    tmp: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="For temporary files.", show_default="$TMPDIR, or beside the model"),
     ] = None,
     solver: Annotated[
         str | None,
@@ -181,7 +187,8 @@ def train(
         "sources": sources, "document_format": document_format, "method": method, "n_topics": topics,
         "disjoint": disjoint, "classes": _levels(classes),
         "cache": cache_setting(cache, cache_kind, cache_window),
-        "base": base, "memory": memory, "solver": solver, "tolerance": tolerance, "max_iterations": max_iterations,
+        "base": base, "memory": memory, "tmp": _tmp(tmp, memory, output),
+        "solver": solver, "tolerance": tolerance, "max_iterations": max_iterations,
         "n_threads": threads, "verbose": 1 if verbose else None,
     }  # fmt: skip
 
@@ -203,6 +210,13 @@ def train(
     if model.status_ == Status.INTERRUPTED:
         console.note(f"interrupted: the model trained so far ({model.n_iter_} passes) is saved in {output}")
         raise typer.Exit(console.INTERRUPTED)
+
+
+def _tmp(given: str | None, memory: str | None, output: str) -> str | None:
+    """Return the folder for temporary files; None: the system's, which TMPDIR names."""
+    if given is not None or memory is None or "TMPDIR" in os.environ:
+        return given
+    return str(Path(output).resolve().parent)
 
 
 def _order(text: str) -> int | None:

@@ -40,16 +40,23 @@ def part_bytes(limit: int) -> int:
     return min(max(limit // 16, _PART[0]), _PART[1])
 
 
-@contextmanager
-def page_watch(limit: int) -> Iterator[None]:
+def page_watch(limit: int) -> _core.PageWatch | None:
     """Keep the pages of mapped temporary files, with all else that is used from now on, within so many bytes.
 
-    What is used before, by the interpreter above all, does not count. Without effect where the system does not tell
-    what a process uses.
+    This holds as long as the object lives. What is used before, by the interpreter above all, does not count. None
+    where the system does not tell what a process uses.
     """
     now = _core.resident_bytes()
-    watch = _core.PageWatch(now + limit - limit // 8) if now else None
+    return _core.PageWatch(now + limit - limit // 8) if now else None
+
+
+@contextmanager
+def temporary_files(folder: str) -> Iterator[None]:
+    """Let errors of temporary files in a folder say what can be done."""
     try:
         yield
-    finally:
-        del watch
+    except OSError as error:
+        if error.filename != folder:
+            raise
+        message = f"{error.strerror} (temporary files are written there; tmp, or --tmp, names another folder)"
+        raise OSError(error.errno, message, folder) from None

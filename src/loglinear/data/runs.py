@@ -6,9 +6,9 @@ One process, under a limit of memory::
     trie = mapped_trie(count_spooled(sentences, order, limit=..., folder=folder))  # the arrays of build_trie
 
 or both at once, ``count_files``. The arrays are those of ``build_trie``, to the bit. Their files have no name: they
-vanish with the arrays, and with the process, however it ends. Within ``data.memory.page_watch(limit)``, pages of all
-such arrays are dropped from memory at the limit, and come back when they are touched: native code may stream over the
-arrays without further care.
+vanish with the arrays, and with the process, however it ends. While a ``data.memory.page_watch(limit)`` lives, pages of
+all such arrays are dropped from memory at the limit, and come back when they are touched: native code may stream over
+the arrays without further care.
 
 Several workers, each with a part of the corpus in the numbers of one vocabulary:
 
@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -54,24 +54,28 @@ def count_files(
     The trie is that of ``build_trie``, in temporary files of the folder (default: the system's folder for them).
     """
     limit, place = parse_memory(memory), os.fspath(folder or tempfile.gettempdir())
-    with page_watch(limit):
-        sentences, vocabulary = spool_corpus(source, limit=limit, folder=place, n_threads=n_threads, **reading)
-        trie = mapped_trie(count_spooled(sentences, order, limit=limit, folder=place, n_threads=n_threads))
+    watch = page_watch(limit)
+    sentences, vocabulary = spool_corpus(source, limit=limit, folder=place, n_threads=n_threads, **reading)
+    trie = mapped_trie(count_spooled(sentences, order, limit=limit, folder=place, n_threads=n_threads))
+    del watch
     return trie, vocabulary
 
 
 def count_spooled(
     sentences: SpooledSentences, order: int, *, limit: int, folder: str, n_threads: int | None = None,
-    meter: _core.WorkMeter | None = None,
+    progress: Callable[[int], None] | None = None, meter: _core.WorkMeter | None = None,
 ) -> _core.MappedTrie:
-    """Count n-grams up to the order in at most ``limit`` bytes of memory."""
-    runs = count_runs(sentences, order, limit=limit, folder=folder, n_threads=n_threads)
+    """Count n-grams up to the order in at most ``limit`` bytes of memory.
+
+    ``progress`` is told how many tokens are sorted, and ``meter`` shows how the runs are merged.
+    """
+    runs = count_runs(sentences, order, limit=limit, folder=folder, n_threads=n_threads, progress=progress)
     return runs.merge(pool(n_threads), 0, NONE, limit // 4, True, meter)
 
 
 def count_runs(
     sentences: Sentences | SpooledSentences, order: int, *, limit: int, folder: str, begin: int = 0,
-    end: int | None = None, n_threads: int | None = None,
+    end: int | None = None, n_threads: int | None = None, progress: Callable[[int], None] | None = None,
 ) -> _core.TrieRuns:
     """Return sorted runs of the n-grams of sentences; of spooled ones, of the tokens [begin, end) with ends counted."""
     runs = _core.TrieRuns(folder, sentences.n_words, order)
@@ -80,7 +84,10 @@ def count_runs(
         runs.add(pool(n_threads), sentences.n_words, *sentences.contiguous(), piece)
         return runs
     last = sentences.n_tokens + sentences.n_sentences if end is None else end
-    runs.add_spool(pool(n_threads), sentences.spool, begin, last, sentences.numbers, piece)
+    for first in range(begin, last, piece):
+        runs.add_spool(pool(n_threads), sentences.spool, first, min(first + piece, last), sentences.numbers, piece)
+        if progress is not None:
+            progress(min(first + piece, last) - begin)
     return runs
 
 

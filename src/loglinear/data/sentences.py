@@ -39,6 +39,11 @@ class Sentences:
         """Return the number of words, without the ends of sentences."""
         return self.words.size
 
+    @property
+    def longest(self) -> int:
+        """Return the number of words of the longest sentence."""
+        return int(np.diff(self.sentence_ptr).max(initial=0))
+
     def contiguous(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Return words and sentence_ptr as kernels take them."""
         words = np.ascontiguousarray(self.words, dtype=np.uint32)
@@ -63,3 +68,8 @@ class SpooledSentences:
     def n_tokens(self) -> int:
         """Return the number of words, without the ends of sentences."""
         return self.spool.n_tokens
+
+    @property
+    def longest(self) -> int:
+        """Return the number of words of the longest sentence."""
+        return self.spool.longest

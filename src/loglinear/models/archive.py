@@ -8,12 +8,15 @@ the file; this module checks the rest. The checksum covers metadata and arrays; 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
 import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -23,6 +26,9 @@ from loglinear.formats.text import atomic_write
 FORMAT = 1
 _DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U32": "<u4", "U8": "|u1", "I8": "|i1"}
 _DTYPES["BOOL"] = "|b1"
+_DIGITS = 32  # of a checksum
+_ALIGNMENT = 8  # bytes
+_BLOCK = 1 << 22  # bytes that are written or hashed at a time
 
 
 @dataclass(frozen=True)
@@ -42,26 +48,31 @@ class Archive:
 
 
 def _digest(document: str, arrays: dict[str, np.ndarray]) -> str:
-    h = hashlib.blake2b(digest_size=16)
+    h = hashlib.blake2b(digest_size=_DIGITS // 2)
     h.update(document.encode())
     for name in sorted(arrays):
         a = np.ascontiguousarray(arrays[name])
         h.update(f"\n{name} {a.dtype.str} {a.shape}\n".encode())
-        h.update(a.reshape(-1).view(np.uint8).data)
+        for block in _blocks(a):
+            h.update(block)
     return h.hexdigest()
 
 
 def save(path: str | os.PathLike[str], archive: Archive) -> None:
     """Write to a temporary name and rename: an interrupted or failed save leaves the old file untouched."""
-    content = to_bytes(archive)
     with atomic_write(path) as file:
-        file.write(content)
+        _write(file, archive)
 
 
 def to_bytes(archive: Archive) -> bytes:
     """Return the content of a model file."""
-    from safetensors.numpy import save as safetensors
+    file = io.BytesIO()
+    _write(file, archive)
+    return file.getvalue()
 
+
+def _write(file: BinaryIO, archive: Archive) -> None:
+    """Write a model file piece by piece."""
     from loglinear import __version__
 
     document = json.dumps(
@@ -76,8 +87,41 @@ def to_bytes(archive: Archive) -> bytes:
         allow_nan=False,
     )
     arrays = {name: np.ascontiguousarray(a) for name, a in archive.arrays.items()}
-    metadata = {"loglinear": document, "checksum": _digest(document, arrays)}
-    return safetensors(arrays, metadata=metadata)
+    with ThreadPoolExecutor(1) as executor:
+        checksum = executor.submit(_digest, document, arrays)  # while the arrays are written, where that is possible
+        file.write(_header_of(document, "0" * _DIGITS if file.seekable() else checksum.result(), arrays))
+        for name in _in_file(arrays):
+            for block in _blocks(arrays[name]):
+                file.write(block)
+        if file.seekable():
+            header = _header_of(document, checksum.result(), arrays)
+            file.seek(0)
+            file.write(header)
+
+
+def _header_of(document: str, checksum: str, arrays: dict[str, np.ndarray]) -> bytes:
+    """Return what a safetensors file begins with: a length, and JSON that says what the arrays are and where."""
+    header: dict[str, Any] = {"__metadata__": {"loglinear": document, "checksum": checksum}}
+    end = 0
+    for name in _in_file(arrays):
+        begin, end = end, end + arrays[name].nbytes
+        type_ = next(key for key, value in _DTYPES.items() if np.dtype(value) == arrays[name].dtype)
+        header[name] = {"dtype": type_, "shape": list(arrays[name].shape), "data_offsets": [begin, end]}
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % _ALIGNMENT)
+    return len(text).to_bytes(8, "little") + text
+
+
+def _in_file(arrays: dict[str, np.ndarray]) -> list[str]:
+    """Return the names of the arrays in their order in the file: that of wider numbers first, so that all align."""
+    return sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
+
+
+def _blocks(array: np.ndarray) -> Iterator[memoryview]:
+    """Yield the bytes of an array piece by piece, so that no more of a mapped one is needed at a time."""
+    data = array.reshape(-1).view(np.uint8)
+    for begin in range(0, data.size, _BLOCK):
+        yield data[begin : begin + _BLOCK].data
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = False) -> Archive:

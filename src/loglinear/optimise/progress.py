@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from loglinear import _core
 from loglinear.optimise.minimise import Callback, History
 from loglinear.solvers.solver import State
 
@@ -154,6 +155,37 @@ class Reading(Counting):
             columns = TextColumn("reading"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()
             self._bar, self._task = _start_bar(self.label, self.total, *columns)
         self._bar.update(self._task, completed=done)
+
+
+class Metering:
+    """A report of work that native code counts in a ``_core.WorkMeter``, with rate and time left, after two seconds.
+
+    The display has a thread of its own, which looks at the meter. ``verbose`` is as in Counting.
+    """
+
+    def __init__(self, label: str, verbose: str | int | bool = "auto") -> None:
+        _check_verbose(verbose)
+        self.meter = _core.WorkMeter()
+        self._report = Counting(label, verbose=verbose, results_follow=True)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> _core.WorkMeter:
+        if self._report.verbose == 1 or (self._report.verbose == "auto" and sys.stderr.isatty()):
+            self._thread.start()
+        return self.meter
+
+    def __exit__(self, *exc: object) -> None:
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+        self._report.__exit__()
+
+    def _look(self) -> None:
+        while not self._stop.wait(0.2):
+            if self.meter.total:
+                self._report.total = self.meter.total
+                self._report(self.meter.done)
 
 
 class Working:

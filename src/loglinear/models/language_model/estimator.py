@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.backoff.add_k import add_k
+from loglinear.backoff.counted import estimate_in_files
 from loglinear.backoff.interpolation import loglinear_weights_on
 from loglinear.backoff.kneser_ney import KneserNey, kneser_ney
 from loglinear.backoff.model import BackoffModel
 from loglinear.backoff.pruning import prune_by_entropy
 from loglinear.backoff.queries import NgramQueries
 from loglinear.backoff.witten_bell import witten_bell
-from loglinear.data.corpus import read_corpus
+from loglinear.data.corpus import read_corpus, spool_corpus
 from loglinear.data.documents import plain_documents
-from loglinear.data.ngram import MAX_ORDER, NgramTrie, build_trie, cut, extend_trie
-from loglinear.data.sentences import Sentences
+from loglinear.data.memory import page_watch, parse_memory, temporary_files
+from loglinear.data.ngram import MAX_ORDER, NgramTrie, build_trie, cut, extend_trie, mapped_trie
+from loglinear.data.runs import count_spooled
+from loglinear.data.sentences import Sentences, SpooledSentences
 from loglinear.data.suffix_tree import SuffixTree, build_suffix_tree
 from loglinear.errors import InterruptedWarning
 from loglinear.features.word_vocabulary import WordVocabulary
@@ -38,7 +44,7 @@ from loglinear.models.language_model.predictor import ONE_SENTENCE, LanguageMode
 from loglinear.models.language_model.settings import L1_RATIO, Settings
 from loglinear.models.language_model.training import MaxentFit, train_maxent
 from loglinear.models.language_model.tree_training import OnSuffixTree, train_collapsed, train_tree, weights_over
-from loglinear.optimise.progress import Reading
+from loglinear.optimise.progress import Counting, Metering, Reading
 from loglinear.status import Status
 
 # Attributes that only some settings leave, so that a fit with other settings removes them.
@@ -110,7 +116,9 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         "words+topic"; ``disjointness_`` says what error that made, and the trained model is normalised exactly
     base : a LanguageModel to adapt, or the path of a model file or an ARPA file: only the difference is trained
         (maxent)
-    memory : limit for counting n-grams, such as "4G"; beyond it, sorted runs on disk are merged
+    memory : None, or a limit such as "4G": bytes that training may use beside what the process uses before. Text is
+        then read in blocks, n-grams are counted and counted models estimated in temporary files; the result is the same
+    tmp : folder for temporary files; None: the system's. A model file does not keep it
     solver, solver_options, tolerance, max_iterations : as in :class:`MaxentClassifier` (maxent)
     n_threads : native threads; None: all cores
     random_state : seed of ``sample``
@@ -161,6 +169,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         disjoint: Any = None,
         base: Any = None,
         memory: int | str | None = None,
+        tmp: str | os.PathLike[str] | None = None,
         solver: str = "auto",
         solver_options: dict[str, Any] | None = None,
         tolerance: float = 1e-4,
@@ -181,7 +190,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         self.sources, self.document_format, self.n_topics, self.method = sources, document_format, n_topics, method
         self.classes, self.cache = classes, cache
         self.disjoint = disjoint
-        self.base, self.memory, self.solver, self.solver_options = base, memory, solver, solver_options
+        self.base, self.memory, self.tmp, self.solver, self.solver_options = base, memory, tmp, solver, solver_options
         self.tolerance, self.max_iterations, self.n_threads = tolerance, max_iterations, n_threads
         self.random_state, self.warm_start, self.verbose = random_state, warm_start, verbose
 
@@ -212,8 +221,10 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         before = self.queries_.to_backoff() if self.warm_start and hasattr(self, "queries_") else None
         for name in _OPTIONAL:
             self.__dict__.pop(name, None)
-        with Reading(self.verbose) as progress:
-            sentences, self.vocabulary_ = self._read_training(X, before, base, progress)
+        limit = None if self.memory is None else parse_memory(self.memory)
+        watch = None if limit is None else page_watch(limit)
+        with Reading(self.verbose) as progress, temporary_files(self._folder()):
+            sentences, self.vocabulary_ = self._read_training(X, before, base, progress, limit)
         held_out = None if validation is None else self.read(validation)
         stages = {"reading": time.perf_counter() - began}
         ngrams = self._count(sentences, settings)
@@ -221,17 +232,21 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         del sentences
         stages["counting"] = time.perf_counter() - began - sum(stages.values())
         if self.estimator == "maxent":
-            fit = self._maxent(ngrams, settings, held_out if settings.is_tuned else None, base, before)
-            model = fit.backoff
+            fit = self._maxent(cast(Any, ngrams), settings, held_out if settings.is_tuned else None, base, before)
+            model: BackoffModel | None = fit.backoff
             self._record(fit, held_out)
+        elif isinstance(ngrams, _core.MappedTrie):
+            self._count_in_files(ngrams, watch)
+            model = None
         else:
             model = self._counted(cast(NgramTrie, ngrams))
         del ngrams
-        if self.prune_entropy is not None:
+        if self.prune_entropy is not None and model is not None:
             self.__dict__.pop("collapsed_", None)  # the file holds the pruned model, n-gram by n-gram
             model = prune_by_entropy(model, self.prune_entropy, n_threads=self.n_threads)
         stages["estimating"] = time.perf_counter() - began - sum(stages.values())
-        self.take(model)
+        if model is not None:
+            self.take(model)
         stages["indexing"] = time.perf_counter() - began - sum(stages.values())
         if self.cache is not None and held_out is not None:
             add_cache(self, plain_documents(held_out), settings)
@@ -298,32 +313,43 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         return Settings.of(self.parameters())
 
     def _read_training(
-        self, X: Any, before: BackoffModel | None, base: NgramQueries | None, progress: Reading | None = None
-    ) -> tuple[Sentences, WordVocabulary]:
+        self, X: Any, before: BackoffModel | None, base: NgramQueries | None, progress: Reading | None = None,
+        limit: int | None = None,
+    ) -> tuple[Sentences | SpooledSentences, WordVocabulary]:
         if isinstance(X, Sentences):
             if not isinstance(self.vocabulary, WordVocabulary) or self.vocabulary.n_words != X.n_words:
                 raise ValueError("sentences of numbers need the vocabulary that numbered them (vocabulary=...)")
             return X, self.vocabulary
         check_text(X, ONE_SENTENCE)
         options = {"unknown": self.unknown, "progress": progress, **self.reading_options}
+        read: Any = read_corpus
+        if limit is not None:
+            read = partial(spool_corpus, limit=limit, folder=self._folder())
         known = base.vocabulary if base is not None else None if before is None else before.vocabulary
         if known is not None:  # the vocabulary is that of the model to continue
-            return read_corpus(X, vocabulary=known, **options)
+            return read(X, vocabulary=known, **options)
         if isinstance(self.vocabulary, (str, os.PathLike)):
-            return read_corpus(X, vocabulary_file=self.vocabulary, **options)
+            return read(X, vocabulary_file=self.vocabulary, **options)
         if self.vocabulary is not None:
             words = WordVocabulary.from_words(self.vocabulary, is_open=self.unknown == "token")
-            return read_corpus(X, vocabulary=words, **options)
-        return read_corpus(X, min_count=self.min_word_count, max_words=self.max_words, **options)
+            return read(X, vocabulary=words, **options)
+        return read(X, min_count=self.min_word_count, max_words=self.max_words, **options)
 
-    def _count(self, sentences: Sentences, settings: Settings) -> NgramTrie | SuffixTree:
+    def _folder(self) -> str:
+        return os.fspath(self.tmp or tempfile.gettempdir())
+
+    def _count(
+        self, sentences: Sentences | SpooledSentences, settings: Settings
+    ) -> NgramTrie | SuffixTree | _core.MappedTrie:
         """Count the n-grams of the text, collapsed if the penalty allows it."""
-        longest = int(np.diff(sentences.sentence_ptr).max(initial=0)) + 2
+        longest = sentences.longest + 2
         if settings.is_tree and self.order is not None and self.order > longest:
             raise ValueError(
                 f"order {self.order}: the longest n-gram of the text, <s> and </s> included, has {longest} words; "
                 f"use at most {longest}, or with penalty='tree-linf' order=None"
             )
+        if isinstance(sentences, SpooledSentences):
+            return self._count_spooled(sentences)
         if settings.collapses:
             order = min(longest, MAX_ORDER) if self.order is None else self.order
             tree = build_suffix_tree(sentences, order, n_threads=self.n_threads)
@@ -333,6 +359,36 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         trie = build_trie(sentences, order, memory=self.memory, n_threads=self.n_threads)
         self.counts_ = np.diff(trie.entry_start).tolist()
         return trie
+
+    def _count_spooled(self, sentences: SpooledSentences) -> NgramTrie | _core.MappedTrie:
+        """Count in temporary files; maximum-entropy models are trained on the arrays."""
+        order, limit = cast(int, self.order), parse_memory(cast(Any, self.memory))
+        n_tokens = sentences.n_tokens + sentences.n_sentences
+        with (
+            Counting("tokens sorted", n_tokens, verbose=self.verbose, results_follow=True) as progress,
+            Metering("n-grams merged", self.verbose) as meter,
+            temporary_files(self._folder()),
+        ):
+            trie = count_spooled(
+                sentences, order, limit=limit, folder=self._folder(), n_threads=self.n_threads, progress=progress,
+                meter=meter,
+            )
+        self.counts_ = np.diff(trie.arrays()[1]).tolist()
+        return mapped_trie(trie) if self.estimator == "maxent" else trie
+
+    def _count_in_files(self, trie: _core.MappedTrie, watch: Any) -> None:
+        """Estimate a model from counts in temporary files; the limit holds as long as the model is mapped from them."""
+        with Metering("n-grams estimated", self.verbose) as meter, temporary_files(self._folder()):
+            model = estimate_in_files(
+                trie, self.vocabulary_, self.estimator, cast(int, self.order), folder=self._folder(), k=self.k,
+                prune=self.prune, n_threads=self.n_threads, meter=meter,
+            )
+        model.queries.keep_alive(watch)
+        self.queries_, self.order_, self.n_ngrams_ = model.queries, model.queries.order, model.n_ngrams
+        if model.discounts is not None:
+            self.discounts_ = [str(d) for d in model.discounts]
+        self.status_, self.converged_, self.n_iter_ = Status.COUNTED, True, 1
+        self.n_weights_ = sum(model.n_ngrams)
 
     def _maxent(
         self,

@@ -176,6 +176,11 @@ class Settings:
     def _check_counted(self) -> None:
         if self.base is not None or self.is_tuned:
             raise ValueError(f"base and tune are settings of estimator='maxent', not of {self.estimator!r}")
+        if self.memory is not None and self.prune_entropy is not None:
+            raise ValueError(
+                "memory cannot be combined with prune_entropy, which needs the whole model in memory: leave out "
+                "n-grams by their counts (prune), or leave memory out"
+            )
         unusual = self.group_norm != "counts" or self.feature_decay != 1
         if self.penalty_name in TREES or self.depth_growth is not None or self.l2 is not None or unusual:
             raise ValueError(
