@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +11,7 @@ import typer
 from loglinear.cli import choices, console
 from loglinear.cli.lm_arpa import Model, export_arpa, import_arpa
 from loglinear.cli.lm_cache import Cache, CacheKind, CacheWindow, cache_setting
+from loglinear.cli.lm_memory import Memory, Tmp, tmp_setting
 from loglinear.cli.lm_plan import plan
 from loglinear.cli.options import DocumentFormat, Json, Output, TextColumn, Threads, Verbose, numbers, source
 from loglinear.cli.tuning import ON_DEV, Dev, TrainCommand, tune_setting
@@ -143,14 +143,8 @@ def train(
     base: Annotated[
         str | None, typer.Option(metavar="MODEL", help="Adapt this model: train only the difference (maxent).")
     ] = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Limit of memory, such as 4G: count, and estimate counted models, on disk."),
-    ] = None,
-    tmp: Annotated[
-        str | None,
-        typer.Option(metavar="FOLDER", help="For temporary files.", show_default="$TMPDIR, or beside the model"),
-    ] = None,
+    memory: Memory = None,
+    tmp: Tmp = None,
     solver: Annotated[
         str | None,
         typer.Option(
@@ -187,7 +181,7 @@ def train(
         "sources": sources, "document_format": document_format, "method": method, "n_topics": topics,
         "disjoint": disjoint, "classes": _levels(classes),
         "cache": cache_setting(cache, cache_kind, cache_window),
-        "base": base, "memory": memory, "tmp": _tmp(tmp, memory, output),
+        "base": base, "memory": memory, "tmp": tmp_setting(tmp, memory, output),
         "solver": solver, "tolerance": tolerance, "max_iterations": max_iterations,
         "n_threads": threads, "verbose": 1 if verbose else None,
     }  # fmt: skip
@@ -210,13 +204,6 @@ def train(
     if model.status_ == Status.INTERRUPTED:
         console.note(f"interrupted: the model trained so far ({model.n_iter_} passes) is saved in {output}")
         raise typer.Exit(console.INTERRUPTED)
-
-
-def _tmp(given: str | None, memory: str | None, output: str) -> str | None:
-    """Return the folder for temporary files; None: the system's, which TMPDIR names."""
-    if given is not None or memory is None or "TMPDIR" in os.environ:
-        return given
-    return str(Path(output).resolve().parent)
 
 
 def _order(text: str) -> int | None:

@@ -208,7 +208,7 @@ def test_files_in_other_encodings(tmp_path):
 
 
 def test_memory_limits_change_nothing():
-    assert fitted(memory="100k").perplexity(TEST) == fitted().perplexity(TEST)
+    assert fitted(memory="4M").perplexity(TEST) == fitted().perplexity(TEST)
 
 
 def test_threads_and_processes_share_a_model(tmp_path):

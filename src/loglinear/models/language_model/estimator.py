@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 import warnings
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -16,18 +14,15 @@ from sklearn.exceptions import ConvergenceWarning
 from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.backoff.add_k import add_k
-from loglinear.backoff.counted import estimate_in_files
 from loglinear.backoff.interpolation import loglinear_weights_on
 from loglinear.backoff.kneser_ney import KneserNey, kneser_ney
 from loglinear.backoff.model import BackoffModel
 from loglinear.backoff.pruning import prune_by_entropy
 from loglinear.backoff.queries import NgramQueries
 from loglinear.backoff.witten_bell import witten_bell
-from loglinear.data.corpus import read_corpus, spool_corpus
+from loglinear.data.corpus import read_corpus
 from loglinear.data.documents import plain_documents
-from loglinear.data.memory import page_watch, parse_memory, temporary_files
-from loglinear.data.ngram import MAX_ORDER, NgramTrie, build_trie, cut, extend_trie, mapped_trie
-from loglinear.data.runs import count_spooled
+from loglinear.data.ngram import MAX_ORDER, NgramTrie, build_trie, cut, extend_trie
 from loglinear.data.sentences import Sentences, SpooledSentences
 from loglinear.data.suffix_tree import SuffixTree, build_suffix_tree
 from loglinear.errors import InterruptedWarning
@@ -35,7 +30,7 @@ from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.formats.running_text import Units, check_text
 from loglinear.metrics.perplexity import perplexity
 from loglinear.models.estimator import Estimator, record_training, restore_on_failure, warn_before_optimum
-from loglinear.models.language_model import stream
+from loglinear.models.language_model import beyond_memory, stream
 from loglinear.models.language_model.backoff_form import model_of_packed
 from loglinear.models.language_model.composite.estimator import fit_sources
 from loglinear.models.language_model.factored.estimator import NO_DEV_SET, add_cache, fit_factored
@@ -44,7 +39,7 @@ from loglinear.models.language_model.predictor import ONE_SENTENCE, LanguageMode
 from loglinear.models.language_model.settings import L1_RATIO, Settings
 from loglinear.models.language_model.training import MaxentFit, train_maxent
 from loglinear.models.language_model.tree_training import OnSuffixTree, train_collapsed, train_tree, weights_over
-from loglinear.optimise.progress import Counting, Metering, Reading
+from loglinear.optimise.progress import Reading
 from loglinear.status import Status
 
 # Attributes that only some settings leave, so that a fit with other settings removes them.
@@ -221,9 +216,8 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         before = self.queries_.to_backoff() if self.warm_start and hasattr(self, "queries_") else None
         for name in _OPTIONAL:
             self.__dict__.pop(name, None)
-        limit = None if self.memory is None else parse_memory(self.memory)
-        watch = None if limit is None else page_watch(limit)
-        with Reading(self.verbose) as progress, temporary_files(self._folder()):
+        limit, watch = beyond_memory.limit_of(self)
+        with Reading(self.verbose) as progress:
             sentences, self.vocabulary_ = self._read_training(X, before, base, progress, limit)
         held_out = None if validation is None else self.read(validation)
         stages = {"reading": time.perf_counter() - began}
@@ -235,11 +229,8 @@ class LanguageModel(LanguageModelPredictor, Estimator):
             fit = self._maxent(cast(Any, ngrams), settings, held_out if settings.is_tuned else None, base, before)
             model: BackoffModel | None = fit.backoff
             self._record(fit, held_out)
-        elif isinstance(ngrams, _core.MappedTrie):
-            self._count_in_files(ngrams, watch)
-            model = None
         else:
-            model = self._counted(cast(NgramTrie, ngrams))
+            model = self._counted(cast(Any, ngrams), watch)
         del ngrams
         if self.prune_entropy is not None and model is not None:
             self.__dict__.pop("collapsed_", None)  # the file holds the pruned model, n-gram by n-gram
@@ -322,9 +313,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
             return X, self.vocabulary
         check_text(X, ONE_SENTENCE)
         options = {"unknown": self.unknown, "progress": progress, **self.reading_options}
-        read: Any = read_corpus
-        if limit is not None:
-            read = partial(spool_corpus, limit=limit, folder=self._folder())
+        read: Any = read_corpus if limit is None else beyond_memory.reader(self, limit)
         known = base.vocabulary if base is not None else None if before is None else before.vocabulary
         if known is not None:  # the vocabulary is that of the model to continue
             return read(X, vocabulary=known, **options)
@@ -334,9 +323,6 @@ class LanguageModel(LanguageModelPredictor, Estimator):
             words = WordVocabulary.from_words(self.vocabulary, is_open=self.unknown == "token")
             return read(X, vocabulary=words, **options)
         return read(X, min_count=self.min_word_count, max_words=self.max_words, **options)
-
-    def _folder(self) -> str:
-        return os.fspath(self.tmp or tempfile.gettempdir())
 
     def _count(
         self, sentences: Sentences | SpooledSentences, settings: Settings
@@ -349,7 +335,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
                 f"use at most {longest}, or with penalty='tree-linf' order=None"
             )
         if isinstance(sentences, SpooledSentences):
-            return self._count_spooled(sentences)
+            return beyond_memory.count(self, sentences)
         if settings.collapses:
             order = min(longest, MAX_ORDER) if self.order is None else self.order
             tree = build_suffix_tree(sentences, order, n_threads=self.n_threads)
@@ -359,36 +345,6 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         trie = build_trie(sentences, order, memory=self.memory, n_threads=self.n_threads)
         self.counts_ = np.diff(trie.entry_start).tolist()
         return trie
-
-    def _count_spooled(self, sentences: SpooledSentences) -> NgramTrie | _core.MappedTrie:
-        """Count in temporary files; maximum-entropy models are trained on the arrays."""
-        order, limit = cast(int, self.order), parse_memory(cast(Any, self.memory))
-        n_tokens = sentences.n_tokens + sentences.n_sentences
-        with (
-            Counting("tokens sorted", n_tokens, verbose=self.verbose, results_follow=True) as progress,
-            Metering("n-grams merged", self.verbose) as meter,
-            temporary_files(self._folder()),
-        ):
-            trie = count_spooled(
-                sentences, order, limit=limit, folder=self._folder(), n_threads=self.n_threads, progress=progress,
-                meter=meter,
-            )
-        self.counts_ = np.diff(trie.arrays()[1]).tolist()
-        return mapped_trie(trie) if self.estimator == "maxent" else trie
-
-    def _count_in_files(self, trie: _core.MappedTrie, watch: Any) -> None:
-        """Estimate a model from counts in temporary files; the limit holds as long as the model is mapped from them."""
-        with Metering("n-grams estimated", self.verbose) as meter, temporary_files(self._folder()):
-            model = estimate_in_files(
-                trie, self.vocabulary_, self.estimator, cast(int, self.order), folder=self._folder(), k=self.k,
-                prune=self.prune, n_threads=self.n_threads, meter=meter,
-            )
-        model.queries.keep_alive(watch)
-        self.queries_, self.order_, self.n_ngrams_ = model.queries, model.queries.order, model.n_ngrams
-        if model.discounts is not None:
-            self.discounts_ = [str(d) for d in model.discounts]
-        self.status_, self.converged_, self.n_iter_ = Status.COUNTED, True, 1
-        self.n_weights_ = sum(model.n_ngrams)
 
     def _maxent(
         self,
@@ -419,8 +375,11 @@ class LanguageModel(LanguageModelPredictor, Estimator):
             ngrams, words, penalty, solver, scheme=scheme, validation=held_out, start=start, offset=offset
         )
 
-    def _counted(self, trie: NgramTrie) -> BackoffModel:
-        """Estimate a model from counts alone."""
+    def _counted(self, trie: NgramTrie | _core.MappedTrie, watch: Any) -> BackoffModel | None:
+        """Estimate a model from counts alone; from counts in files, what it needs for queries at once."""
+        if isinstance(trie, _core.MappedTrie):
+            beyond_memory.estimate(self, trie, watch)
+            return None
         threads, words = self.n_threads, self.vocabulary_
         if self.estimator == "witten-bell":
             model = witten_bell(trie, words, n_threads=threads)
