@@ -15,6 +15,7 @@ BENCHMARKS = {
     "lm": "benchmarks.lm.page",
     "parse": "benchmarks.parse",
     "rerank": "benchmarks.rerank.page",
+    "scale": "benchmarks.scale.page",
     "startup": "benchmarks.startup",
     "streams": "benchmarks.streams",
     "tag": "benchmarks.tag.page",

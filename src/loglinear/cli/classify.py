@@ -133,7 +133,7 @@ def _on_cluster(
     address: str | None,
 ) -> tuple[Any, int]:  # fmt: skip
     """Train on a cluster, which reads the examples; return the model, and how many examples there were."""
-    with training.on_cluster(workers, address) as client:
+    with training.on_cluster(workers, address, settings["n_threads"]) as client:
         from loglinear.dask import DaskMaxentClassifier
 
         model = DaskMaxentClassifier(client=client, **settings)

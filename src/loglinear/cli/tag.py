@@ -185,7 +185,7 @@ def train(
         for option, value in (("--from", continued), ("--unlabelled", unlabelled)):
             if value is not None:
                 raise ValueError(f"{option} is for training in one process: leave it out, or --workers and --cluster")
-        with training.on_cluster(workers, cluster) as client:
+        with training.on_cluster(workers, cluster, threads) as client:
             from loglinear.dask import DaskTagger
 
             model, sequences = DaskTagger(client=client, **settings).fit(data, validation=dev, **reading), None

@@ -29,8 +29,11 @@ def finish(
 
 
 @contextmanager
-def on_cluster(workers: int | None, address: str | None) -> Iterator[Any]:
-    """Give a client of --workers or --cluster, whose processes and connections end with the block."""
+def on_cluster(workers: int | None, address: str | None, threads: int | None) -> Iterator[Any]:
+    """Give a client of --workers or --cluster, whose processes and connections end with the block.
+
+    threads : of each worker of this machine
+    """
     if workers is not None and address is not None:
         raise ValueError("--workers makes a cluster here and --cluster names one: leave one of them out")
     if workers is not None and workers < 1:
@@ -38,7 +41,7 @@ def on_cluster(workers: int | None, address: str | None) -> Iterator[Any]:
 
     from loglinear.dask import cluster
 
-    with cluster(address, workers) as client:
+    with cluster(address, workers, threads) as client:
         yield client
 
 

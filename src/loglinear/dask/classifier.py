@@ -121,6 +121,9 @@ class DaskMaxentClassifier(OnCluster, MaxentClassifier):
         kinds = sorted({one.kind for one in found})
         if len(kinds) > 1:
             raise ValueError(f"partitions have examples of different kinds: {', '.join(kinds)}")
+        types = sorted({"text" if one.labels.dtype.kind in "OSU" else "numbers" for one in found})
+        if len(types) > 1:
+            raise ValueError("some partitions have labels that are text, and others numbers: give all the same")
         labels = np.concatenate([one.labels for one in found])
         self.classes_ = number_labels(labels, labels.size)[0]
         if kinds == ["matrix"]:

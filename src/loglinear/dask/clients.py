@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import signal
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from multiprocessing import resource_tracker
 from typing import Any
 
+import dask
 from distributed import Client, LocalCluster, get_client
 
 import loglinear
@@ -50,8 +54,13 @@ def check_workers(client: Client) -> None:
 
 
 @contextmanager
-def cluster(address: str | None = None, n_workers: int | None = None) -> Iterator[Client]:
-    """Give a client of the scheduler at an address, or of ``n_workers`` processes that end with the block."""
+def cluster(
+    address: str | None = None, n_workers: int | None = None, n_threads: int | None = None
+) -> Iterator[Client]:
+    """Give a client of the scheduler at an address, or of ``n_workers`` processes that end with the block.
+
+    n_threads : of each of these processes; None: they share all cores
+    """
     if address is not None:
         try:
             client = Client(address, timeout=TIMEOUT)
@@ -63,8 +72,36 @@ def cluster(address: str | None = None, n_workers: int | None = None) -> Iterato
             client.close()
         return
     workers = n_workers or os.cpu_count() or 1
-    threads = max(1, (os.cpu_count() or 1) // workers)
-    with LocalCluster(  # type: ignore[no-untyped-call]
-        n_workers=workers, threads_per_worker=threads, processes=True, dashboard_address=":0", silence_logs=40
-    ) as local, Client(local, direct_to_workers=True) as client:
-        yield client
+    threads = n_threads or max(1, (os.cpu_count() or 1) // workers)
+    with ExitStack() as stack:
+        try:
+            with _interrupts_later():
+                folder = tempfile.TemporaryDirectory(prefix="loglinear-", ignore_cleanup_errors=True)
+                stack.enter_context(dask.config.set(temporary_directory=stack.enter_context(folder)))
+                local = stack.enter_context(LocalCluster(  # type: ignore[no-untyped-call]
+                    n_workers=workers, threads_per_worker=threads, processes=True, dashboard_address=":0",
+                    silence_logs=50,
+                ))  # fmt: skip
+                client = stack.enter_context(Client(local, direct_to_workers=True))
+            yield client
+        finally:
+            with _interrupts_later():
+                stack.close()
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Let Ctrl-C wait until the block has ended.
+
+    Threads and processes that start in the block never see it: a terminal sends it to workers too, which must live on
+    until this process has saved what it trained.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # pragma: no cover
+        yield
+        return
+    resource_tracker.ensure_running()  # whose start would end the block
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -54,15 +54,15 @@ class PartTasks:
         try:
             future.result()
         except (KilledWorker, MemoryError) as error:
-            raise out_of_memory(self.client, self.given, place) from error
+            raise out_of_memory(self.client, self.given, place, error) from error
 
 
-def out_of_memory(client: Client, given: Sequence[Any], place: int) -> MemoryError:
+def out_of_memory(client: Client, given: Sequence[Any], place: int, error: BaseException) -> MemoryError:
     """Return the error of a part whose workers ended again and again, with what would fit."""
     part, n = given[place], len(given)
     size, name = getattr(part, "n_bytes", None), getattr(part, "path", None)
     limits = [one.get("memory_limit") or 0 for one in client.scheduler_info()["workers"].values()]
-    limit = min(limits, default=0)
+    limit = getattr(getattr(error, "last_worker", None), "memory_limit", None) or min(limits, default=0)
     what = f"partition {place} of {n}"
     if size and name:
         what += f" ({name}, {size / 1e6:,.1f} MB)"

@@ -15,6 +15,7 @@ from typing import Any
 from distributed import Client, KilledWorker
 
 from loglinear.dask.parts import out_of_memory
+from loglinear.errors import FormatError
 from loglinear.losses.partitioned import Shard
 
 MAX_REPEATS = 20  # of one call
@@ -26,7 +27,7 @@ class Keeper:
     """What lives on a worker: a shard, and those derived from it, by number."""
 
     def __init__(self, make: Callable[..., Shard], *arguments: Any) -> None:
-        self._shards: dict[int, Shard] = {0: make(*arguments)}
+        self._shards: dict[int, Any] = {0: make(*arguments)}
 
     def call(self, number: int, method: str, arguments: tuple[Any, ...]) -> Any:
         """Return what a method of a shard returns."""
@@ -63,11 +64,18 @@ class Cluster:
 
     def _make(self, places: Sequence[int]) -> None:
         """Make the actors of some parts, and all that was derived from them."""
+        again = self._actors[places[0]] is not None if places else False
         for k in places:
             self._submit(k)
         for k in places:
             for _ in range(MAX_REPEATS):
-                self._actors[k] = self._result(k)
+                try:
+                    self._actors[k] = self._result(k)
+                except FormatError as error:
+                    if not again:
+                        raise
+                    message = f"{error.message}; it had to be read again, as the worker that had read it was lost"
+                    raise FormatError(message, error.source, error.line) from error
                 try:
                     for new, (number, method, own) in self.derived.items():
                         self._actors[k].derive(number, method, own[k], new).result()
@@ -96,7 +104,7 @@ class Cluster:
             try:
                 return self._futures[k].result(timeout=2)
             except (KilledWorker, MemoryError) as error:
-                raise out_of_memory(self.client, self.given, k) from error
+                raise out_of_memory(self.client, self.given, k, error) from error
             except TimeoutError:
                 alone = None if self.look() else alone or time.monotonic()
                 if alone is not None and time.monotonic() - alone > PATIENCE:

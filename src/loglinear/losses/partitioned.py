@@ -19,7 +19,7 @@ from loglinear.protocols import Curvature, Hessian, Scaled, Sized
 
 
 class Parts(Protocol):
-    """Shards that live elsewhere."""
+    """Shards, or what was derived from them, that live elsewhere."""
 
     def call(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Return what a method of every shard returns for its own arguments."""
@@ -42,7 +42,6 @@ class Shard:
 
     def __init__(self, loss: Any, kept: NDArray[np.intp], n_examples: int) -> None:
         self.loss, self.kept, self.n_examples = loss, kept, n_examples
-        self._hessian: tuple[int, Hessian] | None = None
 
     def facts(self) -> Facts:
         """Return what the whole must know of the part."""
@@ -53,22 +52,9 @@ class Shard:
         out = np.empty(w.size)
         return self.loss.value_and_gradient(w, out), out
 
-    def diagonal(self, number: int, w: FloatArray) -> FloatArray:
-        """Return the diagonal of the Hessian at ``w``, the point of this number."""
-        out = np.empty(w.size)
-        self._at(number, w).diagonal(out)
-        return out
-
-    def product(self, number: int, w: FloatArray, v: FloatArray) -> FloatArray:
-        """Return the Hessian at ``w``, the point of this number, times ``v``."""
-        out = np.empty(v.size)
-        self._at(number, w).product(v, out)
-        return out
-
-    def _at(self, number: int, w: FloatArray) -> Hessian:
-        if self._hessian is None or self._hessian[0] != number:
-            self._hessian = number, self.loss.hessian(np.array(w))
-        return self._hessian[1]
+    def hessian(self, w: FloatArray) -> HessianShard:
+        """Return the second derivatives of the part at ``w``."""
+        return HessianShard(self.loss.hessian(np.array(w)))
 
     def curvature_estimate(self) -> FloatArray:
         """Return the part's estimate of the curvature."""
@@ -93,6 +79,25 @@ class Shard:
         return Shard(loss, kept, self.n_examples)
 
 
+class HessianShard:
+    """The second derivatives of one part at a point."""
+
+    def __init__(self, hessian: Hessian) -> None:
+        self._hessian = hessian
+
+    def diagonal(self, n_weights: int) -> FloatArray:
+        """Return the diagonal."""
+        out = np.empty(n_weights)
+        self._hessian.diagonal(out)
+        return out
+
+    def product(self, v: FloatArray) -> FloatArray:
+        """Return the product with ``v``."""
+        out = np.empty(v.size)
+        self._hessian.product(v, out)
+        return out
+
+
 class PartitionedLoss:
     """The sum of the losses of all parts, which are of one kind. Powers: Sized, Spread, Restrict."""
 
@@ -114,9 +119,8 @@ class PartitionedLoss:
     def _none(self) -> list[tuple[Any, ...]]:
         return [()] * len(self.kept)
 
-    def _sent(self, *vectors: FloatArray, number: int | None = None) -> list[tuple[Any, ...]]:
-        first = () if number is None else (number,)
-        return [(*first, *(v[kept] for v in vectors)) for kept in self.kept]
+    def _sent(self, v: FloatArray) -> list[tuple[Any, ...]]:
+        return [(v[kept],) for kept in self.kept]
 
     def _sum(self, found: Sequence[FloatArray], out: FloatArray) -> None:
         out[:] = 0.0
@@ -168,12 +172,9 @@ class PartitionedLoss:
 class CurvedLoss(PartitionedLoss):
     """Parts whose losses have second derivatives. Powers: Curvature besides."""
 
-    _last = 0  # number of the last point whose Hessian was asked for
-
     def hessian(self, w: FloatArray) -> PartitionedHessian:
         """Return the second derivatives at ``w``."""
-        CurvedLoss._last += 1
-        return PartitionedHessian(self, np.array(w), CurvedLoss._last)
+        return PartitionedHessian(self, self.parts.derive("hessian", self._sent(w)))
 
 
 class ScaledLoss(PartitionedLoss):
@@ -185,17 +186,15 @@ class ScaledLoss(PartitionedLoss):
 
 
 class PartitionedHessian:
-    """Second derivatives at one point; every call brings the point along, so that a part made anew can answer."""
+    """The sum of the second derivatives of all parts at one point, which stay where the parts are."""
 
-    def __init__(self, loss: PartitionedLoss, w: FloatArray, number: int) -> None:
-        self._loss, self._w, self._number = loss, w, number
+    def __init__(self, loss: PartitionedLoss, parts: Parts) -> None:
+        self._loss, self._parts = loss, parts
 
     def diagonal(self, out: FloatArray) -> None:
         """Write the sum of the diagonals."""
-        loss = self._loss
-        loss._sum(loss.parts.call("diagonal", loss._sent(self._w, number=self._number)), out)
+        self._loss._sum(self._parts.call("diagonal", [(kept.size,) for kept in self._loss.kept]), out)
 
     def product(self, v: FloatArray, out: FloatArray) -> None:
         """Write the sum of the products."""
-        loss = self._loss
-        loss._sum(loss.parts.call("product", loss._sent(self._w, v, number=self._number)), out)
+        self._loss._sum(self._parts.call("product", self._loss._sent(v)), out)
