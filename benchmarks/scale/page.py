@@ -35,10 +35,10 @@ def section(name: str, options: Any) -> Report:
         found = {way: _run(name, way, folder) for way in WAYS}
     report = Report(f"{job.title}: {what}")
     for way, one in found.items():
-        reading = one["seconds"] - one["training"]
+        reading, busiest = one["seconds"] - one["training"], max(one.get("CPU of workers", [0.0])) or None
         report.rows.append({
             "": way, "seconds": one["seconds"], "of them reading and encoding": reading, "passes": one["passes"],
-            "CPU of this process": one["CPU"], "CPU of the busiest worker": max(one.get("CPU of workers", [0.0])) or None,
+            "CPU of this process": one["CPU"], "CPU of the busiest worker": busiest,
             "objective": f"{one['objective']:.9g}",
         })  # fmt: skip
     seconds = {way: one["seconds"] for way, one in found.items()}
