@@ -46,6 +46,13 @@ class ArpaText {
   std::vector<char> lines(ThreadPool& pool, std::size_t order, std::size_t begin, std::size_t end,
                           int digits) const;
 
+  // The model that is written, the parents of its contexts, and the context that has an entry's words, for entries
+  // below the highest order; kNowhere for none.
+  const BackoffArrays& model() const { return model_; }
+  std::span<const std::uint32_t> parents() const { return parents_; }
+  std::span<const std::uint32_t> context_of() const { return context_of_; }
+  Strings words() const { return words_; }
+
  private:
   bool link(ThreadPool& pool);
 
@@ -63,7 +70,9 @@ struct ArpaModel {
 
 // Reads any ARPA file: tabs or blanks, \n or \r\n, comments before \data\. Contexts that longer ones end in are made
 // where the file lacks them; an n-gram with <s> inside, which no history has, is left out. Nothing in the text is
-// trusted: the result is a model that passes every check, or a ParseError with the line at fault.
-ArpaModel parse_arpa(ThreadPool& pool, std::span<const char> text, std::size_t chunk_size = 1 << 18);
+// trusted: the result is a model that passes every check, or a ParseError with the line at fault. Words are UTF-8 unless
+// they may be any bytes.
+ArpaModel parse_arpa(ThreadPool& pool, std::span<const char> text, std::size_t chunk_size = 1 << 18,
+                     bool any_bytes = false);
 
 }  // namespace loglinear::backoff

@@ -63,8 +63,8 @@ struct Values {
 
 class Reader {
  public:
-  Reader(ThreadPool& pool, std::span<const char> text, std::size_t chunk_size)
-      : pool_(pool), text_(text), chunk_size_(chunk_size) {}
+  Reader(ThreadPool& pool, std::span<const char> text, std::size_t chunk_size, bool any_bytes)
+      : pool_(pool), text_(text), chunk_size_(chunk_size), any_bytes_(any_bytes) {}
 
   ArpaModel read() {
     find_sections();
@@ -285,11 +285,11 @@ class Reader {
     });
   }
 
-  static void check_word(std::string_view word) {
+  void check_word(std::string_view word) const {
     if (word.find('\r') != std::string_view::npos || word.find('\0') != std::string_view::npos)
       throw Fault{"a carriage return or NUL byte inside the line; lines end in \\n or \\r\\n", word.data()};
-    if (!is_utf8(word))
-      throw Fault{"the word " + quoted(word) + " is not valid utf-8; convert the file to utf-8", word.data()};
+    if (!any_bytes_ && !is_utf8(word))
+      throw Fault{"the word " + quoted(word) + " is not valid utf-8; name the encoding of the file, or convert it to utf-8", word.data()};
   }
 
   void number_words(const std::vector<std::string_view>& words) {
@@ -388,6 +388,7 @@ class Reader {
   ThreadPool& pool_;
   std::span<const char> text_;
   std::size_t chunk_size_;
+  bool any_bytes_;                  // words need not be UTF-8
   std::vector<Section> sections_;   // [order]
   std::vector<NgramLines> lines_;   // [order]
   std::vector<Values> values_;      // [order]
@@ -398,8 +399,8 @@ class Reader {
 
 }  // namespace
 
-ArpaModel parse_arpa(ThreadPool& pool, std::span<const char> text, std::size_t chunk_size) {
-  return Reader(pool, text, chunk_size).read();
+ArpaModel parse_arpa(ThreadPool& pool, std::span<const char> text, std::size_t chunk_size, bool any_bytes) {
+  return Reader(pool, text, chunk_size, any_bytes).read();
 }
 
 }  // namespace loglinear::backoff

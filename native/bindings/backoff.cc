@@ -65,11 +65,11 @@ struct BoundArpa {
   }
 };
 
-nb::tuple parse(ThreadPool& pool, In<std::uint8_t> text, std::size_t chunk_size) {
+nb::tuple parse(ThreadPool& pool, In<std::uint8_t> text, std::size_t chunk_size, bool any_bytes) {
   ArpaModel read;
   {
     nb::gil_scoped_release release;
-    read = parse_arpa(pool, as_characters(text), chunk_size);
+    read = parse_arpa(pool, as_characters(text), chunk_size, any_bytes);
   }
   return nb::make_tuple(bytes_array(std::move(read.words.blob)), to_numpy(std::move(read.words.offsets)),
                         shape_arrays(std::move(read.model.shape)), to_numpy(std::move(read.model.log_backoff)),
@@ -111,7 +111,7 @@ void bind_arpa(nb::module_& m) {
       }, nb::arg("pool"), nb::arg("order"), nb::arg("begin"), nb::arg("end"), nb::arg("digits"),
            "lines [begin, end) of an order");
   m.def("parse_arpa", &parse, nb::arg("pool"), nb::arg("text").noconvert(),
-        nb::arg("chunk_size") = std::size_t{1} << 18,
+        nb::arg("chunk_size") = std::size_t{1} << 18, nb::arg("any_bytes") = false,
         "(blob, offsets of the words, arrays of the shape, log_backoff, log_probability)");
   m.def("place_ngrams", &place, nb::arg("pool"), nb::arg("n_words"), nb::arg("words"), nb::arg("kinds"),
         "from n-grams of each order, words [n][order] in the order of a text and kinds [n] (1 an entry, 2 a context, "

@@ -1,7 +1,7 @@
 #include <nanobind/operators.h>
 
 #include "bindings/arrays.hh"
-#include "bindings/tries.hh"
+#include "bindings/strings.hh"
 #include "bindings/tries.hh"
 
 namespace loglinear::bindings {
@@ -10,23 +10,6 @@ using namespace backoff;
 namespace {
 
 constexpr double kLog10 = 0.43429448190325182765;  // log10(e)
-constexpr std::size_t kLong = 1 << 14;             // bytes of text for which others may have the interpreter meanwhile
-
-// The bytes of a str or bytes object, which must outlive them; `owner` holds what had to be made.
-std::string_view text_of(nb::handle text, nb::object& owner) {
-  if (PyUnicode_Check(text.ptr())) {
-    Py_ssize_t size = 0;
-    if (const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size))
-      return {data, static_cast<std::size_t>(size)};
-    PyErr_Clear();  // lone surrogates, which Python allows
-    owner = nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogatepass"));
-    if (!owner.is_valid()) throw nb::python_error();
-    text = owner;
-  }
-  if (!PyBytes_Check(text.ptr()))
-    throw nb::type_error(("expected str or bytes, not " + std::string(Py_TYPE(text.ptr())->tp_name)).c_str());
-  return {PyBytes_AS_STRING(text.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(text.ptr()))};
-}
 
 template <std::size_t kColumns, class T>
 nb::object rows_to_numpy(std::vector<T>&& values) {
@@ -47,29 +30,12 @@ nb::tuple automaton_arrays(ThreadPool& pool, const BoundBackoff& model) {
                         rows_to_numpy<3>(std::move(automaton.entries)));
 }
 
-nb::tuple to_tuple(SentenceScores&& s) {
-  return nb::make_tuple(to_numpy(std::move(s.log_probability)), to_numpy(std::move(s.unknown_log_probability)),
-                        to_numpy(std::move(s.n_words)), to_numpy(std::move(s.n_unknown)), to_numpy(std::move(s.hits)));
-}
-
-// A tuple of the sentences keeps every string alive while others have the interpreter.
 nb::tuple score_batch(const BoundQueries& q, ThreadPool& pool, nb::handle sentences, bool bos, bool eos) {
-  if (PyUnicode_Check(sentences.ptr()) || PyBytes_Check(sentences.ptr()))
-    throw nb::type_error("expected a list of sentences, not one");
-  nb::object held = nb::steal(PySequence_Tuple(sentences.ptr()));
-  if (!held.is_valid()) throw nb::python_error();
-  const auto n = static_cast<std::size_t>(PyTuple_GET_SIZE(held.ptr()));
-  std::vector<std::string_view> texts(n);
-  std::vector<nb::object> made;
-  for (std::size_t i = 0; i < n; ++i) {
-    nb::object owner;
-    texts[i] = text_of(PyTuple_GET_ITEM(held.ptr(), static_cast<Py_ssize_t>(i)), owner);
-    if (owner.is_valid()) made.push_back(std::move(owner));
-  }
+  const HeldTexts held(sentences);
   SentenceScores scores;
   {
     nb::gil_scoped_release release;
-    scores = score_texts(pool, q.model, texts, {bos, eos});
+    scores = score_texts(pool, q.model, held.texts, {bos, eos});
   }
   return to_tuple(std::move(scores));
 }
@@ -100,6 +66,14 @@ nb::tuple step(const BoundQueries& q, const QueryState& in, nb::handle word, Que
                         number == q.model.unknown);
 }
 
+double base_score(const BoundQueries& q, const QueryState& in, nb::handle word, QueryState& out) {
+  nb::object owner;
+  const std::uint32_t number = number_of(q.model, text_of(word, owner), 0);
+  const BackoffAutomaton::Step s = q.model.automaton.step(q.checked(in), number);
+  out.context = s.next;
+  return kLog10 * s.log_probability;
+}
+
 nb::tuple sample(const BoundQueries& q, ThreadPool& pool, const QueryState& state, std::size_t n,
                  std::size_t max_length, double temperature, bool unknown, std::uint64_t seed) {
   const std::uint32_t context = q.checked(state);
@@ -117,15 +91,18 @@ void bind_state(nb::module_& m) {
       .def(nb::init<>())
       .def("__copy__", [](const QueryState& s) { return s; })
       .def("__deepcopy__", [](const QueryState& s, nb::handle) { return s; }, nb::arg("memo").none() = nb::none())
-      .def("__hash__", [](const QueryState& s) { return static_cast<std::int64_t>(mix_bits(s.context) >> 2); })
+      .def("__hash__", &QueryState::hash)
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def(nb::self != nb::self, nb::sig("def __ne__(self, arg: object, /) -> bool"))
       .def(nb::self < nb::self)
       .def(nb::self <= nb::self)
       .def(nb::self > nb::self)
       .def(nb::self >= nb::self)
-      .def("__getstate__", [](const QueryState& s) { return s.context; })
-      .def("__setstate__", [](QueryState& s, std::uint32_t context) { new (&s) QueryState{context}; });
+      .def("__getstate__", &QueryState::parts)
+      .def("__setstate__", [](QueryState& s, const std::tuple<std::uint32_t, std::vector<std::uint32_t>,
+                                                              std::vector<float>>& parts) {
+        new (&s) QueryState(QueryState::of(parts));
+      });
 }
 
 }  // namespace
@@ -179,6 +156,8 @@ void bind_query(nb::module_& m) {
           nb::arg("state"))
       .def(
           "empty", [](const BoundQueries&, QueryState& state) { state.context = 0; }, nb::arg("state"))
+      .def("base_score", &base_score, nb::arg("in_state"), nb::arg("word").none(), nb::arg("out_state"),
+           "log10 of the probability")
       .def("step", &step, nb::arg("in_state"), nb::arg("word").none(), nb::arg("out_state"),
            "(log10 of the probability, length of the n-gram found, unknown)")
       .def(

@@ -2,11 +2,15 @@
 // together.
 #pragma once
 #include <variant>
+#include <nanobind/stl/tuple.h>
+
+#include <compare>
 
 #include "backoff/model.hh"
 #include "backoff/query.hh"
 #include "bindings/arrays.hh"
 #include "disk/mapped.hh"
+#include "kenlm/model.hh"
 #include "trie/build.hh"
 #include "trie/merge.hh"
 
@@ -85,10 +89,35 @@ inline nb::tuple arrays_tuple(trie::TrieArrays&& trie) {
                         to_numpy(std::move(trie.entry_count)));
 }
 
-// A state of the automaton, as code written for KenLM holds it.
+// A state as code written for KenLM holds it: that of an automaton, or that of one of KenLM's binary files.
 struct QueryState {
   std::uint32_t context = 0;
-  auto operator<=>(const QueryState&) const = default;
+  kenlm::State words;
+
+  std::strong_ordering operator<=>(const QueryState& other) const {
+    return context != other.context ? context <=> other.context : kenlm::compare(words, other.words) <=> 0;
+  }
+  bool operator==(const QueryState& other) const { return (*this <=> other) == 0; }
+  std::int64_t hash() const {
+    std::uint64_t h = mix_bits(context);
+    for (std::uint32_t i = 0; i < words.length; ++i) h = mix_bits(h + words.words[i] + 1);
+    return static_cast<std::int64_t>(h >> 2);
+  }
+
+  using Parts = std::tuple<std::uint32_t, std::vector<std::uint32_t>, std::vector<float>>;
+  Parts parts() const {
+    return {context, {words.words, words.words + words.length}, {words.backoff, words.backoff + words.length}};
+  }
+  static QueryState of(const Parts& parts) {
+    const auto& [number, own, backoff] = parts;
+    require(own.size() < kenlm::kMostOrder && own.size() == backoff.size(), "a damaged state of a language model");
+    QueryState state;
+    state.context = number;
+    state.words.length = static_cast<std::uint32_t>(own.size());
+    std::copy(own.begin(), own.end(), state.words.words);
+    std::copy(backoff.begin(), backoff.end(), state.words.backoff);
+    return state;
+  }
 };
 
 // The automaton, the words and the arrays they view, kept alive together.

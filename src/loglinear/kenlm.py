@@ -1,27 +1,45 @@
-"""The surface of the ``kenlm`` package, so that code written for it runs with ``from loglinear import kenlm``.
+"""The surface of the ``kenlm`` package: code written for it runs with ``from loglinear import kenlm``, and code that
+cannot be changed after ``loglinear.kenlm.install()``.
 
-``Model(path)`` reads ARPA files (also compressed) and files of ``LanguageModel``. It differs from the original: ``<s>``
-inside a sentence is an unknown word; if the model has no ``<unk>``, an unknown word raises an error, and the original
-gives it a probability of 10^-100; states cannot be carried from one model to another; KenLM's own binary files cannot
-be read. In addition, a model is a ``loglinear.backoff.queries.NgramQueries``, with batches, next words, samples and the
-vocabulary.
+``Model(path)`` reads KenLM's binary files of every kind, mapped and with the same scores to the bit; ARPA files (also
+compressed, in any encoding: words are bytes, as in KenLM); and files of ``LanguageModel``. It differs from the original
+for ARPA and model files: ``<s>`` inside a sentence is an unknown word, and a state belongs to one model. In addition, a
+model has the methods of ``loglinear.backoff.queries.NgramQueries``: batches, next words, samples and the vocabulary.
 """
 
 from __future__ import annotations
 
+import math
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from loglinear.backoff.arpa import read_arpa
+from loglinear.backoff.arpa import read_arpa, with_unknown
+from loglinear.backoff.binary import BinaryQueries, is_binary
 from loglinear.backoff.queries import FullScoreReturn, NgramQueries, State
-from loglinear.errors import LoglinearError
+from loglinear.errors import LoglinearError, ModelFileError
+from loglinear.formats.text import read_head
 
-__all__ = ["ARPALoadComplain", "Config", "FullScoreReturn", "LanguageModel", "LoadMethod", "Model", "State"]
+__all__ = ["ARPALoadComplain", "Config", "FullScoreReturn", "LanguageModel", "LoadMethod", "Model", "State", "install"]
+
+_MISSING_UNKNOWN = -100.0 * math.log(10.0)  # KenLM's probability of <unk> in a model without it
+
+
+def install() -> ModuleType:
+    """Make ``import kenlm`` give this module, in this process, from now on; return it.
+
+    Modules that imported the original before keep it.
+    """
+    module = sys.modules[__name__]
+    sys.modules["kenlm"] = module
+    return module
 
 
 class LoadMethod:
-    """Ways to read KenLM's binary files; accepted without effect."""
+    """Ways to read KenLM's binary files; accepted without effect: they are always mapped."""
 
     LAZY, POPULATE_OR_LAZY, POPULATE_OR_READ, READ, PARALLEL_READ = range(5)
 
@@ -41,19 +59,61 @@ class Config:
         self.arpa_complain = ARPALoadComplain.ALL
 
 
-class Model(NgramQueries):
-    """A model read from a file, with the methods of ``kenlm.Model``."""
+class Model:
+    """A model read from a file, with the methods of ``kenlm.Model``; ``queries`` has the others."""
 
     path: bytes
+    order: int
+    queries: NgramQueries
 
     def __init__(self, path: str | bytes | os.PathLike[str], config: Config | None = None) -> None:
         name = os.fsdecode(path)
         self.path = os.fsencode(str(Path(name).absolute()))
         try:
-            queries = _read(name)
+            self.queries = _read(name)
         except (OSError, LoglinearError) as error:
             raise OSError(f"Cannot read model {name!r} ({error})") from error
-        vars(self).update(vars(queries))  # checked once, when read
+        self.order = self.queries.order
+        if type(self).BaseScore is Model.BaseScore:  # decoders call it for every word of every beam
+            vars(self)["BaseScore"] = self.queries.native_base_score
+
+    def score(self, sentence: str | bytes, bos: bool = True, eos: bool = True) -> float:
+        """Return log10 p(sentence </s> | <s>); ``bos`` and ``eos`` say whether ``<s>`` and ``</s>`` are included."""
+        return self.queries.score(sentence, bos, eos)
+
+    def perplexity(self, sentence: str | bytes) -> float:
+        """Return the perplexity of one sentence, its end included."""
+        return self.queries.perplexity(sentence)
+
+    def full_scores(
+        self, sentence: str | bytes, bos: bool = True, eos: bool = True
+    ) -> Iterator[tuple[float, int, bool]]:
+        """Yield (log10 probability, length of the n-gram found, unknown) of each token."""
+        return self.queries.full_scores(sentence, bos, eos)
+
+    def BeginSentenceWrite(self, state: State) -> None:
+        """Set the state to that after ``<s>``."""
+        self.queries.BeginSentenceWrite(state)
+
+    def NullContextWrite(self, state: State) -> None:
+        """Set the state to that without context."""
+        self.queries.NullContextWrite(state)
+
+    def BaseScore(self, in_state: State, word: str, out_state: State) -> float:
+        """Return log10 p(word | in_state); set ``out_state``, possibly the same object, to the state after the word."""
+        return self.queries.BaseScore(in_state, word, out_state)
+
+    def BaseFullScore(self, in_state: State, word: str, out_state: State) -> FullScoreReturn:
+        """Do as ``BaseScore``; also return the length of the n-gram found and whether the word is unknown."""
+        return self.queries.BaseFullScore(in_state, word, out_state)
+
+    def __contains__(self, word: str | bytes) -> bool:
+        return word in self.queries
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "queries":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.queries, name)
 
     def __repr__(self) -> str:
         return f"<Model from {Path(os.fsdecode(self.path)).name}>"
@@ -67,11 +127,16 @@ class LanguageModel(Model):
 
 
 def _read(name: str) -> NgramQueries:
-    """Read the queries of a model file or an ARPA file."""
-    with Path(name).open("rb") as file:
-        is_model = file.read(9)[8:] == b"{"  # safetensors: eight bytes of length, then JSON
-    if not is_model:
-        return NgramQueries.from_backoff(read_arpa(name))
+    """Return the queries of a file of any of the three kinds."""
+    if is_binary(name):
+        return BinaryQueries.open(name)
+    if read_head(name, 9)[8:] != b"{":  # safetensors: eight bytes of length, then JSON
+        return NgramQueries.from_backoff(with_unknown(read_arpa(name, encoding=None), _MISSING_UNKNOWN))
     from loglinear.models import load_predictor
 
-    return load_predictor(name, "language-model").queries_
+    queries = load_predictor(name, "language-model").queries_
+    if not isinstance(queries, NgramQueries):
+        raise ModelFileError(f"{name}: a model of more than n-grams has no states of KenLM's kind; use LanguageModel")
+    if queries.vocabulary.is_open:
+        return queries
+    return NgramQueries.from_backoff(with_unknown(queries.to_backoff(), _MISSING_UNKNOWN))

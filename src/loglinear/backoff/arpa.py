@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from loglinear import _core
 from loglinear.backoff.model import BackoffModel
 from loglinear.backoff.native import backoff_model, native_model
 from loglinear.errors import FormatError
 from loglinear.features.vocabulary import Vocabulary
-from loglinear.features.word_vocabulary import WordVocabulary
+from loglinear.features.word_vocabulary import END, UNKNOWN, WordVocabulary
 from loglinear.formats import arpa as text_format
 from loglinear.formats.text import Source, name_of
 from loglinear.threads import pool
 
 
-def read_arpa(path: Source, *, n_threads: int | None = None) -> BackoffModel:
-    """Read the model of a file (plain, gzip, xz, zstd, or ``-``); its words keep the order of the file.
+def read_arpa(path: Source, *, encoding: str | None = "utf-8", n_threads: int | None = None) -> BackoffModel:
+    """Read the model of a file (plain, gzip, bz2, xz, zstd, or ``-``); its words keep the order of the file.
 
     The vocabulary is open if the file has ``<unk>``. Contexts in which a longer one ends are added if the file, a
-    pruned one for instance, lacks them.
+    pruned one for instance, lacks them. An ``encoding`` of None takes the bytes of words as they are.
     """
-    arrays = text_format.read_arpa_arrays(path, n_threads=n_threads)
+    arrays = text_format.read_arpa_arrays(path, encoding=encoding, n_threads=n_threads)
     words = WordVocabulary(Vocabulary.from_arrays(arrays.blob, arrays.offsets))
     return backoff_model(words, arrays.shape, arrays.log_backoff, arrays.log_probability)
+
+
+def with_unknown(model: BackoffModel, log_probability: float) -> BackoffModel:
+    """Return the model with ``<unk>`` in its vocabulary: itself if it has one, else with this natural logarithm."""
+    words = model.vocabulary
+    if words.is_open:
+        return model
+    one, numbers = np.uint32(1), Vocabulary.from_strings([END, UNKNOWN])
+    vocabulary = WordVocabulary(numbers.joined(words.words.take(np.arange(1, words.n_words))))
+    shift = lambda numbers: numbers + (numbers >= one).astype(np.uint32)  # noqa: E731  what was 1, 2, ... makes room
+    entry_start = model.entry_start + (np.arange(model.order + 1) > 0)
+    context_entry = model.context_entry + (np.arange(model.n_contexts + 1) > 0).astype(np.uint32)
+    shape = (
+        model.context_start, entry_start, shift(model.context_word), model.context_child, context_entry,
+        np.insert(shift(model.entry_word), 1, one),
+    )  # fmt: skip
+    return backoff_model(vocabulary, shape, model.log_backoff, np.insert(model.log_probability, 1, log_probability))
 
 
 def write_arpa(
@@ -31,7 +50,7 @@ def write_arpa(
 
     Every beginning and every end of an n-gram is written as an n-gram too, as readers expect; those that the model
     lacks, because their weight was zero or they were pruned, get the probability that backing off gives, so that no
-    probability changes. A file whose name ends in .gz, .xz or .zst is compressed; ``-`` is standard output.
+    probability changes. A file whose name ends in .gz, .bz2, .xz or .zst is compressed; ``-`` is standard output.
     """
     threads = pool(n_threads)
     words = model.vocabulary.words

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -84,6 +84,7 @@ class NgramQueries:
     vocabulary: WordVocabulary
     order: int
     n_threads: int | None
+    _native: Any  # _core.BackoffQueries, or another class with its methods
 
     @classmethod
     def from_backoff(cls, model: BackoffModel, *, n_threads: int | None = None) -> NgramQueries:
@@ -181,7 +182,12 @@ class NgramQueries:
 
     def BaseScore(self, in_state: State, word: str, out_state: State) -> float:
         """Return log10 p(word | in_state); set ``out_state``, possibly the same object, to the state after the word."""
-        return self._native.step(in_state, word, out_state)[0]
+        return self._native.base_score(in_state, word, out_state)
+
+    @property
+    def native_base_score(self) -> Callable[[State, str, State], float]:
+        """Return ``BaseScore`` as a function of the extension, for loops that call it very often."""
+        return self._native.base_score
 
     def BaseFullScore(self, in_state: State, word: str, out_state: State) -> FullScoreReturn:
         """Do as ``BaseScore``; also return the length of the n-gram found and whether the word is unknown."""
@@ -225,15 +231,18 @@ class NgramQueries:
     def _scored(
         self, sentences: Sentences, tokens: FloatArray | None, lengths: NDArray[np.uint8] | None = None
     ) -> SentenceScores:
+        self._check_numbers(sentences)
+        scores = self._native.score_sentences(
+            pool(self.n_threads), sentences.words, sentences.sentence_ptr, tokens, lengths
+        )
+        return SentenceScores(*scores)
+
+    def _check_numbers(self, sentences: Sentences) -> None:
         if sentences.n_words != self.vocabulary.n_words:
             raise IncompatibleError(
                 f"the sentences are numbered by a vocabulary of {sentences.n_words} words, the model's has "
                 f"{self.vocabulary.n_words}; encode them with the vocabulary of the model"
             )
-        scores = self._native.score_sentences(
-            pool(self.n_threads), sentences.words, sentences.sentence_ptr, tokens, lengths
-        )
-        return SentenceScores(*scores)
 
     def look_up(self, context: int | None, word: int) -> tuple[list[automaton.ContextLookup], int]:
         """Return what the contexts that a history ends in hold for a word, and the context after it, all as numbers.
@@ -261,8 +270,11 @@ class NgramQueries:
         """Return the probability of every word of the vocabulary, ``</s>`` first, after the context: [V]."""
         out = np.empty(self.vocabulary.n_words)
         state = context if isinstance(context, State) else self.state(context, bos)
-        self._native.next_distribution(state, out)
+        self._fill_distribution(state, out)
         return out
+
+    def _fill_distribution(self, state: State, out: FloatArray) -> None:
+        self._native.next_distribution(state, out)
 
     def top(
         self, context: str | bytes | Sequence[str] | State = (), k: int = 10, bos: bool = True
@@ -291,12 +303,13 @@ class NgramQueries:
         if operator.index(n) < 0 or operator.index(max_length) < 0:
             raise ValueError("n and max_length must not be negative")
         seed = int(np.random.default_rng(random_state).integers(2**63))
-        words, ptr = self._native.sample(
-            pool(self.n_threads), self.state(context), n, max_length, temperature, unknown, seed
-        )
+        words, ptr = self._draw(self.state(context), n, max_length, temperature, unknown, seed)
         names = {int(w): self.vocabulary.word(int(w)) for w in np.unique(words)}
         spelt = [names[w] for w in words.tolist()]
         return [" ".join(spelt[a:b]) for a, b in zip(ptr[:-1].tolist(), ptr[1:].tolist())]
+
+    def _draw(self, state: State, *settings: Any) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        return self._native.sample(pool(self.n_threads), state, *settings)
 
 
 def as_bytes(text: str | bytes) -> bytes:

@@ -26,7 +26,16 @@ from numpy.typing import NDArray
 from loglinear import _core, threads
 from loglinear.formats.streams.compression import MAGIC, kind_of, packer
 from loglinear.formats.streams.remote import is_url
-from loglinear.formats.text import Source, atomic_write, name_of, native_errors, read_bytes, without_mark
+from loglinear.formats.text import (
+    Source,
+    atomic_write,
+    decode,
+    is_utf8,
+    name_of,
+    native_errors,
+    read_bytes,
+    without_mark,
+)
 
 _BLOCK = 1 << 19  # lines
 _SHORT, _FULL = 7, 17  # significant digits
@@ -43,22 +52,32 @@ class ArpaArrays:
     log_probability: NDArray[np.float64]
 
 
-def read_arpa_arrays(source: Source, *, n_threads: int | None = None) -> ArpaArrays:
-    """Read a file (plain, gzip, xz, zstd, or ``-``); plain files are mapped, not copied."""
-    return parse_arpa(_mapped(source), name_of(source), n_threads=n_threads)
+def read_arpa_arrays(
+    source: Source, *, encoding: str | None = "utf-8", n_threads: int | None = None
+) -> ArpaArrays:
+    """Read a file (plain, gzip, bz2, xz, zstd, or ``-``); plain files are mapped, not copied.
+
+    Text in another ``encoding`` becomes UTF-8; None takes the bytes of words as they are.
+    """
+    if encoding is None or is_utf8(encoding):
+        return parse_arpa(_mapped(source), name_of(source), any_bytes=encoding is None, n_threads=n_threads)
+    text = decode(read_bytes(source), name_of(source), encoding)
+    return parse_arpa(text.encode("utf-8", "surrogatepass"), name_of(source), n_threads=n_threads)
 
 
-def parse_arpa(data: bytes | NDArray[np.uint8], source: str = "<bytes>", *, n_threads: int | None = None) -> ArpaArrays:
-    """Parse bytes; raise FormatError with the line of an error."""
+def parse_arpa(
+    data: bytes | NDArray[np.uint8], source: str = "<bytes>", *, any_bytes: bool = False, n_threads: int | None = None
+) -> ArpaArrays:
+    """Parse bytes; raise FormatError with the line of an error. Words are UTF-8 unless they may be ``any_bytes``."""
     with native_errors(source):
-        found = _core.parse_arpa(threads.pool(n_threads), without_mark(data))
+        found = _core.parse_arpa(threads.pool(n_threads), without_mark(data), any_bytes=any_bytes)
     return ArpaArrays(*found)
 
 
 def write_arpa_text(
     path: Source, text: _core.ArpaText, order: int, *, full_precision: bool = False, n_threads: int | None = None
 ) -> None:
-    """Write a file, whole or not at all; compressed if its name ends in .gz, .xz or .zst. ``-`` is standard output."""
+    """Write a file, whole or not at all; compressed if its name ends in .gz, .bz2, .xz or .zst. ``-`` is standard output."""
     blocks = _blocks(text, order, _FULL if full_precision else _SHORT, n_threads)
     pack = packer(os.fspath(path))
     if os.fspath(path) == "-":

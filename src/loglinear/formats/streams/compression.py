@@ -1,4 +1,4 @@
-"""gzip, xz and zstd: recognised by the first bytes of a file, never by its name, and written by the name's suffix.
+"""gzip, bz2, xz and zstd: recognised by the first bytes of a file, never by its name, and written by the name's suffix.
 
 zstd is that of Python's standard library (3.14), or of the package backports.zstd, which has the same interface. A file
 may have several members or frames, one after the other, and zstd frames that are to be skipped.
@@ -6,6 +6,7 @@ may have several members or frames, one after the other, and zstd frames that ar
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import lzma
@@ -18,16 +19,19 @@ from typing import Any, BinaryIO
 from loglinear.formats.streams.packages import require
 
 MAGIC = 6  # bytes that tell all formats apart
-SUFFIXES = (".gz", ".xz", ".zst")
+SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 _GZIP = b"\x1f\x8b"
+_BZIP2 = tuple(b"BZh%d%s" % (level, then) for level in range(1, 10) for then in (b"1A", b"\x17r"))  # a block, or none
 _XZ = b"\xfd7zXZ\x00"
 _ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"\x2a\x4d\x18" for i in range(16)))  # a frame, or one to skip
 
 
 def kind_of(head: bytes) -> str | None:
-    """Return "gzip", "xz" or "zstd", by the first bytes of a file; None for what is not compressed."""
+    """Return "gzip", "bzip2", "xz" or "zstd", by the first bytes of a file; None for what is not compressed."""
     if head.startswith(_GZIP):
         return "gzip"
+    if head.startswith(_BZIP2):
+        return "bzip2"
     if head.startswith(_XZ):
         return "xz"
     return "zstd" if head.startswith(_ZSTD) else None
@@ -37,6 +41,8 @@ def reader(file: BinaryIO, kind: str) -> BinaryIO:
     """Return a file of the decompressed bytes."""
     if kind == "gzip":
         return gzip.GzipFile(fileobj=file)  # type: ignore[return-value]
+    if kind == "bzip2":
+        return bz2.BZ2File(file)  # type: ignore[return-value]
     if kind == "xz":
         return lzma.LZMAFile(file)  # type: ignore[return-value]
     zstd = _zstd()
@@ -49,6 +55,8 @@ def decompress(data: bytes) -> bytes:
     kind = kind_of(data)
     if kind == "gzip":
         return gzip.decompress(data)
+    if kind == "bzip2":
+        return bz2.decompress(data)
     if kind == "xz":
         return lzma.decompress(data)
     if kind == "zstd":
@@ -64,6 +72,8 @@ def packer(name: str) -> Callable[[Any], bytes] | None:
     suffix = suffix_of(name)
     if suffix == ".gz":
         return partial(gzip.compress, compresslevel=6, mtime=0)
+    if suffix == ".bz2":
+        return bz2.compress
     if suffix == ".xz":
         return partial(lzma.compress, preset=3)
     return partial(_zstd().compress, level=3) if suffix == ".zst" else None

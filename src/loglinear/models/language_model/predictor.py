@@ -10,6 +10,7 @@ import numpy as np
 
 from loglinear.arrays import FloatArray
 from loglinear.backoff.arpa import read_arpa, write_arpa
+from loglinear.backoff.binary import BinaryQueries, is_binary, write_binary
 from loglinear.backoff.model import BackoffModel
 from loglinear.backoff.queries import NgramQueries
 from loglinear.data.corpus import read_corpus
@@ -170,8 +171,10 @@ class LanguageModelPredictor(Predictor):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model file, whose arrays are memory-mapped, or an ARPA file."""
-        return cls.from_arpa(path) if file.looks_like_arpa(path) else super().load(path)
+        """Read a model file, whose arrays are memory-mapped, an ARPA file, or a binary file of KenLM."""
+        if file.looks_like_arpa(path):
+            return cls.from_arpa(path)
+        return cls.from_binary(path) if is_binary(path) else super().load(path)
 
     @classmethod
     def from_archive(cls, archive: Archive, source: Any) -> Self:
@@ -205,10 +208,32 @@ class LanguageModelPredictor(Predictor):
             raise ValueError("only a model with a topic source is approximated by one of its topics")
         return approximate(self.queries_, topic)
 
+    def to_binary(self, path: str | os.PathLike[str], *, quantise: int | None = None) -> None:
+        """Write the model as a binary file that KenLM reads too; ``load`` opens it at once, whatever its size.
+
+        ``quantise``: bits of a probability or a back-off, 8 for about 5 bytes per n-gram; None: exact, in single
+        precision.
+        """
+        self.check_fitted()
+        write_binary(self.queries_.to_backoff(), path, quantise, n_threads=self.n_threads)
+
     @classmethod
-    def from_arpa(cls, path: str | os.PathLike[str], *, n_threads: int | None = None) -> Self:
+    def from_arpa(
+        cls, path: str | os.PathLike[str], *, encoding: str | None = "utf-8", n_threads: int | None = None
+    ) -> Self:
         """Read an ARPA file."""
-        return cls.from_backoff(read_arpa(path, n_threads=n_threads), n_threads=n_threads)
+        return cls.from_backoff(read_arpa(path, encoding=encoding, n_threads=n_threads), n_threads=n_threads)
+
+    @classmethod
+    def from_binary(cls, path: str | os.PathLike[str], *, n_threads: int | None = None) -> Self:
+        """Open a binary file of KenLM, which must have its words; it stays where it is and is mapped."""
+        queries = BinaryQueries.open(path, n_threads=n_threads)
+        made = cls(order=queries.order, estimator="imported", n_threads=n_threads)
+        made.status_, made.converged_, made.n_iter_ = Status.IMPORTED, True, 1
+        made.queries_, made.vocabulary_, made.order_ = queries, queries.vocabulary, queries.order
+        made.n_ngrams_ = queries.counts
+        made.n_weights_ = sum(made.n_ngrams_)
+        return made
 
     @classmethod
     def from_backoff(cls, model: BackoffModel, **settings: Any) -> Self:
