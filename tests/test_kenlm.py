@@ -1,16 +1,27 @@
-"""The surface of kenlm: against the real package on the same ARPA files, method by method."""
+"""The surface of kenlm: against the real package on the same files, method by method.
 
+What needs KenLM's program ``build_binary`` finds it by the environment variable BUILD_BINARY or on the path, and is
+skipped where it is not.
+"""
+
+import bz2
 import copy
+import os
 import pickle
+import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from backoff_models import random_model
 from ngrams import reference_trie
 
-from loglinear import kenlm
-from loglinear.backoff.arpa import write_arpa
+from loglinear import LanguageModel, kenlm
+from loglinear.backoff.arpa import read_arpa, write_arpa
 from loglinear.backoff.kneser_ney import kneser_ney
+from loglinear.backoff.native import backoff_model
+from loglinear.errors import FormatError
 from loglinear.features.word_vocabulary import WordVocabulary
 
 N_WORDS = 40
@@ -145,16 +156,156 @@ def test_settings_are_accepted(arpa):
     assert model.score("w1") == kenlm.Model(arpa).score("w1")
 
 
-def test_a_closed_vocabulary_names_the_unknown_word(tmp_path):
+def test_without_unk_an_unknown_word_has_minus_100(tmp_path, real):
+    """Seen: ValueError for any unknown word."""
     path = tmp_path / "closed.arpa"
-    write_arpa(random_model(0, is_open=False), path)
-    with pytest.raises(ValueError, match="word 2, 'x', is not in the vocabulary"):
-        kenlm.Model(path).score("w0 x")
+    write_arpa(random_model(0, is_open=False, order=3), path)
+    ours, theirs = kenlm.Model(path), real.Model(str(path))
+    for sentence in ("x", "w0 x", "x w0 w1 x y w2", "<unk> w1"):
+        assert ours.score(sentence) == pytest.approx(theirs.score(sentence), abs=1e-3)
+        assert [t[1:] for t in ours.full_scores(sentence)] == [t[1:] for t in theirs.full_scores(sentence)]
+    state = kenlm.State()
+    assert ours.BaseScore(state, "x", state) == pytest.approx(-100.0, abs=1e-4)
+    assert "<unk>" not in ours
+    LanguageModel.from_arpa(path).save(tmp_path / "closed.ll")
+    assert kenlm.Model(tmp_path / "closed.ll").score("w0 x") == pytest.approx(ours.score("w0 x"))
+
+
+@pytest.mark.parametrize("pack", [bytes, bz2.compress])
+def test_words_are_bytes_in_any_encoding(tmp_path, real, pack):
+    text = "\\data\\\nngram 1=4\nngram 2=1\n\n\\1-grams:\n"
+    text += "-1\t<unk>\n-99\t<s>\t-0.5\n-0.7\t</s>\n-0.3\tcaf\xe9\t-0.2\n\n"
+    text += "\\2-grams:\n-0.1\t<s> caf\xe9\n\n\\end\\\n"
+    path = tmp_path / "latin.arpa"
+    path.write_bytes(pack(text.encode("latin-1")))
+    ours = kenlm.Model(path)
+    assert ours.score("café".encode("latin-1")) == pytest.approx(-0.1 - 0.2 - 0.7)
+    assert ours.score("café") == pytest.approx(-0.5 - 1 - 0.7)  # its UTF-8 bytes are another word
+    if pack is bytes:  # the original reads no bz2 unless it was built with it
+        for sentence in ("café".encode("latin-1"), "café"):
+            assert ours.score(sentence) == pytest.approx(real.Model(str(path)).score(sentence))
+    decoded = LanguageModel.from_arpa(path, encoding="latin-1")
+    assert decoded.queries_.score("café") == pytest.approx(-0.1 - 0.2 - 0.7)
+    with pytest.raises(FormatError, match="name the encoding of the file"):
+        LanguageModel.from_arpa(path)
+
+
+# ---- binary files --------------------------------------------------------------------------------------------------
+KINDS = {
+    "probing": ["probing"],
+    "rest": ["-r", "lower", "probing"],
+    "trie": ["trie"],
+    "quantised": ["-q", "6", "-b", "5", "trie"],
+    "array": ["-a", "64", "trie"],
+    "quantised-array": ["-q", "8", "-a", "64", "trie"],
+}
+
+
+@pytest.fixture(scope="module")
+def build_binary():
+    program = os.environ.get("BUILD_BINARY") or shutil.which("build_binary")
+    if program is None:
+        pytest.skip("KenLM's build_binary is neither in BUILD_BINARY nor on the path")
+    return program
+
+
+@pytest.fixture(scope="module", params=[(kind, words) for kind in KINDS for words in (True, False)], ids=str)
+def binary(request, build_binary, arpa, tmp_path_factory):
+    kind, words = request.param
+    folder = tmp_path_factory.mktemp("binary")
+    options = list(KINDS[kind])
+    if kind == "rest":  # lower orders come from files of their own
+        model = read_arpa(arpa)
+        for n in (1, 2, 3):
+            write_arpa(lower_order(model, n), folder / f"{n}.arpa")
+        options[1] = " ".join(str(folder / f"{n}.arpa") for n in (1, 2, 3))
+    target = folder / f"model.{kind}"
+    subprocess.run(
+        [build_binary, *([] if words else ["-v"]), *options, arpa, str(target)], check=True, capture_output=True
+    )
+    return str(target)
+
+
+def lower_order(model, n):
+    """The n-grams of a model up to order n."""
+    last = int(model.context_start[n])
+    shape = (
+        model.context_start[: n + 1], model.entry_start[: n + 1], model.context_word[:last],
+        np.minimum(model.context_child[: last + 1], last), model.context_entry[: last + 1],
+        model.entry_word[: int(model.entry_start[n])],
+    )  # fmt: skip
+    return backoff_model(model.vocabulary, shape, model.log_backoff[:last], model.log_probability[: shape[5].size])
+
+
+def test_every_kind_of_binary_file_method_by_method(real, binary):
+    ours, theirs = kenlm.Model(binary), real.Model(binary)
+    assert (ours.order, ours.path) == (theirs.order, theirs.path)
+    for sentence in [*sentences(), "<s> w1 <s>"]:
+        for bos in (True, False):
+            for eos in (True, False):
+                assert ours.score(sentence, bos=bos, eos=eos) == pytest.approx(
+                    theirs.score(sentence, bos=bos, eos=eos), rel=1e-6
+                )
+                assert list(ours.full_scores(sentence, bos, eos)) == list(theirs.full_scores(sentence, bos, eos))
+        assert ours.perplexity(sentence) == pytest.approx(theirs.perplexity(sentence), rel=1e-5)
+    for word in ("w1", "w37", "w38", "<s>", "</s>", "<unk>", "", "W1"):
+        assert (word in ours) == (word in theirs)
+    assert pickle.loads(pickle.dumps(ours)).score("w1 w2") == ours.score("w1 w2")
+    np.testing.assert_allclose(ours.score_batch(sentences()), [theirs.score(s) for s in sentences()], rtol=1e-6)
+
+
+def test_states_of_binary_files(real, binary):
+    test_states(kenlm.Model(binary), real.Model(binary), real, "BeginSentenceWrite")
+
+
+@pytest.mark.parametrize("quantise", [None, 8])
+def test_kenlm_reads_what_we_write(tmp_path, real, arpa, quantise):
+    model = LanguageModel.from_arpa(arpa)
+    model.to_binary(tmp_path / "ours.bin", quantise=quantise)
+    theirs, ours = real.Model(str(tmp_path / "ours.bin")), kenlm.Model(tmp_path / "ours.bin")
+    for sentence in sentences():
+        assert list(ours.full_scores(sentence)) == list(theirs.full_scores(sentence))
+        if quantise is None:
+            assert theirs.score(sentence) == pytest.approx(model.queries_.score(sentence), abs=1e-4)
+    opened = LanguageModel.load(tmp_path / "ours.bin")
+    texts = [s for s in sentences() if "</s>" not in s]
+    assert opened.perplexity(texts) == pytest.approx(model.perplexity(texts), rel=5e-3 if quantise else 1e-6)
+
+
+def test_kenlm_reads_closed_models_that_we_write(tmp_path, real):
+    LanguageModel.from_backoff(random_model(3, is_open=False, order=3)).to_binary(tmp_path / "ours.bin")
+    theirs, ours = real.Model(str(tmp_path / "ours.bin")), kenlm.Model(tmp_path / "ours.bin")
+    for sentence in ("x", "w0 x", "x w0 w1 x y w2"):
+        assert list(ours.full_scores(sentence)) == list(theirs.full_scores(sentence))
+
+
+# ---- in place of the package ---------------------------------------------------------------------------------------
+def test_install_stands_in_for_the_package(arpa):
+    """In a process of its own: the real package may be installed here, and is not imported there."""
+    program = f"""
+import loglinear.kenlm
+assert loglinear.kenlm.install() is loglinear.kenlm
+import kenlm
+from kenlm import Model, State
+model = kenlm.LanguageModel({arpa!r})
+state = State()
+model.BeginSentenceWrite(state)
+print(kenlm.__name__, isinstance(model, Model), model.BaseScore(state, "w1", state) == model.score("w1", eos=False))
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["loglinear.kenlm", "True", "True"]
+
+
+def test_a_subclass_may_override_base_score(arpa):
+    class Doubled(kenlm.Model):
+        def BaseScore(self, in_state, word, out_state):
+            return 2 * super().BaseScore(in_state, word, out_state)
+
+    a, b = kenlm.State(), kenlm.State()
+    assert Doubled(arpa).BaseScore(a, "w1", b) == 2 * kenlm.Model(arpa).BaseScore(a, "w1", b)
 
 
 def test_a_language_model_of_ours_is_read(tmp_path):
-    from loglinear import LanguageModel
-
     model = LanguageModel(order=3, estimator="kneser-ney").fit(["w1 w2 w3", "w1 w2", "w2 w3 w1"] * 3)
     model.save(tmp_path / "model.ll")
     read = kenlm.Model(tmp_path / "model.ll")

@@ -103,7 +103,6 @@ void bind_chain(nb::module_& m);
 void bind_baselines(nb::module_& m);
 void bind_backoff(nb::module_& m);
 void bind_query(nb::module_& m);
-void bind_kenlm(nb::module_& m);
 void bind_ime(nb::module_& m);
 void bind_ngram(nb::module_& m);
 void bind_stream(nb::module_& m);

@@ -64,7 +64,6 @@ NB_MODULE(_core, m) {
   bind_baselines(m);
   bind_backoff(m);
   bind_query(m);
-  bind_kenlm(m);
   bind_ime(m);
   bind_ngram(m);
   bind_stream(m);

@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kLog10 = 0.43429448190325182765;  // log10(e)
 constexpr float kImpossible = -99.0f;              // log10 of a probability of zero, as in ARPA files
+constexpr double kUse = 0.25;                      // probable n-grams are used more: the weight of one is p^kUse
 constexpr float kUnknown = -100.0f;                // of <unk> where a model has none
 
 float log10_of(double log_probability) {
@@ -28,12 +29,16 @@ struct Keyed {
   std::uint32_t entry;
 };
 
+struct Weighted {
+  float value, weight;
+};
+
 // Values of one kind and order as numbers of at most `bits` bits; the first `reserved` numbers are the caller's.
 class Quantiser {
  public:
-  Quantiser(std::vector<float> values, unsigned bits, std::size_t reserved) : reserved_(reserved) {
+  Quantiser(std::vector<Weighted> values, unsigned bits, std::size_t reserved) : reserved_(reserved) {
     centres_.assign((std::size_t{1} << bits) - reserved, -std::numeric_limits<float>::infinity());
-    std::sort(values.begin(), values.end());
+    std::sort(values.begin(), values.end(), [](const Weighted& a, const Weighted& b) { return a.value < b.value; });
     if (!values.empty()) fit(values);
   }
   const std::vector<float>& centres() const { return centres_; }
@@ -45,23 +50,33 @@ class Quantiser {
   }
 
  private:
-  // Clusters are runs of the sorted values: first of equal size, then each value goes to the nearest mean.
-  void fit(const std::vector<float>& values) {
+  // Clusters are runs of the sorted values: first of equal weight, then each value goes to the nearest mean.
+  void fit(const std::vector<Weighted>& values) {
     constexpr int kRounds = 40;
-    std::vector<double> sums(values.size() + 1, 0.0);
-    for (std::size_t i = 0; i < values.size(); ++i) sums[i + 1] = sums[i] + values[i];
-    std::vector<std::size_t> cuts(centres_.size() + 1);
-    for (std::size_t k = 0; k < cuts.size(); ++k) cuts[k] = values.size() * k / centres_.size();
+    const std::size_t n = values.size();
+    std::vector<double> weights(n + 1, 0.0), sums(n + 1, 0.0);
+    for (std::size_t i = 0; i < n; ++i) {
+      weights[i + 1] = weights[i] + values[i].weight;
+      sums[i + 1] = sums[i] + static_cast<double>(values[i].weight) * values[i].value;
+    }
+    std::vector<std::size_t> cuts(centres_.size() + 1, n);
+    for (std::size_t k = 0; k < centres_.size(); ++k) {
+      const double share = weights[n] * static_cast<double>(k) / static_cast<double>(centres_.size());
+      cuts[k] = static_cast<std::size_t>(std::lower_bound(weights.begin(), weights.end(), share) - weights.begin());
+    }
+    cuts[0] = 0;
     for (int round = 0; round < kRounds; ++round) {
       for (std::size_t k = 0; k < centres_.size(); ++k) {
-        const std::size_t n = cuts[k + 1] - cuts[k];
-        if (n > 0) centres_[k] = static_cast<float>((sums[cuts[k + 1]] - sums[cuts[k]]) / static_cast<double>(n));
+        const double weight = weights[cuts[k + 1]] - weights[cuts[k]];
+        if (weight > 0) centres_[k] = static_cast<float>((sums[cuts[k + 1]] - sums[cuts[k]]) / weight);
         else if (k > 0) centres_[k] = centres_[k - 1];
       }
       std::sort(centres_.begin(), centres_.end());  // an empty cluster keeps the mean it had
       for (std::size_t k = 1; k < centres_.size(); ++k) {
-        const float middle = std::isinf(centres_[k - 1]) ? values[0] : (centres_[k - 1] + centres_[k]) / 2;
-        cuts[k] = static_cast<std::size_t>(std::lower_bound(values.begin(), values.end(), middle) - values.begin());
+        const float middle = std::isinf(centres_[k - 1]) ? values[0].value : (centres_[k - 1] + centres_[k]) / 2;
+        cuts[k] = static_cast<std::size_t>(
+            std::lower_bound(values.begin(), values.end(), middle,
+                             [](const Weighted& v, float m) { return v.value < m; }) - values.begin());
       }
     }
   }
@@ -218,10 +233,11 @@ class Writer {
       }
       return;
     }
-    std::vector<float> probabilities, backoffs;
+    std::vector<Weighted> probabilities, backoffs;
     for (const Keyed& k : sorted) {
-      probabilities.push_back(log10_of(model_.log_probability[k.entry]));
-      if (!last && backoff(k) != 0.0f) backoffs.push_back(backoff(k));
+      const double log_p = model_.log_probability[k.entry];
+      probabilities.push_back({log10_of(log_p), static_cast<float>(std::exp(kUse * log_p))});
+      if (!last && backoff(k) != 0.0f) backoffs.push_back({backoff(k), 1.0f});
     }
     const Quantiser probability(std::move(probabilities), layout_.probability_bits, 0);
     put_table(layout_.probability_at[n - 2], probability.centres());

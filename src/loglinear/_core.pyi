@@ -526,7 +526,7 @@ class ArpaText:
     def lines(self, pool: ThreadPool, order: int, begin: int, end: int, digits: int) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]:
         """lines [begin, end) of an order"""
 
-def parse_arpa(pool: ThreadPool, text: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], chunk_size: int = 262144) -> tuple:
+def parse_arpa(pool: ThreadPool, text: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], chunk_size: int = 262144, any_bytes: bool = False) -> tuple:
     """
     (blob, offsets of the words, arrays of the shape, log_backoff, log_probability)
     """
@@ -620,9 +620,83 @@ class QueryState:
 
     def __ge__(self, arg: QueryState, /) -> bool: ...
 
-    def __getstate__(self) -> int: ...
+    def __getstate__(self) -> tuple[int, list[int], list[float]]: ...
 
-    def __setstate__(self, arg: int, /) -> None: ...
+    def __setstate__(self, arg: tuple[int, Sequence[int], Sequence[float]], /) -> None: ...
+
+class KenlmQueries:
+    """A binary file of KenLM, which it keeps alive."""
+
+    def __init__(self, file: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+    @property
+    def order(self) -> int: ...
+
+    @property
+    def kind(self) -> int: ...
+
+    @property
+    def counts(self) -> list[int]: ...
+
+    @property
+    def has_words(self) -> bool: ...
+
+    @property
+    def specials(self) -> tuple:
+        """numbers of <s> and </s>"""
+
+    def words(self) -> tuple:
+        """(blob, offsets) of the words by number; <unk> is the first"""
+
+    def ngrams(self) -> list:
+        """
+        [(words, log10 of probabilities, of back-offs)] of each order of a trie
+        """
+
+    def contains(self, word: object | None) -> bool: ...
+
+    def score(self, sentence: object | None, bos: bool, eos: bool) -> float:
+        """log10 of the probability"""
+
+    def full_scores(self, sentence: object | None, bos: bool, eos: bool) -> list:
+        """
+        [(log10 of the probability, length of the n-gram found, unknown)] of each token
+        """
+
+    def score_batch(self, pool: ThreadPool, sentences: object | None, bos: bool, eos: bool) -> tuple:
+        """(log_probability, unknown_log_probability, n_words, n_unknown, hits)"""
+
+    def score_lines(self, pool: ThreadPool, text: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]) -> tuple:
+        """as score_batch, for every line"""
+
+    def score_sentences(self, pool: ThreadPool, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], sentence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], tokens: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')] | None = None, lengths: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu')] | None = None) -> tuple:
+        """
+        as score_batch, for numbers of the file; tokens and lengths of n-grams found: [n_words + n_sentences]
+        """
+
+    def begin(self, state: QueryState) -> None: ...
+
+    def empty(self, state: QueryState) -> None: ...
+
+    def base_score(self, in_state: QueryState, word: object | None, out_state: QueryState) -> float:
+        """log10 of the probability"""
+
+    def step(self, in_state: QueryState, word: object | None, out_state: QueryState) -> tuple:
+        """(log10 of the probability, length of the n-gram found, unknown)"""
+
+    def walk(self, state: QueryState, text: object | None) -> None:
+        """move the state over the words of a text"""
+
+    def next_distribution(self, pool: ThreadPool, state: QueryState, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """out[i] = probability of words[i]"""
+
+    def sample(self, pool: ThreadPool, state: QueryState, words: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], n: int, max_length: int, temperature: float, unknown: bool, seed: int) -> tuple:
+        """(places in words, sentence_ptr)"""
+
+def write_kenlm(pool: ThreadPool, model: BackoffArrays, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], bits: int, array_bits: int) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]:
+    """
+    the bytes of a file of the kind trie; bits: of quantised values, 0: exact values
+    """
 
 def build_automaton(pool: ThreadPool, model: BackoffArrays) -> tuple:
     """
@@ -656,6 +730,9 @@ class BackoffQueries:
     def begin(self, state: QueryState) -> None: ...
 
     def empty(self, state: QueryState) -> None: ...
+
+    def base_score(self, in_state: QueryState, word: object | None, out_state: QueryState) -> float:
+        """log10 of the probability"""
 
     def step(self, in_state: QueryState, word: object | None, out_state: QueryState) -> tuple:
         """(log10 of the probability, length of the n-gram found, unknown)"""

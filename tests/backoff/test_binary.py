@@ -36,7 +36,7 @@ def model(request, tmp_path_factory):
 def by_hand(ngrams, history, word):
     """(log10 p(word | history), length of the n-gram found), from the definition."""
     if (*history, word) in ngrams:
-        return ngrams[*history, word][0], len(history) + 1
+        return ngrams[(*history, word)][0], len(history) + 1
     if not history:
         return -100.0, 1
     p, length = by_hand(ngrams, history[1:], word)

@@ -31,14 +31,16 @@ def with_unknown(model: BackoffModel, log_probability: float) -> BackoffModel:
     words = model.vocabulary
     if words.is_open:
         return model
-    one, numbers = np.uint32(1), Vocabulary.from_strings([END, UNKNOWN])
-    vocabulary = WordVocabulary(numbers.joined(words.words.take(np.arange(1, words.n_words))))
-    shift = lambda numbers: numbers + (numbers >= one).astype(np.uint32)  # noqa: E731  what was 1, 2, ... makes room
+    one, first = np.uint32(1), Vocabulary.from_strings([END, UNKNOWN])
+    vocabulary = WordVocabulary(first.joined(words.words.take(np.arange(1, words.n_words))))
+    context_word = model.context_word + (model.context_word >= one).astype(np.uint32)  # 1, 2, ... make room
+    context_word[0] = model.context_word[0]  # that of the empty context is none
+    entry_word = model.entry_word + (model.entry_word >= one).astype(np.uint32)
     entry_start = model.entry_start + (np.arange(model.order + 1) > 0)
     context_entry = model.context_entry + (np.arange(model.n_contexts + 1) > 0).astype(np.uint32)
     shape = (
-        model.context_start, entry_start, shift(model.context_word), model.context_child, context_entry,
-        np.insert(shift(model.entry_word), 1, one),
+        model.context_start, entry_start, context_word, model.context_child, context_entry,
+        np.insert(entry_word, 1, one),
     )  # fmt: skip
     return backoff_model(vocabulary, shape, model.log_backoff, np.insert(model.log_probability, 1, log_probability))
 

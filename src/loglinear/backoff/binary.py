@@ -182,7 +182,9 @@ def _reopened(cls: type[BinaryQueries], path: Source, n_threads: int | None) -> 
     return cls.open(path, n_threads=n_threads)
 
 
-def write_binary(model: BackoffModel, path: Source, quantise: int | None = None, *, n_threads: int | None = None) -> None:
+def write_binary(
+    model: BackoffModel, path: Source, quantise: int | None = None, *, n_threads: int | None = None
+) -> None:
     """Write a model, whole or not at all, as a trie that KenLM and ``BinaryQueries`` read.
 
     Values are exact in single precision, or numbers of ``quantise`` bits (2 to 25) in tables of their own for each

@@ -77,7 +77,7 @@ def parse_arpa(
 def write_arpa_text(
     path: Source, text: _core.ArpaText, order: int, *, full_precision: bool = False, n_threads: int | None = None
 ) -> None:
-    """Write a file, whole or not at all; compressed if its name ends in .gz, .bz2, .xz or .zst. ``-`` is standard output."""
+    """Write a file, whole or not at all; ``-`` is standard output. .gz, .bz2, .xz and .zst are compressed."""
     blocks = _blocks(text, order, _FULL if full_precision else _SHORT, n_threads)
     pack = packer(os.fspath(path))
     if os.fspath(path) == "-":

@@ -44,6 +44,9 @@ _OF_MAXENT = (
 _OF = {"prune": ("kneser-ney", "kneser-ney-single"), "k": ("add-k",)} | dict.fromkeys(_OF_MAXENT, ("maxent",))
 
 
+BINARY = (".bin", ".binary")  # how the name of a binary file of KenLM ends
+
+
 def make_language_model(settings: dict[str, Any]) -> LanguageModel:
     """Return a model to train; raise ValueError for a setting that its estimator would ignore."""
     from loglinear.models.language_model.estimator import LanguageModel
@@ -64,10 +67,12 @@ def load_language_model(path: Source, n_threads: int | None = None) -> LanguageM
 
 
 def export(
-    model: LanguageModelPredictor, output: Source, *, full_precision: bool = False, topic: str | None = None,
-    text: TextSource | None = None,
+    model: LanguageModelPredictor, output: Source, *, full_precision: bool = False, quantise: int | None = None,
+    topic: str | None = None, text: TextSource | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Write a model as an ARPA file; with a text, return its perplexity by the model and by the n-grams written.
+    """Write a model as an ARPA file, or as a binary file of KenLM if the name ends in .bin or .binary.
+
+    With a text, return its perplexity by the model and by the n-grams written.
 
     A model of words and a topic is approximated by the n-grams of one topic, or of their mixture ("marginal").
     """
@@ -75,7 +80,7 @@ def export(
     if not isinstance(model.queries_, CompositeQueries):
         if topic is not None:
             raise ValueError("the model has no topic source, so that there is no topic to choose")
-        model.to_arpa(output, full_precision=full_precision)
+        _write(model, output, full_precision, quantise)
         return {"output": name_of(output)}
     ngrams = model.approximation(topic)
     found: dict[str, Any] = {"output": name_of(output), "topic": topic}
@@ -84,8 +89,19 @@ def export(
         perplexities = model.perplexity(documents), ngrams.perplexity(documents.sentences)
         found |= {"perplexity": perplexities[0], "perplexity_of_ngrams": perplexities[1],
                   "loss": perplexities[1] / perplexities[0] - 1}  # fmt: skip
-    ngrams.to_arpa(output, full_precision=full_precision)
+    _write(ngrams, output, full_precision, quantise)
     return found
+
+
+def _write(model: LanguageModelPredictor, output: Source, full_precision: bool, quantise: int | None) -> None:
+    if name_of(output).lower().endswith(BINARY):
+        if full_precision:
+            raise ValueError("full-precision is a setting of ARPA files: a binary file holds single precision")
+        model.to_binary(output, quantise=quantise)
+        return
+    if quantise is not None:
+        raise ValueError(f"quantise is a setting of binary files, whose names end in {' or '.join(BINARY)}")
+    model.to_arpa(output, full_precision=full_precision)
 
 
 # ---- text ---------------------------------------------------------------------------------------------------------
