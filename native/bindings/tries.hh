@@ -1,11 +1,11 @@
 // Shapes, back-off models and language models to be asked, with the arrays they view, checked once and kept alive
 // together.
 #pragma once
-#include <variant>
 #include <nanobind/stl/tuple.h>
 
 #include <compare>
 #include <string_view>
+#include <variant>
 
 #include "backoff/model.hh"
 #include "backoff/query.hh"
