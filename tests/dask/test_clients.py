@@ -17,3 +17,13 @@ def test_no_cluster_and_no_tuning():
         DaskMaxentClassifier(tune="cv").fit("x.tsv")
     with pytest.raises(ValueError, match=r"no Dask scheduler at 'tcp://127\.0\.0\.1:1'"), cluster("tcp://127.0.0.1:1"):
         pass
+
+
+def test_a_scheduler_by_its_address(client, tmp_path):
+    (tmp_path / "x.tsv").write_text("a\tone two\nb\ttwo three\n" * 20, encoding="utf-8")
+    with cluster(client.scheduler.address) as found:
+        assert found.direct_to_workers  # weights need not go through the scheduler
+        model = DaskMaxentClassifier(client=found).fit(tmp_path / "x.tsv")
+        assert model.n_examples_ == 40
+        alone = found.nthreads()
+    assert client.nthreads() == alone  # its workers stay

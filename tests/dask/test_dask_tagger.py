@@ -65,12 +65,10 @@ def check_same(model, local):
 @pytest.mark.parametrize(
     "settings",
     [
-        {},
-        {"min_count": 3, "order": 2},
+        {"min_count": 3, "scheme": "iobes"},
         {"hash_bits": 9, "penalty": "elastic_net"},
         {"estimator": "memm", "features": "all"},
         {"estimator": "pseudolikelihood", "transitions": "all", "order": 2},
-        {"scheme": "iobes"},
     ],
     ids=str,
 )

@@ -13,10 +13,10 @@ from distributed import Client
 from loglinear.arrays import fingerprint
 from loglinear.dask.clients import client_of
 from loglinear.dask.estimator import OnCluster
-from loglinear.dask.examples import Summary, count_and_encode, count_part, encode_part, join_features, summarise
+from loglinear.dask.examples import Summary, count_part, encode_part, join_features, summarise
 from loglinear.dask.parts import PartTasks
 from loglinear.dask.problem import Known, SpreadProblem
-from loglinear.dask.shards import Cluster, DaskParts
+from loglinear.dask.shards import Cluster, Held
 from loglinear.dask.sources import are_names, partitions_of, pieces_of
 from loglinear.errors import IncompatibleError
 from loglinear.losses.partitioned import PartitionedLoss
@@ -83,11 +83,12 @@ class DaskMaxentClassifier(OnCluster, MaxentClassifier):
             pair = examples.X, examples.labels
         held_out = None if pair is None else self._encoded(*pair)
         facts = self.classes_, self.n_features_in_, self.fit_intercept, tasks.shared
-        cluster = Cluster(client, [(encode_part, (one, own, *facts)) for one, own in zip(counted, columns)], given)
-        cluster.tasks = [(count_and_encode, (one, reads, own, *facts)) for one, own in zip(given, columns)]
-        del counted  # the shards have all that is needed of them
+        cluster = Cluster(client, [(Held, (encode_part, one)) for one in counted], given)
+        del counted
         try:
-            loss = PartitionedLoss.of(DaskParts(cluster), len(given), self._n_weights())
+            again = [(encode_part, count_part, one, reads, tasks.shared) for one in given]
+            shards = cluster.encode([(own, *facts) for own in columns], again)
+            loss = PartitionedLoss.of(shards, len(given), self._n_weights())
             n_free = self._n_columns() * self.fit_intercept
             problem = SpreadProblem(loss, settings, self._known(), n_free)
             self.strength_ = settings.strength

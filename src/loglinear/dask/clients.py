@@ -13,6 +13,7 @@ from typing import Any
 
 import dask
 from distributed import Client, LocalCluster, get_client
+from distributed.core import connect
 
 import loglinear
 
@@ -67,6 +68,7 @@ def cluster(
         except (OSError, ValueError) as error:
             raise ValueError(f"there is no Dask scheduler at {address!r}: {error}") from None
         try:
+            client.direct_to_workers = _reaches(client)
             yield client
         finally:
             client.close()
@@ -87,6 +89,16 @@ def cluster(
         finally:
             with _interrupts_later():
                 stack.close()
+
+
+def _reaches(client: Client) -> bool:
+    """Return whether workers can be reached from here, so that weights need not go through the scheduler."""
+    try:
+        for address in client.nthreads():
+            client.sync(connect, address, timeout=TIMEOUT).abort()
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager

@@ -145,14 +145,6 @@ def encode_part(
     return Shard(MultinomialLoss(data, intercept=intercept, n_threads=threads), kept.astype(np.intp), data.n_examples)
 
 
-def count_and_encode(
-    given: Any, reads: dict[str, Any], columns: NDArray[np.int32] | None, classes: NDArray[Any], n_features: int,
-    intercept: bool, shared: bool,
-) -> Shard:  # fmt: skip
-    """Return the shard of a part that must be made anew from its source."""
-    return encode_part(count_part(given, reads, shared), columns, classes, n_features, intercept, shared)
-
-
 def _own_columns(
     rows: Rows, columns: NDArray[np.int32] | None, threads: Any
 ) -> tuple[Rows, NDArray[np.intp]]:  # fmt: skip

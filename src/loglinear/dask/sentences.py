@@ -79,9 +79,13 @@ class OwnPart(NamedTuple):
 
 
 def count_sentences(
-    given: Any, featuriser: TokenFeaturiser, reads_columns: bool, shared: bool
-) -> CountedSentences | None:
-    """Read a part and number its own attributes; None for one without tokens."""
+    given: Any, featuriser: TokenFeaturiser, reads_columns: bool, shared: bool,
+    conversion: tuple[str, str] | None = None,
+) -> CountedSentences | None:  # fmt: skip
+    """Read a part and number its own attributes; None for one without tokens.
+
+    conversion : schemes that labels are converted from and to; None: they stay as they are
+    """
     threads = own_threads(shared)
     source = None
     if hasattr(given, "read"):
@@ -97,7 +101,8 @@ def count_sentences(
     inputs = TokenReader(own, None, reads_columns).read(X, threads, "fit_transform")
     if inputs.sequence_ptr[-1] == 0:
         return None
-    return CountedSentences(inputs, labels, own, source)
+    part = CountedSentences(inputs, labels, own, source)
+    return part if conversion is None else convert_labels(part, *conversion)
 
 
 def label_facts(part: CountedSentences | None) -> LabelFacts | None:
@@ -185,14 +190,3 @@ def encode_sentences(
         data = replace(found, rows=rows, n_attributes=n_attributes)
     loss = ChainLoss(data, own.features, kind, machine=machine, n_threads=own_threads(shared))
     return Shard(loss, own.kept, data.n_examples)
-
-
-def count_and_encode(
-    given: Any, featuriser: TokenFeaturiser, reads_columns: bool, shared: bool, schemes_: tuple[str, str] | None,
-    own: OwnPart, classes: list[Any], kind: str, machine: str,
-) -> Shard:  # fmt: skip
-    """Return the shard of a part that must be made anew from its source."""
-    part = count_sentences(given, featuriser, reads_columns, shared)
-    if schemes_ is not None:
-        part = convert_labels(part, *schemes_)
-    return encode_sentences(part, own, classes, kind, machine, shared)

@@ -26,7 +26,7 @@ log = logging.getLogger("loglinear.dask")
 class Keeper:
     """What lives on a worker: a shard, and those derived from it, by number."""
 
-    def __init__(self, make: Callable[..., Shard], *arguments: Any) -> None:
+    def __init__(self, make: Callable[..., Any], *arguments: Any) -> None:
         self._shards: dict[int, Any] = {0: make(*arguments)}
 
     def call(self, number: int, method: str, arguments: tuple[Any, ...]) -> Any:
@@ -42,20 +42,37 @@ class Keeper:
         self._shards.pop(number, None)
 
 
+class Held:
+    """What a shard is made of: a part as it was read, None for an empty one, and the function that encodes it."""
+
+    def __init__(self, encode: Callable[..., Shard], part: Any) -> None:
+        self._encode, self.part = encode, part
+
+    @classmethod
+    def anew(cls, encode: Callable[..., Shard], read: Callable[..., Any], *arguments: Any) -> Held:
+        """Read the part."""
+        return cls(encode, read(*arguments))
+
+    def encode(self, *arguments: Any) -> Shard:
+        """Return the shard."""
+        return self._encode(self.part, *arguments)
+
+
 class Cluster:
     """The actors of all parts, made anew when they are lost.
 
-    tasks : (function, arguments) of each part, which make its shard on a worker; others may take their place later, to
-        make shards anew without what the first ones were made of
+    tasks : (function, arguments) of each part, which make its first object on a worker; others may take their place
+        later, to make it anew without what it was first made of
     given : where each part comes from, for messages
     """
 
     def __init__(
-        self, client: Client, tasks: Sequence[tuple[Callable[..., Shard], tuple[Any, ...]]], given: Sequence[Any] = ()
+        self, client: Client, tasks: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]], given: Sequence[Any] = ()
     ) -> None:
         self.client, self.tasks = client, list(tasks)
         self.given = list(given) or [None] * len(self.tasks)
         self.derived: dict[int, tuple[int, str, Sequence[tuple[Any, ...]]]] = {}  # by number, in order
+        self.first_is_needed = True  # whether the first objects stay when all that is derived from them is made
         self.numbers = itertools.count(1)
         self._workers = frozenset(client.nthreads())
         self._futures: list[Any] = [None] * len(self.tasks)
@@ -79,6 +96,8 @@ class Cluster:
                 try:
                     for new, (number, method, own) in self.derived.items():
                         self._actors[k].derive(number, method, own[k], new).result()
+                    if not self.first_is_needed:
+                        self._actors[k].forget(0).result()
                     break
                 except (OSError, RuntimeError):  # another worker was lost meanwhile
                     if not self._is_lost(k):
@@ -162,6 +181,17 @@ class Cluster:
                 return True
             time.sleep(0.1)
         return False
+
+    def encode(self, arguments: Sequence[tuple[Any, ...]], again: Sequence[tuple[Any, ...]]) -> DaskParts:
+        """Return the shards of parts that are ``Held``, which are then dropped.
+
+        again : the arguments of ``Held.anew`` of each part, for one that is lost
+        """
+        shards = DaskParts(self).derive("encode", arguments)
+        self.tasks = [(Held.anew, own) for own in again]
+        self.first_is_needed = False
+        self.call(lambda actor, k: actor.forget(0))
+        return shards
 
     def release(self) -> None:
         """Let the workers forget the parts."""

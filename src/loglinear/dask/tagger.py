@@ -15,14 +15,13 @@ from loglinear.dask.problem import Known, SpreadProblem
 from loglinear.dask.sentences import (
     LabelFacts,
     convert_labels,
-    count_and_encode,
     count_sentences,
     encode_sentences,
     join_parts,
     label_facts,
     own_features,
 )
-from loglinear.dask.shards import Cluster, DaskParts
+from loglinear.dask.shards import Cluster, Held
 from loglinear.dask.sources import are_names, files_of, partitions_of, sentence_pieces_of
 from loglinear.data.chain_features import ChainFeatures
 from loglinear.errors import FormatError, IncompatibleError
@@ -124,15 +123,13 @@ class DaskTagger(OnCluster, Tagger):
             pair = read.X, read.labels
         held_out = None if pair is None else self._held_out(*self._checked(*pair))
 
-        last = self.classes_, self.estimator, self.machine
-        cluster = Cluster(client, [(encode_sentences, (a, b, *last, tasks.shared)) for a, b in zip(counted, parts)],
-                          given)  # fmt: skip
-        cluster.tasks = [
-            (count_and_encode, (one, *reads, tasks.shared, conversion, own, *last)) for one, own in zip(given, parts)
-        ]
-        del counted  # the shards have all that is needed of them
+        last = self.classes_, self.estimator, self.machine, tasks.shared
+        cluster = Cluster(client, [(Held, (encode_sentences, one)) for one in counted], given)
+        del counted
         try:
-            loss = PartitionedLoss.of(DaskParts(cluster), len(given), features.n_weights)
+            again = [(encode_sentences, count_sentences, one, *reads, tasks.shared, conversion) for one in given]
+            shards = cluster.encode([(own, *last) for own in parts], again)
+            loss = PartitionedLoss.of(shards, len(given), features.n_weights)
             problem = SpreadProblem(loss, solver_settings(self), _known(features, self.n_tokens_), features=features)
             self.hmm_, self.input_only_, self.strength_ = None, None, float(self.strength)
             solution = self._solve(problem, None, held_out)  # type: ignore[arg-type]
