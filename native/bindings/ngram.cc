@@ -50,6 +50,40 @@ void bind_ngram(nb::module_& m) {
         nb::gil_scoped_release release;
         m.model.log_probabilities(pool, view(w), view(log_p), view(log_r));
       }, nb::arg("pool"), nb::arg("w").noconvert(), nb::arg("log_p").noconvert(), nb::arg("log_r").noconvert())
+      .def("part_gradient", [](const M& m, ThreadPool& pool, In<double> unigrams, double extent, In<double> w,
+                               Out<double> gradient) {
+        RootSums sums;
+        bool right = false;
+        {
+          nb::gil_scoped_release release;
+          right = m.model.part_gradient(pool, view(unigrams), extent, view(w), view(gradient), sums);
+        }
+        return nb::make_tuple(right, sums.loss, sums.b, to_numpy(std::move(sums.d)));
+      }, nb::arg("pool"), nb::arg("unigrams").noconvert(), nb::arg("extent"), nb::arg("w").noconvert(),
+           nb::arg("gradient").noconvert(),
+           nb::sig("def part_gradient(self, pool: ThreadPool, unigrams: NDArray[numpy.float64], extent: float, w: "
+                   "NDArray[numpy.float64], gradient: NDArray[numpy.float64]) -> "
+                   "tuple[bool, float, float, NDArray[numpy.float64]]"))
+      .def("part_curvature", [](const M& m, ThreadPool& pool, In<double> unigrams, double extent, In<double> w,
+                                Out<double> out) {
+        RootSums sums;
+        bool right = false;
+        {
+          nb::gil_scoped_release release;
+          right = m.model.part_curvature(pool, view(unigrams), extent, view(w), view(out), sums);
+        }
+        return nb::make_tuple(right, sums.b, sums.b2, to_numpy(std::move(sums.d)), to_numpy(std::move(sums.d2)));
+      }, nb::arg("pool"), nb::arg("unigrams").noconvert(), nb::arg("extent"), nb::arg("w").noconvert(),
+           nb::arg("out").noconvert(),
+           nb::sig("def part_curvature(self, pool: ThreadPool, unigrams: NDArray[numpy.float64], extent: float, w: "
+                   "NDArray[numpy.float64], out: NDArray[numpy.float64]) -> "
+                   "tuple[bool, float, float, NDArray[numpy.float64], NDArray[numpy.float64]]"))
+      .def("part_probabilities", [](const M& m, ThreadPool& pool, In<double> unigrams, double extent, In<double> w,
+                                    Out<double> log_p, Out<double> log_r) {
+        nb::gil_scoped_release release;
+        return m.model.part_probabilities(pool, view(unigrams), extent, view(w), view(log_p), view(log_r));
+      }, nb::arg("pool"), nb::arg("unigrams").noconvert(), nb::arg("extent"), nb::arg("w").noconvert(),
+           nb::arg("log_p").noconvert(), nb::arg("log_r").noconvert())
       .def("recount", [](const M& m, In<std::uint32_t> words, In<std::int64_t> sentence_ptr,
                          Out<std::uint32_t> context_count, Out<std::uint32_t> entry_count) {
         nb::gil_scoped_release release;

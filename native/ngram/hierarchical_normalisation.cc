@@ -58,6 +58,10 @@ class Sweep {
   struct Arrays {
     std::span<const double> w, v;   // v: the tangent
     std::span<double> out, out_r;   // gradient, H v, diagonal; or log P and log r
+    std::uint32_t first = 0;        // entry of the first number of w and out: V where the unigrams live elsewhere
+
+    const double* weight(std::uint32_t e) const { return w.data() + (e - first); }
+    double* result(std::uint32_t e) const { return out.data() + (e - first); }
   };
 
   static constexpr bool kSecond = mode == Mode::kTangent || mode == Mode::kSquares;
@@ -129,7 +133,7 @@ class Sweep {
         if (k > first)
           while (trie_.context_child[p + 1] <= c) ++p;
         const std::uint32_t e = trie_.context_entry[c];
-        lower_.push_back(upper_[p - p0] + loops.max_abs(a_.w.data() + e, trie_.context_entry[c + 1] - e));
+        lower_.push_back(upper_[p - p0] + loops.max_abs(a_.weight(e), trie_.context_entry[c + 1] - e));
         most = std::max(most, lower_.back());
       }
       upper_.swap(lower_);
@@ -143,8 +147,8 @@ class Sweep {
     const Frame& f = levels_[k].frame;
     const Frame& g = levels_[k - 1].frame;
     const auto& loops = simd::loops();
-    levels_[k].extent = loops.max_abs(a_.w.data() + e0, e1 - e0);
-    loops.exp(a_.w.data() + e0, f.p, e1 - e0);
+    levels_[k].extent = loops.max_abs(a_.weight(e0), e1 - e0);
+    loops.exp(a_.weight(e0), f.p, e1 - e0);
     const std::uint32_t g0 = g.first_entry;
     const auto above = [&, parents = trie_.entry_parent.data()](std::uint32_t e) { return parents[e] - g0; };
     double* const x = f.p;
@@ -176,7 +180,7 @@ class Sweep {
       }
     }
     if constexpr (mode == Mode::kProbabilities) {
-      loops.log(f.p, a_.out.data() + e0, e1 - e0);
+      loops.log(f.p, a_.result(e0), e1 - e0);
       loops.log(f.r, a_.out_r.data() + c0, c1 - c0);
     } else {
       std::fill_n(f.d, e1 - e0, 0.0);
@@ -190,7 +194,8 @@ class Sweep {
         if constexpr (mode == Mode::kTangent) f.b2[c - c0] = 0.0;
         if constexpr (mode == Mode::kSquares) f.b2[c - c0] = count;
       }
-      for (e = e0; e < e1; ++e) explained += trie_.entry_count[e] * a_.w[e];
+      const double* const theta = a_.weight(e0);
+      for (e = e0; e < e1; ++e) explained += trie_.entry_count[e] * theta[e - e0];
       loss_ += loss - explained;
       if constexpr (kSecond) {
         std::fill_n(f.d2, e1 - e0, 0.0);
@@ -244,7 +249,7 @@ class Sweep {
         const std::uint32_t parent = trie_.entry_parent[e] - g.first_entry;
         const double mass = g.p[parent];
         g.d[parent] += expected - mass * scaled;
-        if constexpr (mode == Mode::kGradient) a_.out[e] = expected - trie_.entry_count[e];
+        if constexpr (mode == Mode::kGradient) *a_.result(e) = expected - trie_.entry_count[e];
         if constexpr (mode == Mode::kTangent) {
           const double change = mine * (f.p2[e - e0] * b + b2) + f.d2[e - e0];
           g.d2[parent] += change - mass * (g.p2[parent] * scaled + scaled2);
@@ -253,7 +258,7 @@ class Sweep {
         if constexpr (mode == Mode::kSquares) {
           const double squares = mine * mine * b2 + f.d2[e - e0];
           g.d2[parent] += squares - mass * mass * scaled2;
-          a_.out[e] = std::max(expected - squares, 0.0);
+          *a_.result(e) = std::max(expected - squares, 0.0);
         }
       }
     }
@@ -372,6 +377,24 @@ struct Task {
   double value = 0.0;
 };
 
+// All chunks; nothing where the weights are too large for products of exponentials.
+template <Mode mode>
+std::vector<std::unique_ptr<Sweep<mode>>> sweep_chunks(ThreadPool& pool, const TrieView& trie,
+                                                       std::span<const NgramMaxent::Unit> units,
+                                                       std::span<const std::uint32_t> chunks,
+                                                       const typename Sweep<mode>::Arrays& arrays,
+                                                       const Frame& unigrams, double extent) {
+  using S = Sweep<mode>;
+  std::vector<std::unique_ptr<S>> parts(chunks.size() - 1);
+  pool.run(parts.size(), [&](std::size_t chunk) {
+    parts[chunk] = std::make_unique<S>(trie, arrays, unigrams, extent);
+    for (std::size_t i = chunks[chunk]; i < chunks[chunk + 1];) i = parts[chunk]->unit(units, i);
+  });
+  for (const auto& part : parts)
+    if (!(extent + part->extent() <= kExtreme)) return {};
+  return parts;
+}
+
 // All chunks, then the unigrams. False where the weights are too large for products of exponentials.
 template <Mode mode>
 bool sweep(ThreadPool& pool, const TrieView& trie, std::span<const NgramMaxent::Unit> units,
@@ -399,13 +422,8 @@ bool sweep(ThreadPool& pool, const TrieView& trie, std::span<const NgramMaxent::
   unigrams.p = p.data();
   unigrams.p2 = p2.data();
 
-  std::vector<std::unique_ptr<S>> parts(chunks.size() - 1);
-  pool.run(parts.size(), [&](std::size_t chunk) {
-    parts[chunk] = std::make_unique<S>(trie, a, unigrams, extent);
-    for (std::size_t i = chunks[chunk]; i < chunks[chunk + 1];) i = parts[chunk]->unit(units, i);
-  });
-  for (const auto& part : parts)
-    if (!(extent + part->extent() <= kExtreme)) return false;
+  const auto parts = sweep_chunks<mode>(pool, trie, units, chunks, a, unigrams, extent);
+  if (parts.empty()) return false;
   if constexpr (S::kUp) {
     const double tokens = trie.context_count[0];
     double b = tokens, b2 = mode == Mode::kSquares ? tokens : 0.0;
@@ -438,6 +456,59 @@ double NgramMaxent::value_and_gradient(ThreadPool& pool, std::span<const double>
   Task<Mode::kGradient> task{{w, {}, gradient, {}}};
   if (sweep(pool, trie_, units_, chunks_, task)) return task.value;
   return log_value_and_gradient(trie_, w, gradient);
+}
+
+namespace {
+
+// The contexts of a part, below unigrams of given probabilities.
+template <Mode mode>
+bool sweep_part(ThreadPool& pool, const NgramMaxent& model, std::span<const std::uint32_t> chunks,
+                std::span<const double> unigrams, double extent, typename Sweep<mode>::Arrays arrays, RootSums* sums) {
+  const TrieView& trie = model.trie();
+  const std::size_t V = trie.n_words;
+  const bool right = unigrams.size() == V && arrays.w.size() == trie.n_entries() - V &&
+                     arrays.out.size() == arrays.w.size();
+  if (!right) throw InvalidInput("part of an n-gram model: one number is needed per word, and per n-gram of the part");
+  arrays.first = static_cast<std::uint32_t>(V);
+  std::vector<double> p(unigrams.begin(), unigrams.end());
+  Frame frame;
+  frame.end_entry = arrays.first;
+  frame.p = frame.p2 = p.data();
+  const auto parts = sweep_chunks<mode>(pool, trie, model.units(), chunks, arrays, frame, extent);
+  if (parts.empty()) return false;
+  if constexpr (Sweep<mode>::kUp) {
+    sums->d.assign(V, 0.0);
+    sums->d2.assign(Sweep<mode>::kSecond ? V : 0, 0.0);
+    for (const auto& part : parts) {
+      sums->loss += part->loss();
+      sums->b += part->root().b[0];
+      for (std::size_t w = 0; w < V; ++w) sums->d[w] += part->root().d[w];
+      if constexpr (Sweep<mode>::kSecond) {
+        sums->b2 += part->root().b2[0];
+        for (std::size_t w = 0; w < V; ++w) sums->d2[w] += part->root().d2[w];
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool NgramMaxent::part_gradient(ThreadPool& pool, std::span<const double> unigrams, double extent,
+                                std::span<const double> w, std::span<double> gradient, RootSums& sums) const {
+  return sweep_part<Mode::kGradient>(pool, *this, chunks_, unigrams, extent, {w, {}, gradient, {}}, &sums);
+}
+
+bool NgramMaxent::part_curvature(ThreadPool& pool, std::span<const double> unigrams, double extent,
+                                 std::span<const double> w, std::span<double> out, RootSums& sums) const {
+  return sweep_part<Mode::kSquares>(pool, *this, chunks_, unigrams, extent, {w, {}, out, {}}, &sums);
+}
+
+bool NgramMaxent::part_probabilities(ThreadPool& pool, std::span<const double> unigrams, double extent,
+                                     std::span<const double> w, std::span<double> log_p,
+                                     std::span<double> log_r) const {
+  if (log_r.size() != trie_.n_contexts()) throw InvalidInput("n-gram model: log_r needs one number per context");
+  return sweep_part<Mode::kProbabilities>(pool, *this, chunks_, unigrams, extent, {w, {}, log_p, log_r}, nullptr);
 }
 
 void NgramMaxent::curvature_diagonal(ThreadPool& pool, std::span<const double> w, std::span<double> out) const {

@@ -34,6 +34,13 @@
 
 namespace loglinear::ngram {
 
+// What the contexts of a part of the trie hand up to the unigrams: their loss, and their shares of B of the empty
+// context and of the sums over the unigrams' children; the second ones are those of squares.
+struct RootSums {
+  double loss = 0.0, b = 0.0, b2 = 0.0;
+  std::vector<double> d, d2;  // [V]
+};
+
 class NgramMaxent {
  public:
   // `unit`: entries and contexts swept together. The trie's arrays must outlive this object and are checked.
@@ -52,6 +59,16 @@ class NgramMaxent {
   // log P(e) of every entry and log r(h) of every context (that of the empty context is log Z).
   void log_probabilities(ThreadPool& pool, std::span<const double> w, std::span<double> log_p,
                          std::span<double> log_r) const;
+
+  // The same for a trie that is part of a larger one: it has all contexts that end in some words, and every unigram,
+  // whose weights live elsewhere. `unigrams` [V]: their probabilities, `extent` their largest |weight|; w and what is
+  // written: one number per entry above them. False where the weights are too large for products of exponentials.
+  bool part_gradient(ThreadPool& pool, std::span<const double> unigrams, double extent, std::span<const double> w,
+                     std::span<double> gradient, RootSums& sums) const;
+  bool part_curvature(ThreadPool& pool, std::span<const double> unigrams, double extent, std::span<const double> w,
+                      std::span<double> out, RootSums& sums) const;
+  bool part_probabilities(ThreadPool& pool, std::span<const double> unigrams, double extent,
+                          std::span<const double> w, std::span<double> log_p, std::span<double> log_r) const;
 
   // Contexts [begin, end) of one length that share a parent, with all their descendants, if `leaf`; else one context
   // alone, whose children are the units that follow up to `next`.

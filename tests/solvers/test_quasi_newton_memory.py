@@ -3,7 +3,7 @@ import pytest
 
 from loglinear import penalties
 from loglinear.optimise.objective import Objective
-from loglinear.solvers.memory import InverseHessian
+from loglinear.solvers.memory import InverseHessian, single_pairs
 from loglinear.structure.tying import Tying
 
 
@@ -45,9 +45,14 @@ def test_equals_the_two_loop_recursion_through_many_pairs(single):
 
 
 def test_many_weights_are_remembered_in_single_precision():
-    assert InverseHessian(5_000_000, 4, None).buffer().dtype == np.float32
-    assert InverseHessian(4_999_999, 4, None).dtype == np.float64
-    assert InverseHessian(5_000_000, 4, False).dtype == np.float64
+    class Many(Nothing):
+        n_weights = 5_000_000
+
+    many, few = (Objective(loss(), penalties.make("none")) for loss in (Many, Nothing))
+    assert InverseHessian(50, 4, single_pairs(None, many)).buffer().dtype == np.float32
+    assert InverseHessian(50, 4, single_pairs(None, few)).dtype == np.float64
+    assert InverseHessian(50, 4, single_pairs(False, many)).dtype == np.float64
+    assert InverseHessian(50, 4, single_pairs(True, few)).dtype == np.float32
 
 
 def test_pair_without_curvature_is_refused():

@@ -8,12 +8,23 @@ from typing import Annotated, Any
 
 import typer
 
-from loglinear.cli import choices, console
+from loglinear.cli import choices, console, training
 from loglinear.cli.lm_arpa import Model, export_arpa, import_arpa
 from loglinear.cli.lm_cache import Cache, CacheKind, CacheWindow, cache_setting
 from loglinear.cli.lm_memory import Memory, Tmp, tmp_setting
 from loglinear.cli.lm_plan import plan
-from loglinear.cli.options import DocumentFormat, Json, Output, TextColumn, Threads, Verbose, numbers, source
+from loglinear.cli.options import (
+    ClusterAddress,
+    DocumentFormat,
+    Json,
+    Output,
+    TextColumn,
+    Threads,
+    Verbose,
+    Workers,
+    numbers,
+    source,
+)
 from loglinear.cli.tuning import ON_DEV, Dev, TrainCommand, tune_setting
 from loglinear.status import Status
 
@@ -160,6 +171,8 @@ def train(
         int | None, typer.Option(help="Maximum number of passes over the data.", show_default="1000")
     ] = None,
     threads: Threads = None,
+    workers: Workers = None,
+    cluster: ClusterAddress = None,
     verbose: Verbose = False,
     json: Json = False,
 ) -> None:  # fmt: skip
@@ -191,7 +204,11 @@ def train(
 
     given = {name: value for name, value in settings.items() if value is not None}
     model = make_language_model({"order": _order(order), **given})
-    model.fit([source(path) for path in corpus], validation=None if dev is None else source(dev))
+    held_out = None if dev is None else source(dev)
+    if workers is None and cluster is None:
+        model.fit([source(path) for path in corpus], validation=held_out)
+    else:
+        model = _on_cluster(model, corpus, held_out, workers, cluster)
     with console.naming(output):
         model.save(output)
     summary = training_summary(model, output)
@@ -204,6 +221,17 @@ def train(
     if model.status_ == Status.INTERRUPTED:
         console.note(f"interrupted: the model trained so far ({model.n_iter_} passes) is saved in {output}")
         raise typer.Exit(console.INTERRUPTED)
+
+
+def _on_cluster(
+    model: Any, corpus: list[str], dev: Any, workers: int | None, address: str | None
+) -> Any:  # fmt: skip
+    """Train a model of the same settings on a cluster, which reads the text."""
+    with training.on_cluster(workers, address) as client:
+        from loglinear.dask import DaskLanguageModel
+
+        trained = DaskLanguageModel(client=client, **model.get_params()).fit(corpus, validation=dev)
+    return trained.to_local()
 
 
 def _order(text: str) -> int | None:

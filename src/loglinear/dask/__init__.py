@@ -17,6 +17,7 @@ except ImportError as error:  # pragma: no cover
 
 from loglinear.dask.classifier import DaskMaxentClassifier
 from loglinear.dask.clients import cluster
+from loglinear.dask.language_model import DaskLanguageModel
 from loglinear.dask.tagger import DaskTagger
 
-__all__ = ["DaskMaxentClassifier", "DaskTagger", "cluster"]
+__all__ = ["DaskLanguageModel", "DaskMaxentClassifier", "DaskTagger", "cluster"]

@@ -226,6 +226,11 @@ def partitions_of(X: Any, y: Any, sample_weight: Any, client: Client) -> list[Fu
     return [client.submit(_together, *_futures(client, one), pure=False) for one in every]
 
 
+def delayed_parts(client: Client, collection: Any) -> list[Future]:
+    """Return the partitions of one Dask collection, such as a bag, as futures."""
+    return [client.compute(one) for one in _delayed(collection, "X")]
+
+
 def _delayed(collection: Any, name: str) -> list[Any]:
     if collection is None:
         return []

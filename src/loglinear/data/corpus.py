@@ -78,6 +78,21 @@ def read_corpus(
     return _numbered(text, marks, vocabulary, unknown, n_threads), vocabulary
 
 
+def choose_words(
+    text: RunningText, min_count: int = 1, max_words: int | None = None, vocabulary_file: Source | None = None, *,
+    unknown: UnknownPolicy = "token", encoding: str = "utf-8",
+) -> WordVocabulary:  # fmt: skip
+    """Return the vocabulary that a text gives, of which only the units and their counts matter."""
+    return _chosen(text, _marks(text), min_count, max_words, vocabulary_file, unknown, encoding)
+
+
+def number_text(
+    text: RunningText, vocabulary: WordVocabulary, *, unknown: UnknownPolicy = "token", n_threads: int | None = None
+) -> Sentences:
+    """Return a text in the numbers of a vocabulary. Its tokens are overwritten, to hold a corpus only once."""
+    return _numbered(text, _marks(text), vocabulary, unknown, n_threads)
+
+
 def spool_corpus(
     source: TextSource, *, limit: int, folder: str, vocabulary: WordVocabulary | None = None, min_count: int = 1,
     max_words: int | None = None, vocabulary_file: Source | None = None, units: Units = "words",

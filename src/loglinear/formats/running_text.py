@@ -135,6 +135,11 @@ def spooled_units(spool: _core.TokenSpool, source: TextSource) -> RunningText:
     return RunningText(no_tokens, no_sentences, 0, blob, offsets, counts, first_text, first_line, names)
 
 
+def read_lines(data: NDArray[np.uint8], name: str, options: TextOptions) -> RunningText:
+    """Read lines that are in memory, in UTF-8; they count from 1."""
+    return _tokenise([_Piece(Lines(data), 0, options)], [name], Counter())
+
+
 def iterate_text(source: TextSource, size: int, options: TextOptions) -> Iterator[TextBlock]:
     """Read a source in blocks of whole lines of about ``size`` bytes, one at a time in memory."""
     if size < 1:

@@ -73,7 +73,7 @@ def assess(objective: Objective, w: FloatArray, enough: float = 0.0, max_product
     max_products : maximum number of products with the Hessian
     """
     objective, w = objective.plain(w)
-    if not isinstance(objective.penalty, Dual) or w.size >= MANY_WEIGHTS:
+    if not objective.can_be_bounded or not isinstance(objective.penalty, Dual) or w.size >= MANY_WEIGHTS:
         return Assessment()
     if isinstance(objective.loss, FreeWeights):
         w = w.copy()

@@ -133,13 +133,13 @@ def minimise(
         tolerance = None
     start = time.perf_counter()
     w0, first = _start(objective, w0, checkpoint)
-    warm = bool(np.any(w0))
+    warm = objective.largest(w0) > 0.0
     history = History()
     state = solver.init(objective, w0)
     stopping = None
     if tolerance is not None:
         plain, weights = objective.plain(state.weights) if warm else (objective, state.weights)
-        stopping = Stopping(objective, tolerance, state.value - (plain.penalty.value(weights) if warm else 0.0))
+        stopping = Stopping(objective, tolerance, state.value - (plain.penalty_value(weights) if warm else 0.0))
     target = violation_tolerance * objective.gradient_scale() if violation_tolerance else -1.0
     stop = _Rules(tolerance, target, decrease_tolerance, max_iterations - first)
     gap = Gap() if stopping is None else stopping.look(state, warm)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -37,6 +37,13 @@ class Objective:
         return self.loss.n_weights
 
     @property
+    def n_all_weights(self) -> int:
+        """Return the number of weights wherever they live."""
+        return self.n_weights
+
+    can_be_bounded: ClassVar[bool] = True  # whether bounds of the optimum (optimise/certificate.py) can be computed
+
+    @property
     def pool(self) -> ThreadPool:
         """Return the thread pool of a solver's vector operations."""
         return pool(self.n_threads)
@@ -55,6 +62,10 @@ class Objective:
         value = self.loss.value_and_gradient(w, out)
         cast(Orthant, self.penalty).add_smooth_gradient(w, out)
         return value + self.penalty.value(w)
+
+    def penalty_value(self, w: FloatArray) -> float:
+        """Return strength * penalty."""
+        return self.penalty.value(w)
 
     def violation(self, w: FloatArray, loss_gradient: FloatArray) -> float:
         """Return the largest entry of the least subgradient: the distance from optimality."""
@@ -78,8 +89,9 @@ class Objective:
         """Return (the objective as a function of the weights themselves, these weights)."""
         return self, w
 
-    # Inner products of weight vectors. Solvers use these, so that an objective may keep its vectors in other
-    # coordinates (optimise/representer.py) and still be walked by the same solver in the same steps.
+    # Numbers that vectors of weights give. Solvers use these, so that an objective may keep its vectors in other
+    # coordinates (optimise/representer.py) or other processes (optimise/lockstep.py) and still be walked by the same
+    # solver in the same steps.
     def dot(self, a: FloatArray, b: FloatArray) -> float:
         """Return <a, b>."""
         return _core.dot(self.pool, a, b)
@@ -88,9 +100,17 @@ class Objective:
         """Write <rows[i], targets[j]> into out[i, j]; vectors are in double or single precision."""
         _core.dots(self.pool, rows, targets, out)
 
+    def dot_difference(self, a: FloatArray, b: FloatArray, c: FloatArray) -> float:
+        """Return <a, b - c>."""
+        return _core.dot_difference(self.pool, a, b, c)
+
+    def largest(self, v: FloatArray) -> float:
+        """Return max |v|."""
+        return _core.max_abs(self.pool, v)
+
     def gradient_violation(self, gradient: FloatArray) -> float:
         """Return the largest entry of the gradient of the whole that ``value_and_gradient`` wrote last."""
-        return _core.max_abs(self.pool, gradient)
+        return self.largest(gradient)
 
     def gradient_scale(self) -> float:
         """Return max |gradient of the loss at 0|: tolerances are relative to it, so they do not depend on units."""
@@ -98,7 +118,7 @@ class Objective:
             return _GRADIENT_SCALES[self.loss]
         gradient = np.empty(self.loss.n_weights)
         self.loss.value_and_gradient(np.zeros(self.loss.n_weights), gradient)
-        scale = _core.max_abs(self.pool, gradient) or 1.0
+        scale = self.largest(gradient) or 1.0
         with suppress(TypeError):
             _GRADIENT_SCALES[self.loss] = scale
         return scale

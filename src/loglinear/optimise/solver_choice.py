@@ -16,6 +16,7 @@ from loglinear.losses.composite import CompositeLoss
 from loglinear.losses.m_estimation import MEstimationLoss
 from loglinear.losses.nearly_disjoint import NearlyDisjointLoss
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
+from loglinear.losses.ngram_parts import NgramPartLoss, NgramRootLoss
 from loglinear.losses.partitioned import PartitionedLoss
 from loglinear.losses.words_within_classes import WordsWithinClassesLoss
 from loglinear.optimise.objective import Objective
@@ -58,7 +59,7 @@ def _sparse(objective: Objective) -> bool:
 
 
 _CURVATURE = {"metric": "curvature"}
-_NGRAM_LOSSES = (NgramMaxentLoss, CompositeLoss, NearlyDisjointLoss, WordsWithinClassesLoss)
+_NGRAM_LOSSES = (NgramMaxentLoss, NgramRootLoss, NgramPartLoss, CompositeLoss, NearlyDisjointLoss, WordsWithinClassesLoss)
 _NGRAMS = "default for language models: n-gram counts differ by orders of magnitude, so steps are scaled by curvature"
 RULES = (
     Rule(

@@ -15,7 +15,7 @@ from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.protocols import Loss, Smooth
 from loglinear.solvers.line_search import Point, strong_wolfe
-from loglinear.solvers.memory import InverseHessian, Pair
+from loglinear.solvers.memory import InverseHessian, Pair, single_pairs
 from loglinear.solvers.metric import find_unit
 from loglinear.solvers.solver import State
 from loglinear.status import Status
@@ -61,7 +61,7 @@ class Lbfgs:
         if state.unit is not None:
             state.gradient *= state.unit
             state.along = np.empty_like(w0)
-        state.memory = InverseHessian(w0.size, self.memory, self.single_precision)
+        state.memory = InverseHessian(w0.size, self.memory, single_pairs(self.single_precision, objective))
         state.direction, state.trial, state.trial_gradient = (np.empty_like(w0) for _ in range(3))
         return state
 

@@ -29,13 +29,17 @@ Pair = tuple[Vector, Vector]
 MANY_WEIGHTS = 5_000_000  # from here on pairs are kept in single precision unless told otherwise
 
 
-class InverseHessian:
-    """The L-BFGS matrix H of the last ``size`` pairs; ``single_precision`` None: only where weights are many."""
+def single_pairs(asked: bool | None, objective: Objective) -> bool:
+    """Return whether pairs are kept in single precision: as asked, or None: where weights are many."""
+    return objective.n_all_weights >= MANY_WEIGHTS if asked is None else asked
 
-    def __init__(self, n_weights: int, size: int, single_precision: bool | None = False) -> None:
+
+class InverseHessian:
+    """The L-BFGS matrix H of the last ``size`` pairs."""
+
+    def __init__(self, n_weights: int, size: int, single_precision: bool = False) -> None:
         self.n, self.size = n_weights, size
-        single = n_weights >= MANY_WEIGHTS if single_precision is None else single_precision
-        self.dtype = np.dtype(np.float32 if single else np.float64)
+        self.dtype = np.dtype(np.float32 if single_precision else np.float64)
         self.s: list[Vector] = []
         self.y: list[Vector] = []
         self._free: list[Vector] = []

@@ -30,8 +30,8 @@ def _with_ridge(objective: Objective, w: FloatArray, diagonal: FloatArray) -> Fl
     return diagonal
 
 
-def _floor(diagonal: FloatArray, fraction: float) -> float:
-    return fraction * max(float(diagonal.max(initial=0.0)), 1e-300)
+def _floor(objective: Objective, diagonal: FloatArray, fraction: float) -> float:
+    return fraction * max(objective.largest(diagonal), 1e-300)
 
 
 def curvature_unit(objective: Objective, w: FloatArray) -> FloatArray:
@@ -50,7 +50,7 @@ def curvature_unit(objective: Objective, w: FloatArray) -> FloatArray:
         np.maximum(diagonal, estimate, out=diagonal)
         del estimate
     _with_ridge(objective, w, diagonal)
-    np.maximum(diagonal, _floor(diagonal, 1e-8), out=diagonal)
+    np.maximum(diagonal, _floor(objective, diagonal, 1e-8), out=diagonal)
     np.sqrt(diagonal, out=diagonal)
     return np.divide(1.0, diagonal, out=diagonal)
 
@@ -70,7 +70,7 @@ def estimated_unit(objective: Objective, w: FloatArray) -> FloatArray:
     unit = value_unit(objective)  # the fifth root is for differences in frequency, not in size
     if unit is not None:
         diagonal *= unit**2
-    root = np.maximum(diagonal, _floor(diagonal, 1e-3)) ** -0.2
+    root = np.maximum(diagonal, _floor(objective, diagonal, 1e-3)) ** -0.2
     return root if unit is None else root * unit
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.protocols import Loss, Orthant
-from loglinear.solvers.memory import InverseHessian, Pair
+from loglinear.solvers.memory import InverseHessian, Pair, single_pairs
 from loglinear.solvers.metric import find_unit
 from loglinear.solvers.solver import State
 from loglinear.status import Status
@@ -67,8 +67,8 @@ class Owlqn:
         gradient, pseudo = np.empty_like(w0), np.empty_like(w0)
         value = objective.value_and_smooth_gradient(w0, gradient)
         penalty.pseudo_gradient(w0, gradient, pseudo)
-        state = OwlqnState(w0, value, _core.max_abs(objective.pool, pseudo), 1, gradient=gradient, pseudo=pseudo)
-        state.memory = InverseHessian(w0.size, self.memory, self.single_precision)
+        state = OwlqnState(w0, value, objective.largest(pseudo), 1, gradient=gradient, pseudo=pseudo)
+        state.memory = InverseHessian(w0.size, self.memory, single_pairs(self.single_precision, objective))
         unit = find_unit(self.metric, objective, w0)
         state.unit = None if unit is None else unit.astype(state.memory.dtype, copy=False)
         state.direction, state.trial = np.empty_like(w0), np.empty_like(w0)
@@ -92,7 +92,7 @@ class Owlqn:
                 penalty.pseudo_gradient(state.weights, state.gradient, state.pseudo)
             _core.combine(pool, 1.0, state.weights, t, state.direction, state.trial)
             penalty.project(state.weights, state.pseudo, state.trial)
-            slope = _core.dot_difference(pool, state.pseudo, state.trial, state.weights)
+            slope = objective.dot_difference(state.pseudo, state.trial, state.weights)
             value = objective.value_and_smooth_gradient(state.trial, state.pseudo)
             state.passes += 1
             if value <= state.value + 1e-4 * slope + 1e-15 * abs(state.value):
@@ -131,7 +131,7 @@ class Owlqn:
         state.weights, state.trial = state.trial, state.weights
         state.gradient, state.pseudo = state.pseudo, state.gradient
         cast(Orthant, objective.penalty).pseudo_gradient(state.weights, state.gradient, state.pseudo)
-        state.value, state.violation = value, _core.max_abs(pool, state.pseudo)
+        state.value, state.violation = value, objective.largest(state.pseudo)
         if state.stalled == _PATIENCE:  # projections may have cut every step along the pairs: try without them
             state.memory.clear()
             state.memory.release(s, y)

@@ -1,0 +1,343 @@
+"""DaskLanguageModel: an n-gram model whose text, n-grams and weights live on the workers of a Dask cluster.
+
+    words      every worker reads parts of the text; the client joins the words to one vocabulary
+    n-grams    every worker sorts those of its text; they are exchanged by context and merged to parts of the trie
+    training   every part keeps its weights, gradients and the solver's vectors; numbers of the unigrams, which the
+               client has, and sums travel (losses/ngram_parts.py, optimise/lockstep.py)
+    model      every part makes its piece of the back-off model, and the client joins them
+
+Where a worker is lost, its parts are made anew from the text, begin again at Kneser-Ney, and all go on: the problem is
+convex, so the optimum is the same.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from distributed import Client
+from numpy.typing import NDArray
+
+from loglinear.arrays import FloatArray
+from loglinear.backoff.kneser_ney import choose_discounts
+from loglinear.backoff.model import BackoffModel
+from loglinear.backoff.pruning import prune_by_entropy
+from loglinear.backoff.smoothing import check_cut
+from loglinear.dask.clients import client_of
+from loglinear.dask.ngrams import (
+    NgramShard,
+    Orders,
+    Range,
+    Walk,
+    counts_of,
+    make_shard,
+    records_of,
+    some_classes,
+    sort_part,
+)
+from loglinear.dask.shards import Cluster
+from loglinear.dask.sources import delayed_parts
+from loglinear.dask.texts import join_words, read_part, text_pieces, words_of
+from loglinear.data.corpus import choose_words, number_text
+from loglinear.data.ngram import NgramTrie
+from loglinear.data.ngram_classes import ngram_classes
+from loglinear.data.ngram_parts import cut_words, join_parts
+from loglinear.errors import FormatError, IncompatibleError
+from loglinear.features.word_vocabulary import WordVocabulary
+from loglinear.formats.running_text import RunningText, TextOptions
+from loglinear.losses.ngram_parts import NgramRootLoss, Unigrams
+from loglinear.models.estimator import record_training, restore_on_failure
+from loglinear.models.language_model.estimator import LanguageModel
+from loglinear.models.language_model.penalty import NgramPenalty
+from loglinear.models.language_model.settings import Settings
+from loglinear.models.language_model.training import centred, with_unknown
+from loglinear.optimise.lockstep import Brought, Leader, LockstepObjective, Lost
+from loglinear.optimise.minimise import Callback, History, Result, minimise
+from loglinear.optimise.progress import TrainingProgress, both
+from loglinear.optimise.solver_choice import choose_solver
+from loglinear.optimise.training import Solution
+from loglinear.solvers.solver import State
+from loglinear.status import Status
+
+log = logging.getLogger("loglinear.dask")
+SOLVERS = ("auto", "owlqn", "lbfgs")
+MAX_LOSSES = 20  # of workers in one training
+_HERE_ONLY = ("tune", "base", "sources", "classes", "cache", "n_topics", "memory", "warm_start")
+
+
+class DaskLanguageModel(LanguageModel):
+    """An n-gram model that is trained on a Dask cluster; the settings are those of ``LanguageModel``.
+
+    client : a ``distributed.Client``; None: the current one
+    n_threads : threads of the model here; workers use the threads that they have
+
+    Counts and Kneser-Ney are those of one process, to the bit; maximum entropy has the same optimum. Tree penalties,
+    tuning, bases, sources, classes and caches are for one process.
+    """
+
+    def __init__(self, order: int | None = 5, estimator: str = "maxent", *, client: Any = None, **settings: Any) -> None:
+        super().__init__(order, estimator, **settings)
+        self.client = client
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return sorted([*LanguageModel._get_param_names(), "client"])
+
+    @restore_on_failure
+    def fit(self, X: Any, y: Any = None, *, validation: Any = None) -> DaskLanguageModel:
+        """Train on files, by name or pattern, or on a Dask bag of sentences.
+
+        Files must be readable by every worker; large plain files are cut where there are fewer files than workers.
+        ``validation`` is held-out text in this process, for ``validation_score_``.
+        """
+        began = time.perf_counter()
+        settings = self._settings()
+        self._check(settings)
+        client = client_of(self.client)
+        work = _Work(client, settings)
+        try:
+            words = work.read(X, self._options())
+            self.vocabulary_ = self._choose(words)
+            number_text(words, self.vocabulary_, unknown=self.unknown)  # refuses words outside a closed vocabulary
+            self.n_tokens_ = work.sort(self.vocabulary_, self.unknown, settings)
+            stages = {"counting": time.perf_counter() - began}
+            self.counts_ = [self.vocabulary_.n_words, *work.ngrams()]
+            if self.estimator == "maxent":
+                model = self._trained(work, settings)
+            else:
+                model = self._estimated(work)
+        finally:
+            work.release()
+        if self.prune_entropy is not None:
+            model = prune_by_entropy(model, self.prune_entropy, n_threads=self.n_threads)
+        self.take(model)
+        stages["estimating"] = time.perf_counter() - began - sum(stages.values())
+        self.stage_seconds_, self.fit_seconds_ = stages, time.perf_counter() - began
+        if validation is not None:
+            self.validation_score_ = self.score(validation)
+        self._warn()
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> LanguageModel:
+        """Refuse: a stream is learnt in one process."""
+        raise IncompatibleError("partial_fit learns a stream in one process: use LanguageModel, or fit on a cluster")
+
+    def _check(self, settings: Settings) -> None:
+        settings.check()
+        for name in _HERE_ONLY:
+            if getattr(self, name) not in (None, False):
+                raise IncompatibleError(f"{name} is for one process, not for a cluster: leave it out, or use LanguageModel")
+        if settings.is_tree or settings.collapses or settings.is_tuned:
+            raise IncompatibleError(
+                "tree penalties, order=None and tuned strengths join n-grams of all contexts, and are for one process: "
+                "use an order and elastic_net, l1 or l2 with given strengths, or LanguageModel"
+            )
+        if self.estimator == "maxent" and self.solver not in SOLVERS:
+            raise IncompatibleError(f"solver {self.solver!r} is for one process; on a cluster: {', '.join(SOLVERS)}")
+
+    def _options(self) -> TextOptions:
+        return TextOptions(self.units, self.encoding, False, self.reserved == "skip", None, self.text_column)
+
+    def _choose(self, words: RunningText) -> WordVocabulary:
+        if isinstance(self.vocabulary, WordVocabulary):
+            return self.vocabulary
+        if self.vocabulary is not None and not isinstance(self.vocabulary, (str, os.PathLike)):
+            return WordVocabulary.from_words(self.vocabulary, is_open=self.unknown == "token")
+        return choose_words(
+            words, self.min_word_count, self.max_words, self.vocabulary, unknown=self.unknown, encoding=self.encoding
+        )
+
+    def _estimated(self, work: _Work) -> BackoffModel:
+        """Return a model of counts alone."""
+        if self.estimator in ("kneser-ney", "kneser-ney-single"):
+            orders = work.kneser_ney(self.estimator == "kneser-ney", self.prune)
+            work.call("kneser_ney", orders)
+            self.discounts_ = [str(d) for d in orders.discounts]
+        else:
+            work.call("estimate", self.estimator, self.k)
+        model = work.model(None)
+        self.status_, self.converged_, self.n_iter_ = Status.COUNTED, True, 1
+        self.n_weights_ = model.n_entries
+        return model
+
+    def _trained(self, work: _Work, settings: Settings) -> BackoffModel:
+        """Return the maximum-entropy model."""
+        penalty = settings.make_penalty()
+        assert isinstance(penalty, NgramPenalty)
+        training = _Training(work, penalty, settings)
+        solution = training.run()
+        record_training(self, solution)
+        root = training.loss
+        kept = np.sum(work.call("kept"), axis=0)
+        V = root.n_weights
+        self.n_weights_ = V + int(kept[0])
+        self.n_parameters_ = int(np.count_nonzero(solution.weights)) + int(kept[1])
+        self.strengths_ = training.strengths
+        return work.model(root.unigrams(solution.weights)[0])
+
+    def to_local(self) -> LanguageModel:
+        """Return the trained model as one of this process, which needs no cluster."""
+        parameters = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
+        local = LanguageModel(**parameters)
+        local.__dict__.update({k: v for k, v in self.__dict__.items() if k.endswith("_")})
+        return local
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file of ``to_local()``."""
+        self.to_local().save(path)
+
+
+class _Work:
+    """The text and its n-grams on the workers."""
+
+    def __init__(self, client: Client, settings: Settings) -> None:
+        self.client, self.order = client, int(settings.order or 0)
+        self.workers = sorted(client.nthreads())
+        self.cluster: Cluster | None = None
+        self._texts: list[Any] = []
+        self._shared = False
+
+    def _submit(self, k: int, function: Callable[..., Any], *arguments: Any) -> Any:
+        places = [self.workers[k % len(self.workers)]]
+        return self.client.submit(function, *arguments, pure=False, workers=places, allow_other_workers=True)
+
+    def read(self, X: Any, options: TextOptions) -> RunningText:
+        """Read the text, and return its words with their counts."""
+        n_workers = len(self.workers)
+        given: Sequence[Any] = (
+            delayed_parts(self.client, X) if hasattr(X, "to_delayed") else text_pieces(X, n_workers, options)
+        )
+        self._shared = len(given) > n_workers
+        self._texts = [self._submit(k, read_part, one, options, self._shared) for k, one in enumerate(given)]
+        words = join_words(self.client.gather([self._submit(k, words_of, one) for k, one in enumerate(self._texts)]))
+        if words.counts.size == 0:
+            raise FormatError(f"there are no {options.units}; give text with at least one", ", ".join(words.sources))
+        return words
+
+    def sort(self, vocabulary: WordVocabulary, unknown: Any, settings: Settings) -> int:
+        """Sort the n-grams, exchange them by context and merge them to parts; return the number of tokens."""
+        self.vocabulary = vocabulary
+        known = self.client.scatter(vocabulary, broadcast=True, hash=False)
+        sorted_ = [self._submit(k, sort_part, one, known, unknown, self.order, self._shared)
+                   for k, one in enumerate(self._texts)]  # fmt: skip
+        counts = self.client.gather([self._submit(k, counts_of, one) for k, one in enumerate(sorted_)])
+        self._texts = []
+        self.word_counts = np.sum([one.words for one in counts], axis=0, dtype=np.uint64)
+        sizes = np.sum([one.sizes for one in counts], axis=0)
+        ranges = [Range(*pair) for pair in cut_words(sizes, len(self.workers))]
+        least = settings.min_counts if settings.estimator == "maxent" else [1]
+        tasks = []
+        for k, place in enumerate(ranges):
+            records = [self._submit(k, records_of, one, *place) for one in sorted_]
+            arguments = (place, known, self.order, self.word_counts, least, len(ranges) > len(self.workers), *records)
+            tasks.append((make_shard, arguments))
+        self.cluster = Cluster(self.client, tasks)
+        return sum(one.n_tokens for one in counts)
+
+    def call(self, method: str, *arguments: Any) -> list[Any]:
+        """Return what a method of every part returns."""
+        assert self.cluster is not None
+        return self.cluster.call(lambda actor, k: actor.call(0, method, arguments))
+
+    def ngrams(self) -> list[int]:
+        """Return the n-grams of every order above the first."""
+        return np.sum(self.call("ngrams"), axis=0).astype(int).tolist()
+
+    def kneser_ney(self, modified: bool = True, prune: Sequence[int] | None = None) -> Orders:
+        """Return the counts and discounts that all parts share."""
+        cut = check_cut(prune, self.order) if prune is not None else [0] * self.order
+        types = np.sum(self.call("bigram_types"), axis=0)
+        tokens = self.word_counts
+        counts = np.where((types == 0) & (tokens > 0), 1, types) if self.order > 1 else tokens
+        unigrams = np.minimum(counts, 0xFFFFFFFF).astype(np.uint32)
+        found = np.sum(self.call("counts_of_counts", unigrams if self.order > 1 else unigrams[:0]), axis=0)
+        found[0] = np.bincount(np.minimum(unigrams, 5), minlength=6)[1:5]
+        return Orders(unigrams, tuple(choose_discounts(t, modified=modified) for t in found.tolist()), cut)
+
+    def model(self, unigrams: Unigrams | None) -> BackoffModel:
+        """Return the back-off model that the parts make together."""
+        names = [field.name for field in fields(BackoffModel)][2:]
+        parts = [dict(zip(names, one)) for one in self.call("model", unigrams)]
+        return BackoffModel(self.vocabulary, self.order, **join_parts(self.order, parts))
+
+    def release(self) -> None:
+        """Let the workers forget everything."""
+        self._texts = []
+        if self.cluster is not None:
+            self.cluster.release()
+
+
+class _Training:
+    """The walk of all parts, which the client leads."""
+
+    def __init__(self, work: _Work, penalty: NgramPenalty, settings: Settings) -> None:
+        self.work, self.settings = work, settings.for_solver()
+        self.orders = None if penalty.penalty == "none" else work.kneser_ney()
+        log_p = work.call("start", self.orders)[0]
+        V, order = work.vocabulary.n_words, work.order
+        trie = with_unknown(_unigrams(order, work.word_counts), work.vocabulary.unknown)
+        self.start = None if log_p is None else centred(np.array(log_p), V)
+        self.leader = Leader(self._carry)
+        self.loss = NgramRootLoss(trie.entry_count.astype(np.float64), self.leader)
+        classes = ngram_classes(_unigrams(order, work.word_counts), settings.strength_classes)
+        by_class = penalty.on(some_classes(classes, slice(V)), self.settings.n_threads)
+        self.strengths = [
+            {"ngrams": name, "order": n, "l1": float(a), "l2": float(b)}
+            for name, n, a, b in zip(classes.names, classes.orders, by_class.l1, by_class.l2)
+        ]
+        n_everywhere = V + sum(work.ngrams())
+        self.objective = LockstepObjective(self.loss, by_class, self.settings.n_threads, self.leader, n_everywhere)
+        self.solver, self.reason = choose_solver(self.objective, self.settings.solver, self.settings.solver_options)
+        self.walk = Walk(self.solver, penalty, settings.strength_classes, self.settings.tolerance,
+                         self.settings.max_iterations, n_everywhere)  # fmt: skip
+        self.weights = self.start
+
+    def _carry(self, answer: Any) -> list[Brought]:
+        return [Brought(*one) for one in self.work.call("advance", answer)]
+
+    def run(self) -> Solution:
+        """Walk to the optimum; begin again, from the weights that are left, where a worker is lost."""
+        with TrainingProgress(self.settings.verbose, self.settings.max_iterations) as progress:
+            for _ in range(MAX_LOSSES):
+                try:
+                    result = self._once(both(progress, self._keep))
+                    break
+                except Lost:
+                    log.warning("the weights of a part were lost: it begins again, and the others go on")
+                finally:
+                    self.work.call("stop")
+            else:
+                raise RuntimeError(f"workers were lost {MAX_LOSSES} times; training cannot go on")
+        return Solution(result.weights, result, self.solver.name, self.reason, result.weights)
+
+    def _keep(self, iteration: int, state: State, history: History) -> None:
+        self.weights = state.weights
+
+    def _once(self, callback: Callback | None) -> Result:
+        self.work.call("begin", self.walk, self.orders)
+        self.leader.answer(None)
+        result = minimise(
+            self.objective, self.solver, self.weights, tolerance=self.settings.tolerance,
+            max_iterations=self.settings.max_iterations, callback=callback,
+        )
+        if any(one.kind == "new" for one in self._carry(self.leader.last)):  # lost at the very end
+            self.weights = result.weights
+            raise Lost
+        return result
+
+
+def _unigrams(order: int, counts: NDArray[np.uint64]) -> NgramTrie:
+    """Return a trie that has no n-grams but the unigrams."""
+    V = counts.size
+    tokens = np.minimum(counts, 0xFFFFFFFF).astype(np.uint32)
+    one, none = np.ones(1, np.uint32), np.full(V, 0xFFFFFFFF, np.uint32)
+    return NgramTrie(
+        order, V, np.array([0] + [1] * order), np.array([0] + [V] * order), none[:1], np.r_[one, one],
+        np.array([0, V], np.uint32), np.array([min(int(tokens.sum(dtype=np.uint64)), 0xFFFFFFFF)], np.uint32),
+        np.arange(V, dtype=np.uint32), none, tokens,
+    )  # fmt: skip

@@ -1,0 +1,121 @@
+"""Parts of an n-gram trie: the contexts whose most recent word lies in a range of words, and every unigram.
+
+Contexts are sorted by their most recent word first, so a part is one piece of every level of the trie. Parts are tries
+themselves, over the same words; the tokens of their unigrams and of their empty context are those of the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loglinear.data.ngram import NgramTrie
+
+
+def cut_words(sizes: NDArray[Any], n_parts: int) -> list[tuple[int, int]]:
+    """Cut the words into at most so many ranges (begin, end) whose sizes are similar; ``sizes``: n-grams by word."""
+    total = np.cumsum(sizes, dtype=np.float64)
+    bounds = [0]
+    for k in range(1, n_parts):
+        # the cut whose sum is nearest to its share
+        goal = total[-1] * k / n_parts
+        at = int(np.searchsorted(total, goal))
+        if at > 0 and goal - total[at - 1] < total[min(at, total.size - 1)] - goal:
+            at -= 1
+        bounds.append(min(max(at + 1, bounds[-1]), sizes.size))
+    bounds.append(sizes.size)
+    return [(a, b) for a, b in zip(bounds, bounds[1:]) if b > a]
+
+
+def part_of(trie: NgramTrie, begin: int, end: int) -> NgramTrie:
+    """Return the part of the contexts whose most recent word is in [begin, end); ``<s>`` is word V."""
+    V = trie.n_words
+    words = trie.context_word[trie.context_start[1] : trie.context_start[2]] if trie.order > 1 else trie.context_word[:0]
+    low, high = (int(trie.context_start[1]) + int(np.searchsorted(words, w)) for w in (begin, end)) if trie.order > 1 else (1, 1)
+    contexts, entries = [(0, 1)], [(0, V)]
+    for _ in range(1, trie.order):
+        contexts.append((low, high))
+        entries.append((int(trie.context_entry[low]), int(trie.context_entry[high])))
+        low, high = int(trie.context_child[low]), int(trie.context_child[high])
+    context_start = np.concatenate([[0], np.cumsum([b - a for a, b in contexts])])
+    entry_start = np.concatenate([[0], np.cumsum([b - a for a, b in entries])])
+
+    def joined(array: NDArray[Any], ranges: Sequence[tuple[int, int]], shifts: Sequence[int] | None = None) -> Any:
+        pieces = [array[a:b] for a, b in ranges]
+        if shifts is not None:
+            pieces = [piece - np.uint32(shift % 2**32) for piece, shift in zip(pieces, shifts)]
+        return np.concatenate(pieces)
+
+    context_moved = [a - int(to) for (a, _), to in zip(contexts, context_start)]
+    entry_moved = [a - int(to) for (a, _), to in zip(entries, entry_start)]
+    child = joined(trie.context_child, contexts, [*context_moved[1:], 0])
+    child[0] = 1
+    child[int(context_start[-2]) :] = context_start[-1]
+    parents = joined(trie.entry_parent, entries, [0, *entry_moved[:-1]])
+    return NgramTrie(
+        trie.order, V, context_start, entry_start, joined(trie.context_word, contexts),
+        np.append(child, np.uint32(context_start[-1])),
+        np.append(joined(trie.context_entry, contexts, entry_moved), np.uint32(entry_start[-1])),
+        joined(trie.context_count, contexts), joined(trie.entry_word, entries), parents,
+        joined(trie.entry_count, entries),
+    )  # fmt: skip
+
+
+def join_parts(order: int, parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of one trie, or of one back-off model, from those of its parts, in the order of their words.
+
+    Unigrams and the empty context are those of the first part. ``context_start``, ``entry_start`` and the arrays of
+    the layout are joined as such, ``entry_parent`` as numbers of entries, all others by level.
+    """
+    starts = [(part["context_start"], part["entry_start"]) for part in parts]
+
+    def level(k: int, which: int, part: int) -> slice:
+        if k == 0 and part:
+            return slice(0, 0)
+        start = starts[part][which]
+        return slice(int(start[k]), int(start[k + 1]))
+
+    def sizes(which: int) -> NDArray[np.int64]:
+        """[order, parts]: how many contexts or entries."""
+        return np.array([[level(k, which, p).stop - level(k, which, p).start for p in range(len(parts))]
+                         for k in range(order)], np.int64)  # fmt: skip
+
+    n_contexts, n_entries = sizes(0), sizes(1)
+    first_context = (np.cumsum(n_contexts) - n_contexts.ravel()).reshape(n_contexts.shape)  # of every level and part
+    first_entry = (np.cumsum(n_entries) - n_entries.ravel()).reshape(n_entries.shape)
+
+    def joined(name: str, which: int, shift: Any = None) -> NDArray[Any]:
+        pieces = []
+        for k in range(order):
+            for p, part in enumerate(parts):
+                piece = part[name][level(k, which, p)]
+                moved = 0 if shift is None else shift(k, p)
+                pieces.append(piece + np.asarray(moved % 2**32, piece.dtype) if moved else piece)
+        return np.concatenate(pieces)
+
+    out: dict[str, NDArray[Any]] = {
+        "context_start": np.concatenate([[0], np.cumsum(n_contexts.sum(axis=1))]),
+        "entry_start": np.concatenate([[0], np.cumsum(n_entries.sum(axis=1))]),
+    }
+    n_all = int(n_contexts.sum()), int(n_entries.sum())
+    for name in parts[0]:
+        if name in out:
+            continue
+        if name == "context_child":
+            child = joined(name, 0, lambda k, p: 0 if k + 1 == order else int(first_context[k + 1, p])
+                           - int(starts[p][0][k + 1]))  # fmt: skip
+            child[0] = 1
+            child[int(out["context_start"][order - 1]) :] = n_all[0]
+            out[name] = np.append(child, np.asarray(n_all[0], child.dtype))
+        elif name == "context_entry":
+            entry = joined(name, 0, lambda k, p: int(first_entry[k, p]) - int(starts[p][1][k]))
+            out[name] = np.append(entry, np.asarray(n_all[1], entry.dtype))
+        elif name == "entry_parent":
+            out[name] = joined(name, 1, lambda k, p: 0 if k < 2 else int(first_entry[k - 1, p])
+                               - int(starts[p][1][k - 1]))  # fmt: skip
+        else:
+            out[name] = joined(name, 0 if name in ("context_word", "context_count", "log_backoff") else 1)
+    return out
