@@ -153,25 +153,27 @@ def test_words_that_are_reserved_are_named_by_their_place(client, tmp_path):
     (tmp_path / "t.txt").write_text(line * 4000 + "a <s> b\n", encoding="utf-8")
     with pytest.raises(LoglinearError, match=r"t\.txt:4001: '<s>' is reserved"):
         DaskLanguageModel(2, client=client).fit(tmp_path / "t.txt")
+    settings = {"unknown": "error", "vocabulary": line.split(), "reserved": "skip"}
     with pytest.raises(LoglinearError, match=r"t\.txt:4001: the word 'a' is not in the vocabulary"):
-        settings = {"unknown": "error", "vocabulary": line.split(), "reserved": "skip"}
         DaskLanguageModel(2, client=client, **settings).fit(tmp_path / "t.txt")
+    (tmp_path / "e.txt").write_text("\n\n", encoding="utf-8")
     with pytest.raises(LoglinearError, match="there are no words"):
-        (tmp_path / "e.txt").write_text("\n\n", encoding="utf-8")
         DaskLanguageModel(2, client=client).fit(tmp_path / "e.txt")
     with pytest.raises((LoglinearError, OSError), match="nowhere"):
         DaskLanguageModel(2, client=client).fit(tmp_path / "nowhere.txt")
 
 
 def test_the_command_trains_on_processes_of_this_machine(folder, tmp_path):
-    command = [sys.executable, "-m", "loglinear", "lm", "train", str(folder / "part*.txt"), "-o", str(tmp_path / "m.ll"),
-               "--order", "3", "--estimator", "kneser-ney", "--workers", "2", "--dev", str(folder / "part1.txt"), "--json"]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    text, dev, output = (str(path) for path in (folder / "part*.txt", folder / "part1.txt", tmp_path / "m.ll"))
+    command = [sys.executable, "-m", "loglinear", "lm", "train", text, "-o", output, "--dev", dev]
+    command += ["--order", "3", "--estimator", "kneser-ney", "--workers", "2"]
+    done = subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     local = LanguageModel(3, "kneser-ney").fit(folder / "all.txt", validation=folder / "part1.txt")
     assert json.loads(done.stdout)["tokens"] == local.n_tokens_
     check_same_bits_of_files(load(tmp_path / "m.ll"), local)
-    again = subprocess.run([*command[:-1], "--cluster", "tcp://x:1"], capture_output=True, text=True, timeout=60, check=False)
+    command += ["--cluster", "tcp://nowhere:1"]
+    again = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert again.returncode == 2
     assert "leave one of them out" in again.stderr
 

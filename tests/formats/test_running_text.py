@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from loglinear import _core
 from loglinear.errors import FormatError
-from loglinear.formats.running_text import TextOptions, iterate_text, join_units, read_text, split_units
+from loglinear.formats.running_text import TextOptions, iterate_text, read_text
 from loglinear.formats.text import map_bytes
+from loglinear.formats.units import join_units, split_units
 from tests.packing import PACKS
 
 

@@ -16,21 +16,19 @@ import logging
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import fields
+from typing import Any, cast
 
 import numpy as np
 from distributed import Client
 from numpy.typing import NDArray
 
-from loglinear.arrays import FloatArray
 from loglinear.backoff.kneser_ney import choose_discounts
 from loglinear.backoff.model import BackoffModel
 from loglinear.backoff.pruning import prune_by_entropy
 from loglinear.backoff.smoothing import check_cut
 from loglinear.dask.clients import client_of
 from loglinear.dask.ngrams import (
-    NgramShard,
     Orders,
     Range,
     Walk,
@@ -43,7 +41,7 @@ from loglinear.dask.ngrams import (
 from loglinear.dask.shards import Cluster
 from loglinear.dask.sources import delayed_parts
 from loglinear.dask.texts import join_words, read_part, text_pieces, words_of
-from loglinear.data.corpus import choose_words, number_text
+from loglinear.data.corpus import UnknownPolicy, choose_words, number_text
 from loglinear.data.ngram import NgramTrie
 from loglinear.data.ngram_classes import ngram_classes
 from loglinear.data.ngram_parts import cut_words, join_parts
@@ -67,7 +65,7 @@ from loglinear.status import Status
 log = logging.getLogger("loglinear.dask")
 SOLVERS = ("auto", "owlqn", "lbfgs")
 MAX_LOSSES = 20  # of workers in one training
-_HERE_ONLY = ("tune", "base", "sources", "classes", "cache", "n_topics", "memory", "warm_start")
+_HERE_ONLY = ("tune", "base", "sources", "classes", "cache", "n_topics", "memory", "tmp", "warm_start")
 
 
 class DaskLanguageModel(LanguageModel):
@@ -80,7 +78,9 @@ class DaskLanguageModel(LanguageModel):
     tuning, bases, sources, classes and caches are for one process.
     """
 
-    def __init__(self, order: int | None = 5, estimator: str = "maxent", *, client: Any = None, **settings: Any) -> None:
+    def __init__(
+        self, order: int | None = 5, estimator: str = "maxent", *, client: Any = None, **settings: Any
+    ) -> None:
         super().__init__(order, estimator, **settings)
         self.client = client
 
@@ -103,7 +103,7 @@ class DaskLanguageModel(LanguageModel):
         try:
             words = work.read(X, self._options())
             self.vocabulary_ = self._choose(words)
-            number_text(words, self.vocabulary_, unknown=self.unknown)  # refuses words outside a closed vocabulary
+            number_text(words, self.vocabulary_, unknown=cast(UnknownPolicy, self.unknown))  # refuses unknown words
             self.n_tokens_ = work.sort(self.vocabulary_, self.unknown, settings)
             stages = {"counting": time.perf_counter() - began}
             self.counts_ = [self.vocabulary_.n_words, *work.ngrams()]
@@ -131,7 +131,8 @@ class DaskLanguageModel(LanguageModel):
         settings.check()
         for name in _HERE_ONLY:
             if getattr(self, name) not in (None, False):
-                raise IncompatibleError(f"{name} is for one process, not for a cluster: leave it out, or use LanguageModel")
+                message = f"{name} is for one process, not for a cluster: leave it out, or use LanguageModel"
+                raise IncompatibleError(message)
         if settings.is_tree or settings.collapses or settings.is_tuned:
             raise IncompatibleError(
                 "tree penalties, order=None and tuned strengths join n-grams of all contexts, and are for one process: "
@@ -149,7 +150,8 @@ class DaskLanguageModel(LanguageModel):
         if self.vocabulary is not None and not isinstance(self.vocabulary, (str, os.PathLike)):
             return WordVocabulary.from_words(self.vocabulary, is_open=self.unknown == "token")
         return choose_words(
-            words, self.min_word_count, self.max_words, self.vocabulary, unknown=self.unknown, encoding=self.encoding
+            words, self.min_word_count, self.max_words, self.vocabulary,
+            unknown=cast(UnknownPolicy, self.unknown), encoding=self.encoding,
         )
 
     def _estimated(self, work: _Work) -> BackoffModel:
@@ -227,7 +229,7 @@ class _Work:
                    for k, one in enumerate(self._texts)]  # fmt: skip
         counts = self.client.gather([self._submit(k, counts_of, one) for k, one in enumerate(sorted_)])
         self._texts = []
-        self.word_counts = np.sum([one.words for one in counts], axis=0, dtype=np.uint64)
+        self.word_counts: NDArray[np.uint64] = np.stack([one.words for one in counts]).sum(axis=0, dtype=np.uint64)
         sizes = np.sum([one.sizes for one in counts], axis=0)
         ranges = [Range(*pair) for pair in cut_words(sizes, len(self.workers))]
         least = settings.min_counts if settings.estimator == "maxent" else [1]

@@ -227,7 +227,8 @@ class NgramShard:
             self.weights = state.weights
 
         result = minimise(
-            objective, walk.solver, self.weights, tolerance=walk.tolerance, max_iterations=walk.max_iterations, callback=keep
+            objective, walk.solver, self.weights, tolerance=walk.tolerance, max_iterations=walk.max_iterations,
+            callback=keep,
         )
         self.weights = result.weights
 
@@ -250,7 +251,8 @@ class NgramShard:
     def model(self, unigrams: Unigrams | None) -> tuple[Any, ...]:
         """Return the arrays of the part's back-off model; the weights need the unigrams' probabilities."""
         if self.counted is None:
-            assert self.weights is not None and unigrams is not None
+            assert self.weights is not None
+            assert unigrams is not None
             loss = self._loss or NgramPartLoss(self.trie, Follower(lambda member: None), n_threads=self.n_threads)
             log_p, log_r = loss.log_probabilities(Unigrams(*unigrams), self.weights)
             log_backoff = np.negative(log_r, out=log_r)

@@ -25,13 +25,13 @@ from loglinear.formats.running_text import (
     RunningText,
     TextOptions,
     TextSource,
-    Units,
     iterate_text,
     read_text,
     spool_text,
     spooled_units,
 )
 from loglinear.formats.text import Source
+from loglinear.formats.units import Units
 
 UnknownPolicy: TypeAlias = Literal["token", "error"]
 ReservedPolicy: TypeAlias = Literal["error", "skip"]

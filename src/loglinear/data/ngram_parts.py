@@ -7,6 +7,7 @@ themselves, over the same words; the tokens of their unigrams and of their empty
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,14 +28,14 @@ def cut_words(sizes: NDArray[Any], n_parts: int) -> list[tuple[int, int]]:
             at -= 1
         bounds.append(min(max(at + 1, bounds[-1]), sizes.size))
     bounds.append(sizes.size)
-    return [(a, b) for a, b in zip(bounds, bounds[1:]) if b > a]
+    return [(a, b) for a, b in pairwise(bounds) if b > a]
 
 
 def part_of(trie: NgramTrie, begin: int, end: int) -> NgramTrie:
     """Return the part of the contexts whose most recent word is in [begin, end); ``<s>`` is word V."""
     V = trie.n_words
-    words = trie.context_word[trie.context_start[1] : trie.context_start[2]] if trie.order > 1 else trie.context_word[:0]
-    low, high = (int(trie.context_start[1]) + int(np.searchsorted(words, w)) for w in (begin, end)) if trie.order > 1 else (1, 1)
+    words = trie.context_word[1 : int(trie.context_start[2])] if trie.order > 1 else trie.context_word[:0]
+    low, high = (1 + int(np.searchsorted(words, word)) for word in (begin, end))
     contexts, entries = [(0, 1)], [(0, V)]
     for _ in range(1, trie.order):
         contexts.append((low, high))

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,16 +26,13 @@ from loglinear.formats.streams.ahead import read_ahead
 from loglinear.formats.streams.columns import TEXT, Lines, columns_of, is_frame, json_lines, table_lines, text_of
 from loglinear.formats.streams.remote import is_url
 from loglinear.formats.text import Source, is_utf8, mapped, name_of, without_mark
+from loglinear.formats.units import BLANK, Units
 
-Units: TypeAlias = Literal["words", "characters", "bytes"]
 Sentence: TypeAlias = str | Sequence[str] | Mapping[str, Any]
 TextSource: TypeAlias = Source | Iterable[Source] | Iterable[Sentence]
 
 SENTENCES = "<sentences>"  # the source of sentences in messages; the line is then the number of the sentence
-VISIBLE_BLANK = "\u2581"
-_BLANK = re.compile(r"[ \t\n\r\v\f]")
 _OTHER_BLANK = re.compile(r"[\t\n\r\v\f]")
-_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _SHOWN = 60  # characters of a sentence in a message
 _PART = 1 << 26  # bytes of text that are numbered at a time
 _BLOCK = 1 << 22  # bytes that are read at a time
@@ -203,25 +200,6 @@ def check_text(source: object, one_sentence: str = "") -> None:
     raise FormatError(f"{shown} is no file; text is a file or a list of sentences, such as [{shown}]{hint}")
 
 
-def split_units(text: str, units: Units = "words") -> list[str]:
-    """Return the units of one sentence, as they are read from a file."""
-    if units == "words":
-        return [word for word in _BLANK.split(text) if word]
-    if units == "characters":
-        return [VISIBLE_BLANK if _BLANK.match(c) else c for c in text]
-    return [chr(b) if 0x20 < b < 0x7F else f"<0x{b:02X}>" for b in text.encode("utf-8", "surrogatepass")]
-
-
-def join_units(tokens: Iterable[str], units: Units = "words") -> str:
-    """Return the text of units; bytes that are not UTF-8 become U+FFFD."""
-    if units == "words":
-        return " ".join(tokens)
-    if units == "characters":
-        return "".join(tokens).replace(VISIBLE_BLANK, " ")
-    pieces = (bytes([int(m[1], 16)]) if (m := _BYTE.fullmatch(token)) else token.encode() for token in tokens)
-    return b"".join(pieces).decode("utf-8", "replace")
-
-
 def _is_file(item: object) -> bool:
     if isinstance(item, os.PathLike) or is_url(item):
         return True
@@ -386,7 +364,7 @@ def _line_of(sentence: object, number: int, options: TextOptions) -> str:
     line = " ".join(sentence)
     pieces = line.split(" ") if sentence else []
     if len(pieces) != len(sentence) or "" in pieces or _OTHER_BLANK.search(line):
-        wrong = next(word for word in sentence if not word or _BLANK.search(word))
+        wrong = next(word for word in sentence if not word or BLANK.search(word))
         message = f"the word {wrong!r} is empty or holds a blank; leave it out, or put '_' in place of the blank"
         raise FormatError(message, SENTENCES, number)
     return line

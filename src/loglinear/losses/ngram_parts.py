@@ -4,8 +4,8 @@ The trie is cut by context subtrees: a part has the contexts that end in some wo
 unigrams nothing joins two parts: the parents of an entry are entries of the same part, or unigrams. So with the
 probabilities of the unigrams (losses/ngram_maxent.py has the recursions) a part sweeps down and up by itself, and hands
 up two sums: its share of B of the empty context, and for every word the sum over the children of its unigram. The
-process that has the unigrams (``NgramRootLoss``) makes their gradient of these. An evaluation moves two numbers per word
-and part, whatever the size of the model.
+process that has the unigrams (``NgramRootLoss``) makes their gradient of these. An evaluation moves two numbers per
+word and part, whatever the size of the model.
 
 Weights too large for products of exponentials make the value infinite here, and a line search turns back from them;
 in one process they are summed in logarithms.
@@ -58,7 +58,7 @@ class Raised(NamedTuple):
     b: float
     d: FloatArray  # [V]
     b2: float = 0.0
-    d2: FloatArray | None = None
+    d2: FloatArray = np.empty(0)
 
 
 class NgramRootLoss:

@@ -59,7 +59,9 @@ def _sparse(objective: Objective) -> bool:
 
 
 _CURVATURE = {"metric": "curvature"}
-_NGRAM_LOSSES = (NgramMaxentLoss, NgramRootLoss, NgramPartLoss, CompositeLoss, NearlyDisjointLoss, WordsWithinClassesLoss)
+_NGRAM_LOSSES = (
+    NgramMaxentLoss, NgramRootLoss, NgramPartLoss, CompositeLoss, NearlyDisjointLoss, WordsWithinClassesLoss,
+)  # fmt: skip
 _NGRAMS = "default for language models: n-gram counts differ by orders of magnitude, so steps are scaled by curvature"
 RULES = (
     Rule(

@@ -20,7 +20,8 @@ from loglinear.data.documents import plain_documents as plain
 from loglinear.data.sentences import Sentences
 from loglinear.errors import IncompatibleError
 from loglinear.features.word_vocabulary import UNKNOWN, WordVocabulary
-from loglinear.formats.running_text import check_text, split_units
+from loglinear.formats.running_text import check_text
+from loglinear.formats.units import split_units
 from loglinear.models.push import Push
 from loglinear.sources.kinds import InformationSource, Topic
 from loglinear.sources.topics import TopicAssigner

@@ -27,7 +27,8 @@ from loglinear.data.sentences import Sentences, SpooledSentences
 from loglinear.data.suffix_tree import SuffixTree, build_suffix_tree
 from loglinear.errors import InterruptedWarning
 from loglinear.features.word_vocabulary import WordVocabulary
-from loglinear.formats.running_text import Units, check_text
+from loglinear.formats.running_text import check_text
+from loglinear.formats.units import Units
 from loglinear.metrics.perplexity import perplexity
 from loglinear.models.estimator import Estimator, record_training, restore_on_failure, warn_before_optimum
 from loglinear.models.language_model import beyond_memory, stream

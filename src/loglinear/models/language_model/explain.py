@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from loglinear.backoff.automaton import ContextLookup
 from loglinear.data.corpus import iter_corpus
 from loglinear.features.word_vocabulary import BEGIN, END
-from loglinear.formats.running_text import Units, join_units, split_units
+from loglinear.formats.units import Units, join_units, split_units
 from loglinear.metrics.perplexity import perplexity
 from loglinear.models.language_model.document_queries import DocumentQueries
 from loglinear.models.push import Push, push_dicts

@@ -23,8 +23,9 @@ from loglinear.errors import FormatError, IncompatibleError
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.formats.blocks import iterate_lines
 from loglinear.formats.json_text import json_text
-from loglinear.formats.running_text import TextSource, Units, iterate_bytes, join_units
+from loglinear.formats.running_text import TextSource, iterate_bytes
 from loglinear.formats.text import Source, name_of, split_lines
+from loglinear.formats.units import Units, join_units
 from loglinear.metrics.comparison import Comparison, PairedScores, compare_scores
 from loglinear.metrics.perplexity import perplexity
 from loglinear.models.language_model.composite.queries import CompositeQueries

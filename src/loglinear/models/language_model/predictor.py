@@ -17,7 +17,8 @@ from loglinear.data.corpus import read_corpus
 from loglinear.data.documents import TEXT
 from loglinear.data.sentences import Sentences
 from loglinear.features.word_vocabulary import WordVocabulary
-from loglinear.formats.running_text import Units, check_text, join_units, split_units
+from loglinear.formats.running_text import check_text
+from loglinear.formats.units import Units, join_units, split_units
 from loglinear.metrics.perplexity import TextScore
 from loglinear.models.archive import Archive
 from loglinear.models.language_model import file
