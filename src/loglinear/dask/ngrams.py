@@ -24,7 +24,7 @@ from loglinear.backoff.smoothing import Smoothing, native_trie, smoothed
 from loglinear.backoff.witten_bell import witten_bell
 from loglinear.dask.examples import own_threads
 from loglinear.data.corpus import UnknownPolicy, number_text
-from loglinear.data.ngram import NgramTrie, cut
+from loglinear.data.ngram import NgramTrie
 from loglinear.data.ngram_classes import NgramClasses, ngram_classes
 from loglinear.data.sentences import UnknownWords
 from loglinear.features.word_vocabulary import WordVocabulary
@@ -32,7 +32,7 @@ from loglinear.formats.running_text import RunningText
 from loglinear.losses.ngram_parts import NgramPartLoss, Unigrams
 from loglinear.models.language_model.backoff_form import kept_entries
 from loglinear.models.language_model.penalty import NgramPenalty
-from loglinear.models.language_model.training import n_paths
+from loglinear.models.language_model.training import n_paths, without_rare
 from loglinear.optimise.lockstep import Brought, Follower, LockstepObjective
 from loglinear.optimise.minimise import History, minimise
 from loglinear.solvers.solver import Solver, State
@@ -117,9 +117,7 @@ def make_shard(
         merged = runs.merge(pool(threads), place.begin, place.end, BUFFER, True, None)
     if merged.is_wide:
         raise OverflowError("a part of the n-grams has more than 2^32: use more workers")
-    trie = NgramTrie(order, V, *merged.arrays())
-    if max(min_counts) > 1:
-        trie = cut(trie, [1, *min_counts] if len(min_counts) < order else min_counts)
+    trie = without_rare(NgramTrie(order, V, *merged.arrays()), min_counts)
     return NgramShard(trie, vocabulary, threads)
 
 

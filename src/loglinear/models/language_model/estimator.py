@@ -22,7 +22,7 @@ from loglinear.backoff.queries import NgramQueries
 from loglinear.backoff.witten_bell import witten_bell
 from loglinear.data.corpus import read_corpus
 from loglinear.data.documents import plain_documents
-from loglinear.data.ngram import MAX_ORDER, NgramTrie, build_trie, cut, extend_trie
+from loglinear.data.ngram import MAX_ORDER, NgramTrie, build_trie, extend_trie
 from loglinear.data.sentences import Sentences, SpooledSentences
 from loglinear.data.suffix_tree import SuffixTree, build_suffix_tree
 from loglinear.errors import InterruptedWarning
@@ -38,7 +38,7 @@ from loglinear.models.language_model.factored.estimator import NO_DEV_SET, add_c
 from loglinear.models.language_model.penalty import TreePenalty
 from loglinear.models.language_model.predictor import ONE_SENTENCE, LanguageModelPredictor
 from loglinear.models.language_model.settings import L1_RATIO, Settings
-from loglinear.models.language_model.training import MaxentFit, train_maxent
+from loglinear.models.language_model.training import MaxentFit, train_maxent, without_rare
 from loglinear.models.language_model.tree_training import OnSuffixTree, train_collapsed, train_tree, weights_over
 from loglinear.optimise.progress import Reading
 from loglinear.status import Status
@@ -357,7 +357,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
     ) -> MaxentFit:
         penalty, solver, words = settings.make_penalty(), settings.for_solver(), self.vocabulary_
         if isinstance(ngrams, NgramTrie):
-            ngrams = _without_rare(ngrams, settings.min_counts)
+            ngrams = without_rare(ngrams, settings.min_counts)
         if isinstance(penalty, TreePenalty):
             weights = weights_over(ngrams, words, self.n_threads)
             return train_tree(weights, penalty, solver, validation=held_out, tuned=settings.tuned_names)
@@ -442,10 +442,3 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         if self.estimator == "maxent" and self.n_weights_ == self.n_ngrams_[0] and self.order != 1:
             message = "the penalty zeroed every weight above unigrams: the strength is too high for this text"
             warnings.warn(message, ConvergenceWarning, stacklevel=level)
-
-
-def _without_rare(trie: NgramTrie, limits: list[int]) -> NgramTrie:
-    """Leave out n-grams that occur less often than the limit of their order."""
-    if max(limits) <= 1:
-        return trie
-    return cut(trie, [1, *limits] if len(limits) < trie.order else limits)

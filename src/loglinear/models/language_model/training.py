@@ -7,7 +7,7 @@ weights, and is a few steps from the optimum.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -18,7 +18,7 @@ from loglinear.arrays import FloatArray
 from loglinear.backoff.interpolation import loglinear_weights
 from loglinear.backoff.kneser_ney import choose_discounts, kneser_ney
 from loglinear.backoff.model import BackoffModel
-from loglinear.data.ngram import NgramTrie
+from loglinear.data.ngram import NgramTrie, cut
 from loglinear.data.ngram_classes import ngram_classes
 from loglinear.data.sentences import Sentences
 from loglinear.features.word_vocabulary import WordVocabulary
@@ -45,6 +45,13 @@ class MaxentFit:
     penalty: NgramPenalty | TreePenalty  # with the strength, depth growth and l2 that were chosen, where it is a tree's
     packed: dict[str, NDArray[Any]] | None = None  # the collapsed tree, for models trained on it
     chosen: int | None = None  # the number of the trial of tuning whose strengths the model has
+
+
+def without_rare(trie: NgramTrie, limits: Sequence[int]) -> NgramTrie:
+    """Leave out n-grams that occur less often than the limit of their order."""
+    if max(limits) <= 1:
+        return trie
+    return cut(trie, [1, *limits] if len(limits) < trie.order else limits)
 
 
 def with_unknown(trie: NgramTrie, unknown: int | None) -> NgramTrie:
