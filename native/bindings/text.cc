@@ -166,12 +166,12 @@ ViewedTokens<Code> viewed(const In<std::int64_t>& sequence_ptr, const Ids& ids, 
 }
 
 TemplateSet make_set(In<std::int64_t> ptr, In<std::int32_t> rows, In<std::int32_t> views, In<std::uint8_t> absolute,
-                     std::size_t n_views) {
+                     std::size_t n_views, std::size_t n_borders) {
   require(rows.size() == views.size() && rows.size() == absolute.size(), "templates: macros differ in number");
   std::vector<Macro> macros;
   for (std::size_t m = 0; m < rows.size(); ++m)
     macros.push_back({rows.data()[m], views.data()[m], absolute.data()[m] != 0});
-  return TemplateSet(view(ptr), macros, n_views);
+  return TemplateSet(view(ptr), macros, n_views, n_borders);
 }
 
 // The index and what it looks into, kept alive together.
@@ -257,12 +257,12 @@ void bind_templates(nb::module_& m) {
       .def(
           "__init__",
           [](TemplateSet* self, In<std::int64_t> ptr, In<std::int32_t> rows, In<std::int32_t> views,
-             In<std::uint8_t> absolute, std::size_t n_views) {
-            new (self)
-                TemplateSet(make_set(std::move(ptr), std::move(rows), std::move(views), std::move(absolute), n_views));
+             In<std::uint8_t> absolute, std::size_t n_views, std::size_t n_borders) {
+            new (self) TemplateSet(make_set(std::move(ptr), std::move(rows), std::move(views), std::move(absolute),
+                                            n_views, n_borders));
           },
           nb::arg("ptr").noconvert(), nb::arg("rows").noconvert(), nb::arg("views").noconvert(),
-          nb::arg("absolute").noconvert(), nb::arg("n_views"))
+          nb::arg("absolute").noconvert(), nb::arg("n_views"), nb::arg("n_borders") = 0)
       .def(
           "fit",
           [](const TemplateSet& set, ThreadPool& pool, In<std::int64_t> sequence_ptr, const Ids& ids,

@@ -40,16 +40,20 @@ inline std::int64_t row_of(const Macro& macro, std::int64_t token, std::int64_t 
   return macro.row > 0 ? first + macro.row - 1 : last + macro.row;
 }
 
-// The code of row `at` of a view of the sequence [first, last).
+// The code of row `at` of a view of the sequence [first, last), with `borders` marks on either side.
 template <class Code>
-Code code_at(std::span<const std::int32_t> ids, std::span<const Code> map, std::int64_t at, std::int64_t first,
-             std::int64_t last) {
-  if (at < first) return boundary_code(before_code(first - at), Code());
-  if (at >= last) return boundary_code(after_code(at - last + 1), Code());
+Code code_at(std::span<const std::int32_t> ids, std::span<const Code> map, std::size_t borders, std::int64_t at,
+             std::int64_t first, std::int64_t last) {
+  if (at < first || at >= last) {
+    const std::int64_t k = at < first ? first - at : at - last + 1;
+    if (borders == 0) return boundary_code(at < first ? before_code(k) : after_code(k), Code());
+    const std::size_t place = std::min(static_cast<std::size_t>(k), borders) - 1 + (at < first ? 0 : borders);
+    return map[map.size() - 2 * borders + place];
+  }
   const std::int32_t id = ids[static_cast<std::size_t>(at)];
-  if (static_cast<std::uint32_t>(id) >= map.size())
+  if (static_cast<std::uint32_t>(id) >= map.size() - 2 * borders)
     throw InvalidInput("templates: value number " + std::to_string(id) + " is outside [0, " +
-                       std::to_string(map.size()) + ")");
+                       std::to_string(map.size() - 2 * borders) + ")");
   return map[static_cast<std::size_t>(id)];
 }
 
@@ -59,6 +63,8 @@ class Block {
  public:
   Block(const TemplateSet& set, const ViewedTokens<Code>& tokens)
       : set_(set), tokens_(tokens), codes_(set.places().size() * kBlock), hashes_(set.size() * kBlock) {
+    for (const auto& map : tokens.maps)
+      require(map.size() >= 2 * set.n_borders(), "templates: a map lacks the marks of the borders");
     for (std::size_t t = 0; t < set.size(); ++t) {
       begin_of_.push_back(seen_.size());
       for (std::size_t m = 0; m < set.n_macros(t); ++m) seen_.push_back(codes_.data() + set.place(t, m) * kBlock);
@@ -113,7 +119,7 @@ class Block {
     const std::span<const Code> map = tokens_.maps[view];
     for (std::size_t i = 0; i < size_; ++i) {
       const std::int64_t at = row_of(macro, static_cast<std::int64_t>(begin_ + i), first_[i], last_[i]);
-      out[i] = code_at(ids, map, at, first_[i], last_[i]);
+      out[i] = code_at(ids, map, set_.n_borders(), at, first_[i], last_[i]);
     }
   }
 

@@ -57,7 +57,7 @@ void for_gap_sites(const TemplateSet& set, const ViewedTokens<Code>& tokens, std
           const Macro& macro = set.macro(t, m);
           const std::int64_t at = macro.is_gap() ? row : row_of(macro, token, begin, end);
           const auto view = static_cast<std::size_t>(macro.view);
-          key[m] = code_at(tokens.ids[view], tokens.maps[view], at, begin, end);
+          key[m] = code_at(tokens.ids[view], tokens.maps[view], set.n_borders(), at, begin, end);
           hash = hash_step(hash, hash_bits_of(key[m]));
           unknown = unknown || is_unknown(key[m]);
         }

@@ -44,8 +44,9 @@ void close_up(AttributeRows& rows, std::size_t room, std::size_t chunk_tokens) {
 
 }  // namespace
 
-TemplateSet::TemplateSet(std::span<const std::int64_t> ptr, std::span<const Macro> macros, std::size_t n_views)
-    : n_views_(n_views) {
+TemplateSet::TemplateSet(std::span<const std::int64_t> ptr, std::span<const Macro> macros, std::size_t n_views,
+                         std::size_t n_borders)
+    : n_views_(n_views), n_borders_(n_borders) {
   if (ptr.empty() || ptr.front() != 0 || ptr.back() != static_cast<std::int64_t>(macros.size()))
     throw InvalidInput("templates: pointers must start at 0 and end at the number of macros");
   for (const Macro& macro : macros) {

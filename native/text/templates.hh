@@ -8,6 +8,10 @@
 //   code = -1    a value that the view does not know: there is no attribute
 //   -2 k         k places before the sequence (_B-k)          -2 k - 1    k places after it (_E+k)
 //
+// or, where a set has marks for its borders (`n_borders` on either side), what the view makes of them: the last
+// 2 n_borders entries of its map are those of the marks 1, 2, ... places before the sequence, then after it. Places
+// further out have the last mark of their side.
+//
 // A macro may also look at a gap: any row before the others of its template (kAnyBefore), or after them (kAnyAfter), and
 // all such macros of a template look at the same row. The template then makes an attribute for every such row; one that
 // several rows share is there several times, and rows outside the sequence make none.
@@ -51,7 +55,8 @@ struct Gap {
 class TemplateSet {
  public:
   // Template t has the macros [ptr[t], ptr[t + 1]). Throws InvalidInput.
-  TemplateSet(std::span<const std::int64_t> ptr, std::span<const Macro> macros, std::size_t n_views);
+  TemplateSet(std::span<const std::int64_t> ptr, std::span<const Macro> macros, std::size_t n_views,
+              std::size_t n_borders = 0);
 
   std::size_t size() const { return ptr_.size() - 1; }
   std::size_t n_views() const { return n_views_; }
@@ -62,6 +67,7 @@ class TemplateSet {
   const Macro& macro(std::size_t t, std::size_t m) const { return places_[place(t, m)]; }
   const Gap& gap(std::size_t t) const { return gaps_[t]; }
   bool has_gaps() const { return has_gaps_; }
+  std::size_t n_borders() const { return n_borders_; }
 
  private:
   Gap gap_of(std::size_t t) const;
@@ -70,7 +76,7 @@ class TemplateSet {
   std::vector<Macro> places_;
   std::vector<Gap> gaps_;  // [n_templates]
   bool has_gaps_ = false;
-  std::size_t n_views_, max_macros_ = 0;
+  std::size_t n_views_, n_borders_, max_macros_ = 0;
 };
 
 // The tokens, as each view sees them: token t has code map[ids[t]].

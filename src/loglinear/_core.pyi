@@ -341,7 +341,7 @@ class WapitiRegex:
 class TemplateSet:
     """The macros of templates."""
 
-    def __init__(self, ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], views: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], absolute: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], n_views: int) -> None: ...
+    def __init__(self, ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], views: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], absolute: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], n_views: int, n_borders: int = 0) -> None: ...
 
     def fit(self, pool: ThreadPool, sequence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], ids: Sequence[Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]], maps: Sequence[Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]], known_templates: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], known_codes: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], min_count: int) -> tuple:
         """((indptr, indices), template of each attribute, codes of each)"""

@@ -593,3 +593,18 @@ def test_blocks_of_comments_alone_and_of_another_encoding(place: Path) -> None:
     found = list(blocks(path, layout, 8))
     assert [block.labels.names for block in found] == [["x"], ["y"]]
     assert [list(block.X.vocabularies[0]) for block in found] == [["zw\u00f6"], ["drei"]]
+
+
+@pytest.mark.parametrize(("options", "mark"), [((), "U2:_B+1"), (("--dialect", "wapiti"), "U2:_x+1")])
+def test_rows_outside_are_marked_as_the_tool_marks_them(place, tmp_path, options, mark):
+    args = ("--templates", place / "templates", "-o", tmp_path / "m.ll", "--min-feature-count", "2", *options)
+    done = invoke("tag", "train", place / "train.conll", *args)
+    assert done.exit_code == 0, done.stderr
+    model = loglinear.load(tmp_path / "m.ll")
+    assert mark in model.attribute_names()
+    assert model.min_feature_count == 2
+
+
+def test_marks_that_are_values_are_refused_for_joint_models(place):
+    with pytest.raises(ValueError, match="dialect 'wapiti' has marks that are values, which a base distribution"):
+        Tagger("m-estimation", TEMPLATES, dialect="wapiti").fit([[("a", "b")]], [["A"]])

@@ -1,5 +1,6 @@
 import contextlib
 import copy
+import itertools
 import json
 import os
 import pickle
@@ -17,10 +18,11 @@ from loglinear import _core
 from loglinear.errors import FormatError, IncompatibleError, LoglinearError, ModelFileError
 from loglinear.features.columns import Columns
 from loglinear.features.template_sets import TEMPLATE_SETS
-from loglinear.features.template_syntax import ANY_AFTER, ANY_BEFORE, View, parse_templates
+from loglinear.features.template_syntax import ANY_AFTER, ANY_BEFORE, View, dialect_of, parse_templates
 from loglinear.features.templates import TemplateFeatures, boundary_name, load_templates
 from loglinear.features.vocabulary import Vocabulary
 from loglinear.formats.conll import read_conll
+from loglinear.models.tagger.inputs import TokenReader
 
 SENTENCES = [
     [("The", "DT"), ("dog", "NN"), ("ran", "VB")],
@@ -608,3 +610,92 @@ def test_chunking_on_real_text():
     rows = featuriser.fit_transform(columns.without(-1), n_threads=2)
     assert (rows.n_tokens, rows.indices.size) == (211_727, 211_727 * 19)
     assert featuriser.n_attributes == 338_551
+
+
+# ---- marks of rows outside the sequence ------------------------------------------------------------------------------
+MARKED = """
+U0:%x[-1,0]/%x[1,0]
+U1:%x[-6,0]
+U2:%t[-1,0,"^\\u"]
+U3:%m[1,0,".$"]
+U4:%X[2,0]
+U5:%x[@2,0]
+"""
+
+
+def wapiti_names(words, at):
+    """Return the names of MARKED as Wapiti writes them, by its rules."""
+
+    def value(row):
+        if row < 0:
+            return ["_x-1", "_x-2", "_x-3", "_x-4", "_x-#"][min(-row - 1, 4)]
+        return words[row] if row < len(words) else ["_x+1", "_x+2", "_x+3", "_x+4", "_x+#"][min(row - len(words), 4)]
+
+    test = "true" if value(at - 1)[0].isupper() else "false"
+    return [
+        f"U0:{value(at - 1)}/{value(at + 1)}", f"U1:{value(at - 6)}", f"U2:{test}", f"U3:{value(at + 1)[-1]}",
+        f"U4:{value(at + 2).lower()}", f"U5:{value(1)}",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("dialect", ["wapiti", "auto"])
+@pytest.mark.parametrize("hash_bits", [None, 12])
+def test_marks_of_wapiti_are_values_that_commands_see(dialect, hash_bits):
+    sentences = [["The", "dog", "barks", "at", "Bo", "_x-1", "now"], ["Yes"], ["a", "B"]]
+    reader = TokenReader.make(
+        MARKED, columns=True, oov=False, features=True, min_count=1, hash_bits=hash_bits, dialect=dialect
+    )
+    X = [[(word,) for word in words] for words in sentences]
+    rows = reader.read(X, 1, "fit_transform").rows
+    names = reader.featuriser.names()
+    found = [[names[k] for k in rows.indices[a:b]] for a, b in itertools.pairwise(rows.indptr)]
+    expected = [wapiti_names(words, at) for words in sentences for at in range(len(words))]
+    if hash_bits is None:
+        assert found == expected
+        assert len(set(names)) == len(names)  # a mark and a word of the same text are one attribute, as in Wapiti
+    else:  # equal names, equal numbers
+        flat = dict(zip(itertools.chain(*expected), itertools.chain(*found)))
+        assert [[flat[name] for name in one] for one in expected] == found
+    again = reader.read(X, 2)
+    np.testing.assert_array_equal(again.rows.indices, rows.indices)
+
+
+def test_marks_of_crfpp():
+    text = "U0:%x[-2,0]\nU1:%x[1,0]\nB\n"
+    assert dialect_of(text) == "crf++"
+    features = TemplateFeatures(text, dialect="crf++")
+    features.fit_transform(Columns.from_lists([[("a",), ("b",)]]))
+    assert set(features.names()) == {"U0:_B-2", "U0:_B-1", "U1:b", "U1:_B+1"}
+    saved = TemplateFeatures.from_arrays(*features.to_arrays())
+    assert saved.names() == features.names()
+    assert saved.dialect == "crf++"
+    with pytest.raises(FormatError, match=r":2: row 9: CRF\+\+ knows rows up to 8 away; use the dialect 'wapiti'"):
+        TemplateFeatures("U0:%x[0,0]\nU1:%x[9,0]", dialect="crf++")
+    with pytest.raises(ValueError, match=r"dialect must be one of loglinear, crf\+\+, wapiti, or 'auto', not 'x'"):
+        TemplateFeatures("U0:%x[0,0]", dialect="x")
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [
+        ("U0:%x[0,0]\nB", "crf++"),
+        ("U0:%X[0,0]", "wapiti"),
+        ("u:%x[0,0]", "wapiti"),
+        ("*:%x[0,0]", "wapiti"),
+        ("U0:%x[@1,0]", "wapiti"),
+        ("U0:%x[-12,0]", "wapiti"),
+        ('U0:%t[0,0,"x"]', "wapiti"),
+        ("U0:%x[<,0]", "loglinear"),
+        ("U0:%c[0,0]", "loglinear"),
+    ],
+)
+def test_the_dialect_is_told_by_the_text(text, dialect):
+    assert dialect_of(text) == dialect
+
+
+def test_older_files_keep_their_marks():
+    features = TemplateFeatures("U1:%x[1,0]")
+    features.fit_transform(Columns.from_lists([[("a",)]]))
+    settings, arrays = features.to_arrays()
+    assert "dialect" not in settings  # as files that were written before there was one
+    assert TemplateFeatures.from_arrays(settings, arrays).names() == ["U1:_E+1"]

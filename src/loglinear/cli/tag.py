@@ -58,6 +58,13 @@ def train(
             help="Templates of attributes for columns: a built-in set, or a CRF++ or Wapiti file; list: show the sets.",
         ),
     ] = None,
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", show_default="by the templates",
+            help="Whose templates they are, for marks of rows outside a sentence: crf++, wapiti or loglinear.",
+        ),
+    ] = None,
     classes: Classes = None,
     format: Format = None,
     estimator: Annotated[
@@ -161,7 +168,7 @@ def train(
     for path in filter(None, (output, checkpoint)):
         console.check_writable(path)
     settings = choices.given(
-        estimator=estimator, templates=templates, classes=classes, order=order, features=features,
+        estimator=estimator, templates=templates, dialect=dialect, classes=classes, order=order, features=features,
         transitions=transitions, min_count=min_count, min_feature_count=min_feature_count, max_features=max_features,
         hash_bits=hash_bits, oov=oov or None, base=base, expectation=expectation, n_samples=n_samples,
         input_only=int(input_only) if input_only is not None and input_only.isdecimal() else input_only,

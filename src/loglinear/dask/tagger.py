@@ -43,6 +43,7 @@ _ALONE = {  # settings that need all sentences in one process, and their values 
     "max_features": (None, "features are ranked under a model of all sentences"),
     "initialise": (None, "the M-estimate to start from is made of all sentences"),
     "input_only": (None, "M-estimation is"),
+    "min_feature_count": (0, "how often a feature occurs is known only there"),
     "em": (0, "expectation-maximisation is"),
     "warm_start": (False, "a model is continued there"),
 }

@@ -16,8 +16,13 @@ A template is a line: a letter, any text, and macros in it. The letter says what
     B                          no macro: the transition from label to label
 
 Expressions are those of Wapiti (native/text/wapiti_regex.hh), with the letters, digits, spaces and punctuation of
-Unicode. Rows before a sequence have the values ``_B-1``, ``_B-2``, ... and rows after it ``_E+1``, ``_E+2``, ...,
-whatever the command. A gap lies before, or after, all other rows of its template; the template makes an attribute for
+Unicode. Rows outside a sequence have marks for values, which depend on the tool that the templates are of:
+
+    loglinear    _B-1, _B-2, ... and _E+1, _E+2, ..., whatever the command
+    crf++        _B-1 ... _B-8 and _B+1 ... _B+8; rows further away are refused
+    wapiti       _x-1 ... _x-4, then _x-#, and _x+1 ... _x+4, then _x+#, as values: commands apply to them
+
+A gap lies before, or after, all other rows of its template; the template makes an attribute for
 every row of the sequence that lies there, and all macros with a gap look at the same row. A comment begins with ``#``
 at the start of a line, or after a blank outside macros. Attributes of two templates are never the same, even where
 their text is.
@@ -31,6 +36,13 @@ from typing import NamedTuple, NoReturn
 from loglinear import _core
 from loglinear.errors import FormatError
 
+DIALECTS = ("loglinear", "crf++", "wapiti")
+# Marks by dialect, before a sequence and then after it, nearest first; those of loglinear have no end.
+BORDER_MARKS: dict[str, tuple[str, ...]] = {
+    "loglinear": (),
+    "crf++": tuple(f"_B{sign}{k}" for sign in "-+" for k in range(1, 9)),
+    "wapiti": tuple(f"_x{sign}{k}" for sign in "-+" for k in (1, 2, 3, 4, "#")),
+}
 LABEL, PAIR = 1, 2  # scopes, as bits
 _SCOPES = {"u": LABEL, "b": PAIR, "*": LABEL | PAIR}
 # Limits that no real template file comes near; beyond them a number is a typing error.
@@ -107,6 +119,31 @@ def parse_templates(text: str, source: str = "<templates>") -> TemplateFile:
     return TemplateFile(templates, list(views), has_transitions)
 
 
+def dialect_of(text: str) -> str:
+    """Return the tool that a text of templates is of, by what only one of them knows; crf++ where both know all."""
+    parsed = parse_templates(text)
+    macros = [macro for template in parsed.templates for macro in template.macros]
+    if any(view.function == "class" for view in parsed.views) or any(m.row in _GAPS.values() for m in macros):
+        return "loglinear"
+    lines = [line.strip() for line in text.split("\n")]
+    others = any(view.function != "same" for view in parsed.views) or any(line[:1] in ("u", "b", "*") for line in lines)
+    if others or any(macro.absolute for macro in macros):
+        return "wapiti"
+    return "wapiti" if any(abs(macro.row) > _CRFPP_ROWS for macro in macros) else "crf++"
+
+
+def check_dialect(parsed: TemplateFile, dialect: str) -> None:
+    """Raise FormatError for templates that the tool does not know."""
+    if dialect not in DIALECTS:
+        raise ValueError(f"dialect must be one of {', '.join(DIALECTS)}, or 'auto', not {dialect!r}")
+    for template in parsed.templates if dialect == "crf++" else ():
+        for macro in template.macros:
+            if macro.row not in _GAPS.values() and abs(macro.row) > _CRFPP_ROWS:
+                message = f"row {macro.row}: CRF++ knows rows up to {_CRFPP_ROWS} away; use the dialect 'wapiti'"
+                raise FormatError(message, "<templates>", template.line)
+
+
+_CRFPP_ROWS = 8
 _HEAD = re.compile(r"%([A-Za-z])\[")
 _PLACE = re.compile(r"[ \t]*(@?)([-+]?[0-9]{1,9}|[<>])[ \t]*,[ \t]*([0-9]{1,9})[ \t]*")
 _LENGTH = re.compile(r",[ \t]*([1-9][0-9]{0,3})[ \t]*")

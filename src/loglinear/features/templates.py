@@ -7,6 +7,8 @@ the view. A code is such a number, or for places outside the sequence
 
     _B-k = -2 k        _E+k = -2 k - 1        and -2^31 pads the codes of a template with fewer macros.
 
+Where the dialect is that of CRF++ or Wapiti, the marks of such places are values like others, after those of a column.
+
 Attributes are numbered by first occurrence, in order of tokens and then of templates, whatever the number of threads.
 """
 
@@ -25,7 +27,14 @@ from loglinear.errors import FormatError, IncompatibleError, LoglinearError, Mod
 from loglinear.features.columns import Columns
 from loglinear.features.sequences import TokenRows
 from loglinear.features.template_sets import CLASS_TEMPLATES, TEMPLATE_SETS
-from loglinear.features.template_syntax import Template, View, parse_templates
+from loglinear.features.template_syntax import (
+    BORDER_MARKS,
+    Template,
+    TemplateFile,
+    View,
+    check_dialect,
+    parse_templates,
+)
 from loglinear.features.token_featuriser import Buckets, TokenFeaturiser, check_counts, check_indices
 from loglinear.features.views import view_strings
 from loglinear.features.vocabulary import Vocabulary, join_vocabularies
@@ -62,24 +71,27 @@ class TemplateFeatures(TokenFeaturiser):
     ``templates`` is the name of a built-in set or template text; for a file use :func:`load_templates`. With hashing,
     attributes of different scopes (label, pair, both) get separate parts of the numbers, and names are not kept.
 
-    ``classes`` are the word classes that macros ``%c`` see; templates without such a macro get some.
+    ``classes`` are the word classes that macros ``%c`` see; templates without such a macro get some. ``dialect`` says
+    how places outside the sequence are marked (template_syntax.py).
     """
 
     kind = "templates"
 
     def __init__(
         self, templates: str, *, min_count: int = 1, hash_bits: int | None = None,
-        classes: WordClassLexicon | None = None,
+        classes: WordClassLexicon | None = None, dialect: str = "loglinear",
     ) -> None:
         check_counts(min_count, hash_bits)
         self.min_count = min_count
         self.hash_bits = hash_bits
         self.classes = classes
+        self.dialect = dialect
         self.text = _template_text(templates)
         self.templates, self.views, self._has_transitions = parse_templates(self.text)
         if classes is not None and not self.sees_classes:
             self.text = self.text.rstrip("\n") + "\n" + CLASS_TEMPLATES
             self.templates, self.views, self._has_transitions = parse_templates(self.text)
+        check_dialect(TemplateFile(self.templates, self.views, self._has_transitions), dialect)
         self._codes: NDArray[np.int32] | None = None  # [n_attributes, max_macros]
         self._template_of: NDArray[np.int32] | None = None  # [n_attributes]
         self._vocabularies: list[Vocabulary] = []
@@ -172,9 +184,9 @@ class TemplateFeatures(TokenFeaturiser):
             self._buckets = self._buckets or Buckets(self.hash_bits)
             return self.transform(columns, n_threads)
         known = [self._vocabularies[v] if self._codes is not None else None for v in range(len(self.views))]
-        maps, vocabularies = [], []
+        maps, vocabularies, marked = [], [], bool(BORDER_MARKS[self.dialect])  # a mark may be a value too
         for view, vocabulary in zip(self.views, known):
-            numbers, larger = _number_values(view, columns.vocabularies[view.column], vocabulary, self.classes)
+            numbers, larger = _number_values(view, self._column(columns, view), vocabulary, self.classes, marked)
             maps.append(numbers)
             vocabularies.append(larger)
         template_of = _EMPTY if self._template_of is None else self._template_of
@@ -198,20 +210,25 @@ class TemplateFeatures(TokenFeaturiser):
             return _rows(self._look_up().find(threads.pool(n_threads), columns.sequence_ptr, ids, maps))
         buckets = self._hashed()
         first, bits, _ = self._hash_layout()
-        values = [view_strings(view, columns.vocabularies[view.column], self.classes) for view in self.views]
+        values = [view_strings(view, self._column(columns, view), self.classes) for view in self.views]
         hashes = [_core.hash_strings(*strings) for strings in values]
         rows = self._native().hash(threads.pool(n_threads), columns.sequence_ptr, ids, hashes, first, bits)
         return buckets.rows(_rows(rows))
 
     def view_ids(self, columns: Columns, view: int) -> NDArray[np.int32]:
         """Return the number in a view of each distinct value of its column, -1 where it is unknown."""
-        known, values = self.view_vocabularies[view], columns.vocabularies[self.views[view].column]
+        known, values = self.view_vocabularies[view], self._column(columns, self.views[view])
         if self.views[view].function == "same" and values is known:
             return np.arange(len(known), dtype=np.int32)
         blob, offsets = view_strings(self.views[view], values, self.classes)
         numbers = np.empty(offsets.size - 1, dtype=np.int32)
         known.index().find(blob, offsets, numbers)
         return numbers
+
+    def _column(self, columns: Columns, view: View) -> Vocabulary:
+        """Return the values of the column that a view is of, and the marks of its borders."""
+        values, marks = columns.vocabularies[view.column], BORDER_MARKS[self.dialect]
+        return values.joined(Vocabulary.from_strings(marks)) if marks else values
 
     # ---- parts of the data
 
@@ -256,7 +273,8 @@ class TemplateFeatures(TokenFeaturiser):
 
     def settings(self) -> dict[str, Any]:
         """Return the parameters of the constructor, as JSON values; templates always as text."""
-        return {"templates": self.text, "min_count": self.min_count, "hash_bits": self.hash_bits}
+        own = {"templates": self.text, "min_count": self.min_count, "hash_bits": self.hash_bits}
+        return own if self.dialect == "loglinear" else {**own, "dialect": self.dialect}
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return settings (JSON values) and arrays, those of the word classes included."""
@@ -327,6 +345,7 @@ class TemplateFeatures(TokenFeaturiser):
             np.array([macro.view for macro in macros], dtype=np.int32),
             np.array([macro.absolute for macro in macros], dtype=np.uint8),
             len(self.views),
+            len(BORDER_MARKS[self.dialect]) // 2,
         )
 
     def _look_up(self) -> _core.AttributeIndex:
@@ -401,10 +420,10 @@ def _template_text(templates: str) -> str:
 
 
 def _number_values(
-    view: View, values: Vocabulary, known: Vocabulary | None, classes: WordClassLexicon | None
+    view: View, values: Vocabulary, known: Vocabulary | None, classes: WordClassLexicon | None, marked: bool
 ) -> tuple[NDArray[np.int32], Vocabulary]:
     """Return the number of each value in its view, and the vocabulary with new values at the end."""
-    if view.function == "same" and (known is None or known is values):
+    if view.function == "same" and (known is values or (known is None and not marked)):
         return np.arange(len(values), dtype=np.int32), values
     before = Vocabulary.from_strings(()) if known is None else known
     numbers, blob, offsets = _core.intern_strings(before.blob, before.offsets, *view_strings(view, values, classes))

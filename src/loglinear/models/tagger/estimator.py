@@ -54,6 +54,9 @@ class Tagger(TaggerPredictor, Estimator):
     estimator : "crf" (default), "memm", "pseudolikelihood", "m-estimation" or "hmm"
     templates : for input in columns: a built-in set ("chunking", "sha-pereira", "ner", "pos", "hmm"), a file of
         CRF++ or Wapiti templates, or their text. None (default): the input is dicts or strings of attributes per token
+    dialect : whose templates they are, for the marks of rows outside the sequence: "crf++" (``_B-1``, ``_B+1``),
+        "wapiti" (``_x-1``, ``_x+1``, to which commands apply), "loglinear" (``_B-1``, ``_E+1``), or "auto" (default): of
+        the tool that knows what the templates use, crf++ where both do; of built-in sets and joint models, loglinear
     classes : word classes that templates see: a file (``word TAB class``, or the ``paths`` of Brown's tool) or a dict
         (``WordClasses.to_dict()``); ``%c[0,0]`` in a template is the class of a word, ``%c[0,0,4]`` its first four
         bits. Templates without ``%c`` get some. The model file has the classes. None (default): no classes

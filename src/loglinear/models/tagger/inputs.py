@@ -16,6 +16,8 @@ from loglinear import _core
 from loglinear.features.attributes import AttributeFeatures, AttributeSequences
 from loglinear.features.columns import Columns
 from loglinear.features.sequences import TokenRows
+from loglinear.features.template_sets import TEMPLATE_SETS
+from loglinear.features.template_syntax import dialect_of
 from loglinear.features.templates import TemplateFeatures, load_templates
 from loglinear.features.token_featuriser import TokenFeaturiser
 from loglinear.features.word_classes import WordClassLexicon
@@ -72,12 +74,13 @@ class TokenReader:
             settings.templates, columns=settings.needs_base,
             oov=settings.oov or settings.has_base, features=settings.estimator != "hmm", min_count=settings.min_count,
             hash_bits=settings.hash_bits, classes=settings.classes,
+            dialect="loglinear" if settings.needs_base else settings.dialect,  # a base knows no value outside
         )
 
     @classmethod
     def make(
         cls, templates: Any, *, columns: bool, oov: bool, features: bool, min_count: int, hash_bits: int | None,
-        classes: Any = None,
+        classes: Any = None, dialect: str = "loglinear",
     ) -> TokenReader:
         """Make a reader by its pieces; ``columns``: the input is columns even without templates."""
         if isinstance(templates, os.PathLike):
@@ -91,7 +94,12 @@ class TokenReader:
         featuriser: TokenFeaturiser | None = None
         if features and templates is not None:
             text = templates if "\n" in templates or "%" in templates else load_templates(templates)
-            featuriser = TemplateFeatures(text, min_count=min_count, hash_bits=hash_bits, classes=lexicon)
+            if dialect == "auto":
+                ours = lexicon is not None or text in TEMPLATE_SETS.values()
+                dialect = "loglinear" if ours else dialect_of(text)
+            featuriser = TemplateFeatures(
+                text, min_count=min_count, hash_bits=hash_bits, classes=lexicon, dialect=dialect
+            )
         elif features:
             featuriser = AttributeFeatures(min_count=min_count, hash_bits=hash_bits)
         return cls(featuriser, OovMap() if oov else None, reads_columns)

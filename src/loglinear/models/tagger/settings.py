@@ -10,6 +10,7 @@ from numbers import Real
 from typing import Any
 
 from loglinear.features.schemes import SCHEMES
+from loglinear.features.template_syntax import DIALECTS
 from loglinear.models.tagger.input_only import check_input_only
 
 ESTIMATORS = ("crf", "memm", "pseudolikelihood", "m-estimation", "hmm")
@@ -22,6 +23,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "em_labels": ("sample", "best"),
     "initialise": (None, "m-estimation"),
     "order": (1, 2),
+    "dialect": ("auto", *DIALECTS),
     "scheme": (None, *SCHEMES),
 }
 
@@ -33,6 +35,7 @@ class TaggerSettings:
     estimator: str = "crf"
     templates: str | os.PathLike[str] | None = None
     _: KW_ONLY
+    dialect: str = "auto"
     classes: Mapping[str, str] | str | os.PathLike[str] | None = None
     order: int = 1
     features: str = "observed"
@@ -86,6 +89,11 @@ class TaggerSettings:
         for name, known in _CHOICES.items():
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}")
+        if self.needs_base and self.dialect not in ("auto", "loglinear"):
+            raise ValueError(
+                f"dialect {self.dialect!r} has marks that are values, which a base distribution cannot have: "
+                "use dialect='loglinear', or leave it out"
+            )
         least = self.min_feature_count
         if isinstance(least, bool) or not isinstance(least, Real) or not 0 <= least < math.inf:
             raise ValueError(f"min_feature_count must be a number of at least 0, not {least!r}")
