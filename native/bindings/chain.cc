@@ -12,16 +12,41 @@ namespace {
 
 using Doubles = std::optional<In<double>>;
 
+using Arrays = std::vector<nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>>;
+
+// The rows of arrays, one array per sequence, of one width.
+TokenArrays rows_of(const Arrays& arrays, std::span<const std::int64_t> ptr) {
+  TokenArrays found;
+  if (arrays.empty()) return found;
+  require(arrays.size() + 1 == ptr.size(), "numbers: one array per sequence is needed");
+  found.width = arrays[0].shape(1);
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    require(static_cast<std::int64_t>(arrays[i].shape(0)) == ptr[i + 1] - ptr[i] && arrays[i].shape(1) == found.width,
+            "numbers: an array must have one row per token, and as many columns as the others");
+    found.rows.push_back(arrays[i].data());
+  }
+  return found;
+}
+
 struct BoundSequences {
   In<std::int64_t> ptr, indptr;
   In<std::int32_t> indices;
   Doubles values;
+  Arrays numbers, emissions;
   Sequences sequences;
 
-  BoundSequences(In<std::int64_t> s, In<std::int64_t> p, In<std::int32_t> i, Doubles v, std::size_t n_attributes)
-      : ptr(std::move(s)), indptr(std::move(p)), indices(std::move(i)), values(std::move(v)), sequences([&] {
+  BoundSequences(In<std::int64_t> s, In<std::int64_t> p, In<std::int32_t> i, Doubles v, std::size_t n_attributes,
+                 Arrays x, Arrays e)
+      : ptr(std::move(s)),
+        indptr(std::move(p)),
+        indices(std::move(i)),
+        values(std::move(v)),
+        numbers(std::move(x)),
+        emissions(std::move(e)),
+        sequences([&] {
           nb::gil_scoped_release release;
-          return Sequences(view(ptr), view(indptr), view(indices), view(values), n_attributes);
+          return Sequences(view(ptr), view(indptr), view(indices), view(values), n_attributes,
+                           rows_of(numbers, view(ptr)), rows_of(emissions, view(ptr)));
         }()) {}
 };
 
@@ -31,7 +56,7 @@ struct BoundFeatures {
   ChainFeatures features;
 
   BoundFeatures(std::size_t n_labels, In<std::int64_t> np, In<std::int32_t> nl, In<std::int64_t> pp,
-                In<std::int32_t> pc, In<std::int32_t> tc, In<std::int32_t> gc)
+                In<std::int32_t> pc, In<std::int32_t> tc, In<std::int32_t> gc, std::size_t n_numbers)
       : node_ptr(std::move(np)),
         pair_ptr(std::move(pp)),
         node_label(std::move(nl)),
@@ -41,7 +66,7 @@ struct BoundFeatures {
         features([&] {
           nb::gil_scoped_release release;
           return ChainFeatures(n_labels, view(node_ptr), view(node_label), view(pair_ptr), view(pair_code),
-                               view(transition_code), view(trigram_code));
+                               view(transition_code), view(trigram_code), n_numbers);
         }()) {}
 };
 
@@ -124,15 +149,16 @@ nb::tuple observed(ThreadPool& pool, BoundSequences& sequences, In<std::int32_t>
 
 void bind_chain(nb::module_& m) {
   nb::class_<BoundSequences>(m, "Sequences", "Tokens with attributes, checked once.")
-      .def(nb::init<In<std::int64_t>, In<std::int64_t>, In<std::int32_t>, Doubles, std::size_t>(),
+      .def(nb::init<In<std::int64_t>, In<std::int64_t>, In<std::int32_t>, Doubles, std::size_t, Arrays, Arrays>(),
            nb::arg("sequence_ptr").noconvert(), nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
-           nb::arg("values").none(), nb::arg("n_attributes"));
+           nb::arg("values").none(), nb::arg("n_attributes"), nb::arg("numbers") = Arrays{},
+           nb::arg("emissions") = Arrays{});
   nb::class_<BoundFeatures>(m, "ChainFeatures", "Which features have weights, checked once.")
       .def(nb::init<std::size_t, In<std::int64_t>, In<std::int32_t>, In<std::int64_t>, In<std::int32_t>,
-                    In<std::int32_t>, In<std::int32_t>>(),
+                    In<std::int32_t>, In<std::int32_t>, std::size_t>(),
            nb::arg("n_labels"), nb::arg("node_ptr").noconvert(), nb::arg("node_label").noconvert(),
            nb::arg("pair_ptr").noconvert(), nb::arg("pair_code").noconvert(), nb::arg("transition_code").noconvert(),
-           nb::arg("trigram_code").noconvert());
+           nb::arg("trigram_code").noconvert(), nb::arg("n_numbers") = 0);
   nb::class_<BoundModel>(m, "ChainModel", "Scores of label chains.")
       .def(nb::init<nb::object, const Doubles&, const Doubles&, const Doubles&, const Doubles&, const std::string&>(),
            nb::arg("features"), nb::arg("start").none(), nb::arg("stop").none(), nb::arg("transitions").none(),

@@ -46,6 +46,8 @@ void over_sequences(ThreadPool& pool, const ChainInput& in, Body body) {
   const Sequences& sequences = in.sequences;
   const ChainModel& m = in.model;
   require(sequences.n_attributes == m.features.n_attributes(), "sequences and features differ in attributes");
+  require(sequences.numbers.width == m.features.n_numbers, "sequences and features differ in numbers");
+  require(sequences.emissions.empty() || sequences.emissions.width == m.L, "emissions must be [tokens][labels]");
   require(!in.local || (&in.local->features == &m.features && in.local->stride == m.stride),
           "a locally normalised model needs the features of the constrained one");
   require(in.node_base.empty() || in.node_base.size() == sequences.n_tokens() * m.L,

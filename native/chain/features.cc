@@ -38,9 +38,10 @@ void check_codes(std::span<const std::int64_t> ptr, std::span<const std::int32_t
 ChainFeatures::ChainFeatures(std::size_t n_labels, std::span<const std::int64_t> node_pointers,
                              std::span<const std::int32_t> node_labels, std::span<const std::int64_t> pair_pointers,
                              std::span<const std::int32_t> pair_codes, std::span<const std::int32_t> transitions,
-                             std::span<const std::int32_t> trigrams)
+                             std::span<const std::int32_t> trigrams, std::size_t numbers)
     : L(n_labels),
       Lp((n_labels + 3) / 4 * 4),
+      n_numbers(numbers),
       node_ptr(node_pointers),
       node_label(node_labels),
       pair_ptr(pair_pointers),
@@ -59,8 +60,10 @@ ChainFeatures::ChainFeatures(std::size_t n_labels, std::span<const std::int64_t>
   require(trigram_code.empty() || (L + 1) * L * L <= 0x7FFFFFFF, "chain features: too many labels for trigrams");
   check_codes(all_trigrams, trigram_code, (L + 1) * L * L, "trigram");
   require(n_weights() <= 0x7FFFFFFF, "chain features: more than 2147483647 weights");
+  require(n_numbers < node_ptr.size(), "chain features: fewer attributes than numbers");
+  require(pair_ptr[first_number()] == pair_ptr.back(), "chain features: numbers go with the label alone");
 
-  nodes.build(node_ptr, node_label, L, Lp, L);
+  nodes.build(node_ptr.first(first_number() + 1), node_label, L, Lp, L);  // numbers have a matrix of their own
   if (!pair_code.empty() && L * Lp <= kSmallPairs) pairs.build(pair_ptr, pair_code, L, Lp, L * L);
 }
 
@@ -86,9 +89,9 @@ void WeightRows::build(std::span<const std::int64_t> ptr, std::span<const std::i
 
 Sequences::Sequences(std::span<const std::int64_t> sequence_pointers, std::span<const std::int64_t> row_pointers,
                      std::span<const std::int32_t> attribute_indices, std::span<const double> attribute_values,
-                     std::size_t attributes)
+                     std::size_t attributes, TokenArrays token_numbers, TokenArrays token_emissions)
     : ptr(sequence_pointers), indptr(row_pointers), indices(attribute_indices), values(attribute_values),
-      n_attributes(attributes) {
+      n_attributes(attributes), numbers(std::move(token_numbers)), emissions(std::move(token_emissions)) {
   require(!indptr.empty(), "sequences: row pointers are empty");
   check_pointers(ptr, n_tokens(), "sequences");
   check_pointers(indptr, indices.size(), "attributes");
@@ -98,6 +101,16 @@ Sequences::Sequences(std::span<const std::int64_t> sequence_pointers, std::span<
       throw InvalidInput("attribute number " + std::to_string(indices[i]) + " is outside [0, " +
                          std::to_string(n_attributes) + ")");
   for (const double v : values) require(std::isfinite(v), "attributes: a value is not finite");
+  require(numbers.width <= n_attributes, "numbers: more columns than attributes");
+  for (const TokenArrays* arrays : {&numbers, &emissions}) {
+    if (arrays->empty()) continue;
+    require(arrays->rows.size() == size(), "numbers: one array per sequence is needed");
+    for (std::size_t i = 0; i < size(); ++i)
+      for (std::size_t k = 0; k < length(i) * arrays->width; ++k)
+        if (!std::isfinite(arrays->rows[i][k]))
+          throw InvalidInput("sequence " + std::to_string(i) + ", token " + std::to_string(k / arrays->width) +
+                             ", column " + std::to_string(k % arrays->width) + ": the number is not finite");
+  }
 }
 
 std::size_t Sequences::longest() const {

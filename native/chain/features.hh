@@ -33,6 +33,7 @@ struct WeightRows {
 
 struct ChainFeatures {
   std::size_t L, Lp;  // labels, and rounded up to a multiple of 4
+  std::size_t n_numbers;  // the last so many attributes are columns of an array of numbers, which all tokens have
   std::span<const std::int64_t> node_ptr;
   std::span<const std::int32_t> node_label;
   std::span<const std::int64_t> pair_ptr;
@@ -46,13 +47,23 @@ struct ChainFeatures {
   ChainFeatures(std::size_t n_labels, std::span<const std::int64_t> node_pointers,
                 std::span<const std::int32_t> node_labels, std::span<const std::int64_t> pair_pointers,
                 std::span<const std::int32_t> pair_codes, std::span<const std::int32_t> transitions,
-                std::span<const std::int32_t> trigrams);
+                std::span<const std::int32_t> trigrams, std::size_t numbers = 0);
 
+  std::size_t first_number() const { return n_attributes() - n_numbers; }
   std::size_t n_attributes() const { return node_ptr.size() - 1; }
   std::size_t pair_begin() const { return node_label.size(); }
   std::size_t transition_begin() const { return pair_begin() + pair_code.size(); }
   std::size_t trigram_begin() const { return transition_begin() + transition_code.size(); }
   std::size_t n_weights() const { return trigram_begin() + trigram_code.size(); }
+};
+
+// A row of numbers for every token, by sequence: [n_sequences] pointers to [T][width], or none at all.
+struct TokenArrays {
+  std::vector<const float*> rows;
+  std::size_t width = 0;
+
+  const float* row(std::size_t sequence, std::size_t t) const { return rows[sequence] + t * width; }
+  bool empty() const { return rows.empty(); }
 };
 
 // Sequences of tokens with attributes; an empty `values` means that all are 1.
@@ -62,10 +73,12 @@ struct Sequences {
   std::span<const std::int32_t> indices;  // attributes
   std::span<const double> values;
   std::size_t n_attributes;
+  TokenArrays numbers;    // values of the last `numbers.width` attributes, which are not in `indices`
+  TokenArrays emissions;  // scores of labels that are given, [T][L]
 
   Sequences(std::span<const std::int64_t> sequence_pointers, std::span<const std::int64_t> row_pointers,
             std::span<const std::int32_t> attribute_indices, std::span<const double> attribute_values,
-            std::size_t attributes);
+            std::size_t attributes, TokenArrays token_numbers = {}, TokenArrays token_emissions = {});
 
   std::size_t size() const { return ptr.size() - 1; }
   std::size_t n_tokens() const { return indptr.size() - 1; }

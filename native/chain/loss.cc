@@ -162,6 +162,8 @@ double chain_loss(ThreadPool& pool, ChainLoss kind, const ChainModel& m, const S
                   std::span<double> gradient) {
   require(sequences.n_attributes == m.features.n_attributes(),
           "chain loss: sequences and features differ in attributes");
+  require(sequences.numbers.width == m.features.n_numbers, "sequences and features differ in numbers");
+  require(sequences.emissions.empty() || sequences.emissions.width == m.L, "emissions must be [tokens][labels]");
   require(tokens.features == &m.features, "chain loss: tokens of other features");
   require(tokens.n_tokens() == sequences.n_tokens(), "chain loss: tokens of other sequences");
   require(labels.size() == sequences.n_tokens(), "chain loss: one label per token is needed");

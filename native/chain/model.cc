@@ -55,6 +55,7 @@ ChainModel::ChainModel(const ChainFeatures& f, const ChainBase& base, const char
   stride = machine == Machine::pairs ? L * Lp : Lp;
   expanded_.assign(f.nodes.expanded.size() * Lp, 0.0);
   expanded_pairs_.assign(f.pairs.expanded.size() * stride, 0.0);
+  numbers_.assign(f.n_numbers * Lp, 0.0);
 }
 
 void ChainModel::layout_sparse() {
@@ -103,6 +104,11 @@ void ChainModel::set(std::span<const double> weights, bool potentials) {
   w_ = weights;
   const simd::Loops& loops = simd::loops();
   expand(features.nodes, features.node_ptr, w_.data(), Lp, expanded_);
+  for (std::size_t k = 0; k < features.n_numbers; ++k) {
+    const std::size_t a = features.first_number() + k;
+    for (std::int64_t p = features.node_ptr[a]; p < features.node_ptr[a + 1]; ++p)
+      numbers_[k * Lp + static_cast<std::size_t>(features.node_label[p])] = w_[static_cast<std::size_t>(p)];
+  }
   if (!expanded_pairs_.empty())
     expand(features.pairs, features.pair_ptr, w_.data() + features.pair_begin(), stride, expanded_pairs_);
   double low = std::numeric_limits<double>::infinity();
@@ -231,6 +237,40 @@ void ChainModel::add_nodes(const Sequences& sequences, std::size_t token, double
   if (n_dense) loops.add_rows(dense, valued ? dense_value : nullptr, n_dense, Lp, u);
 }
 
+// u [Lp] += what the numbers of a token say, and the emissions that it is given.
+void ChainModel::add_numbers(const Sequences& sequences, std::size_t sequence, std::size_t t, double* u) const {
+  if (!sequences.emissions.empty()) {
+    const float* given = sequences.emissions.row(sequence, t);
+    for (std::size_t y = 0; y < L; ++y) u[y] += static_cast<double>(given[y]);
+  }
+  if (sequences.numbers.empty()) return;
+  constexpr std::size_t kBatch = 64;
+  const float* x = sequences.numbers.row(sequence, t);
+  const double* rows[kBatch];
+  double values[kBatch];
+  for (std::size_t begin = 0; begin < features.n_numbers; begin += kBatch) {
+    const std::size_t n = std::min(features.n_numbers - begin, kBatch);
+    for (std::size_t k = 0; k < n; ++k)
+      rows[k] = numbers_.data() + (begin + k) * Lp, values[k] = static_cast<double>(x[begin + k]);
+    simd::loops().chain.add_rows(rows, values, n, Lp, u);
+  }
+}
+
+void ChainModel::scatter_numbers(const Sequences& sequences, std::size_t sequence, std::size_t t, const double* u,
+                                 ChainGradient& g) const {
+  if (sequences.numbers.empty()) return;
+  constexpr std::size_t kBatch = 64;
+  const float* x = sequences.numbers.row(sequence, t);
+  double* rows[kBatch];
+  double values[kBatch];
+  for (std::size_t begin = 0; begin < features.n_numbers; begin += kBatch) {
+    const std::size_t n = std::min(features.n_numbers - begin, kBatch);
+    for (std::size_t k = 0; k < n; ++k)
+      rows[k] = g.numbers.data() + (begin + k) * Lp, values[k] = static_cast<double>(x[begin + k]);
+    simd::loops().chain.add_to_rows(rows, values, n, Lp, u);
+  }
+}
+
 // P [L][Lp] += the pair scores of a token, attribute by attribute.
 void ChainModel::add_pairs(const Sequences& sequences, std::size_t token, double* P) const {
   const double* w = w_.data() + features.pair_begin();
@@ -261,6 +301,7 @@ void ChainModel::scores(const Sequences& sequences, const ChainTokens* tokens, s
     if (node_base) std::memcpy(u, node_base + (first + t) * L, L * sizeof(double));
     if (tokens) tokens->nodes.add(first + t, w_.data(), expanded_.data(), Lp, u);
     else add_nodes(sequences, first + t, u);
+    add_numbers(sequences, sequence, t, u);
     if (t == 0 && !start_.empty())
       for (std::size_t y = 0; y < L; ++y) u[y] += start_[y];
     if (t + 1 == T && stop_.size() == L)
@@ -297,6 +338,7 @@ void ChainModel::scatter(const Sequences& sequences, const ChainTokens& tokens, 
       u = node_store.data();
     }
     tokens.nodes.scatter(first + t, u, Lp, g.weights.data(), g.rows.data());
+    scatter_numbers(sequences, sequence, t, u, g);
     if (!with_pairs || t == 0 || features.pair_code.empty()) continue;
     if (!tokens.pairs.row_ptr.empty())
       tokens.pairs.scatter(first + t, P, stride, g.weights.data() + features.pair_begin(), g.pair_rows.data());
@@ -315,6 +357,7 @@ void ChainModel::clear(ChainGradient& g) const {
   g.weights.assign(features.transition_begin(), 0.0);
   g.rows.assign(expanded_.size(), 0.0);
   g.pair_rows.assign(expanded_pairs_.size(), 0.0);
+  g.numbers.assign(numbers_.size(), 0.0);
   g.transitions.assign(machine == Machine::sparse ? edges.size() : L * Lp, 0.0);
   g.outer.assign(outer_size(), 0.0);
   g.negative.clear();
@@ -342,6 +385,14 @@ void ChainModel::finish(ThreadPool& pool, std::span<const ChainGradient> parts, 
   };
   gather(features.nodes, features.node_ptr, Lp, &ChainGradient::rows, out.data());
   gather(features.pairs, features.pair_ptr, stride, &ChainGradient::pair_rows, out.data() + features.pair_begin());
+  for (std::size_t k = 0; k < features.n_numbers; ++k)
+    for (std::int64_t p = features.node_ptr[features.first_number() + k];
+         p < features.node_ptr[features.first_number() + k + 1]; ++p) {
+      double sum = 0.0;
+      for (const ChainGradient& part : parts)
+        sum += part.numbers[k * Lp + static_cast<std::size_t>(features.node_label[p])];
+      out[static_cast<std::size_t>(p)] = sum;
+    }
   const auto outer = [&](std::size_t i) {
     double sum = 0.0;
     for (const ChainGradient& part : parts) {

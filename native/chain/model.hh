@@ -39,6 +39,7 @@ enum class Machine { dense, sparse, pairs };
 struct ChainGradient {
   AlignedDoubles weights;           // node and pair features reached one by one
   AlignedDoubles rows, pair_rows;   // [n_expanded][Lp], [n_expanded][L Lp]
+  AlignedDoubles numbers;           // [n_numbers][Lp]
   AlignedDoubles transitions;       // [L][Lp], or one per listed transition (sparse): final
   AlignedDoubles outer, negative;   // dense [L][Lp], sparse [n_edges], pairs [(L + 1)][L][Lp]: await exp
   AlignedDoubles trigrams;          // [(L + 1)][L][Lp]: final
@@ -105,12 +106,16 @@ class ChainModel {
               AlignedDoubles& out) const;
   void prefetch_rows(const Sequences& sequences, std::int64_t end) const;
   void add_nodes(const Sequences& sequences, std::size_t token, double* u) const;
+  void add_numbers(const Sequences& sequences, std::size_t sequence, std::size_t t, double* u) const;
+  void scatter_numbers(const Sequences& sequences, std::size_t sequence, std::size_t t, const double* u,
+                       ChainGradient& gradient) const;
   void add_pairs(const Sequences& sequences, std::size_t token, double* P) const;
   void scatter_pairs(const Sequences& sequences, std::size_t token, const double* P, ChainGradient& gradient) const;
   std::span<const double> w_;
   std::vector<double> start_, stop_;        // stop [L] or [(L + 1)][L]
   std::vector<double> base_transitions_, base_trigrams_;
   AlignedDoubles expanded_, expanded_pairs_;  // [n_expanded][Lp], [n_expanded][L Lp]
+  AlignedDoubles numbers_;                    // [n_numbers][Lp]: the weights of numbers
   std::vector<std::int32_t> pair_place_;    // offsets of pair codes in a padded [L][Lp] block
 };
 

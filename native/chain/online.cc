@@ -32,6 +32,7 @@ OnlineChain::OnlineChain(const ChainFeatures& features, const Sequences& sequenc
   require(features.pair_code.empty() && features.trigram_code.empty(),
           "online training: features of single labels and of label pairs without attributes only");
   require(sequences.n_attributes == features.n_attributes(), "online training: sequences and features differ");
+  require(features.n_numbers == 0 && sequences.emissions.empty(), "online training: no numbers beside attributes");
   require(labels.size() == sequences.n_tokens(), "online training: one label per token is needed");
   for (const std::int32_t y : labels)
     require(y >= 0 && static_cast<std::size_t>(y) < features.L, "online training: a label is unknown or out of range");

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from loglinear.data.token_arrays import TokenArrays
     from loglinear.errors import FormatError, IncompatibleError, InterruptedWarning, LoglinearError, ModelFileError
     from loglinear.models import InputMethod, LanguageModel, MaxentClassifier, Parser, Reranker, Tagger, load
     from loglinear.models.word_classes import WordClasses
@@ -21,6 +22,7 @@ _HOME = {
     "Parser": "loglinear.models",
     "Reranker": "loglinear.models",
     "Tagger": "loglinear.models",
+    "TokenArrays": "loglinear.data.token_arrays",
     "WordClasses": "loglinear.models.word_classes",
     "load": "loglinear.models",
     "Objective": "loglinear.optimise.objective",
@@ -45,6 +47,7 @@ __all__ = [
     "Parser",
     "Reranker",
     "Tagger",
+    "TokenArrays",
     "WordClasses",
     "load",
     "minimise",

@@ -401,12 +401,12 @@ def posterior_counts(pool: ThreadPool, chain: StateChain, sequence_ptr: Annotate
 class Sequences:
     """Tokens with attributes, checked once."""
 
-    def __init__(self, sequence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_attributes: int) -> None: ...
+    def __init__(self, sequence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_attributes: int, numbers: Sequence[Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]] = [], emissions: Sequence[Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]] = []) -> None: ...
 
 class ChainFeatures:
     """Which features have weights, checked once."""
 
-    def __init__(self, n_labels: int, node_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], node_label: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], pair_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], pair_code: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], transition_code: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], trigram_code: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]) -> None: ...
+    def __init__(self, n_labels: int, node_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], node_label: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], pair_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], pair_code: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], transition_code: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], trigram_code: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], n_numbers: int = 0) -> None: ...
 
 class ChainModel:
     """Scores of label chains."""

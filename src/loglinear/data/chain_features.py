@@ -39,6 +39,7 @@ class ChainFeatures:
     pair_code: NDArray[np.int32]  # [n_pair]
     transition_code: NDArray[np.int32]  # [n_transition]
     trigram_code: NDArray[np.int32]  # [n_trigram]
+    n_numbers: int = 0  # the last so many attributes are columns of numbers, which go with every label
 
     @property
     def n_attributes(self) -> int:
@@ -69,7 +70,7 @@ class ChainFeatures:
         """Return the lists for the kernels, checked once."""
         return _core.ChainFeatures(
             self.n_labels, self.node_ptr, self.node_label, self.pair_ptr, self.pair_code, self.transition_code,
-            self.trigram_code,
+            self.trigram_code, self.n_numbers,
         )
 
     def split(self, w: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -97,6 +98,12 @@ class ChainFeatures:
             raise ValueError(f"{L} labels are too many for order 2")
         trigrams = np.arange((L + 1) * L * L if order == 2 else 0, dtype=np.int32)
         return replace(self, transition_code=np.arange(L * L, dtype=np.int32), trigram_code=trigrams)
+
+    def used_attributes(self) -> NDArray[np.intp]:
+        """Return the attributes that have a feature, and all that are columns of numbers."""
+        used = np.diff(self.node_ptr) + np.diff(self.pair_ptr) > 0
+        used[used.size - self.n_numbers :] = True
+        return np.flatnonzero(used)
 
     def take_attributes(self, attributes: NDArray[np.intp]) -> tuple[ChainFeatures, NDArray[np.intp]]:
         """Return the features of these attributes, renumbered in the order given, and the places of their weights."""
@@ -130,6 +137,8 @@ def chain_features(
         raise ValueError(f"order must be 1 or 2, not {order!r}")
     if scopes is None:
         scopes = np.ones(data.n_attributes, dtype=np.uint8)
+    if scopes.size < data.n_attributes:  # numbers are dealt with below
+        scopes = np.concatenate([scopes, np.zeros(data.n_attributes - scopes.size, dtype=np.uint8)])
     L, threads = data.n_labels, pool(n_threads)
     lists = []
     for bit, size in ((1, L), (2, L * L)):
@@ -151,8 +160,16 @@ def chain_features(
             if (L + 1) * L * L >= 2**31:
                 raise ValueError(f"{L} labels are too many for order 2")
             trigrams = np.arange((L + 1) * L * L, dtype=np.int32) if all_transitions else _observed_trigrams(data)
-    features = ChainFeatures(L, node_ptr, node_label, pair_ptr, pair_code, steps, trigrams)
-    return features.keep(frequencies(data, features) >= min_frequency) if min_frequency > 0 else features
+    n, first = data.n_numbers, data.n_attributes - data.n_numbers
+    if n:  # numbers go with every label, and never with pairs
+        node_ptr = np.concatenate([node_ptr[: first + 1], node_ptr[first] + L * np.arange(1, n + 1)])
+        node_label = np.concatenate([node_label[: node_ptr[first]], np.tile(np.arange(L, dtype=np.int32), n)])
+    features = ChainFeatures(L, node_ptr, node_label, pair_ptr, pair_code, steps, trigrams, n)
+    if not min_frequency > 0:
+        return features
+    kept = frequencies(data, features) >= min_frequency
+    kept[node_ptr[first] : node_label.size] = True
+    return features.keep(kept)
 
 
 def frequencies(data: SequenceData, features: ChainFeatures) -> FloatArray:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear.arrays import fingerprint
+from loglinear.data.token_arrays import Arrays
 from loglinear.features.sequences import TokenRows, check_sequence_ptr, take_ranges
 
 
@@ -27,6 +28,8 @@ class SequenceData:
     labels: NDArray[np.int32]  # [n_tokens], -1: unknown
     n_labels: int
     allowed: NDArray[np.uint8] | None = None  # [n_tokens, n_labels], 0 or 1
+    numbers: Arrays | None = None  # by sequence [n_tokens, width]: values of the last ``width`` attributes
+    emissions: Arrays | None = None  # by sequence [n_tokens, n_labels]: scores that are given
 
     def __post_init__(self) -> None:
         ptr, labels, rows = self.sequence_ptr, self.labels, self.rows
@@ -46,7 +49,13 @@ class SequenceData:
     @cached_property
     def native(self) -> _core.Sequences:
         """Return the tokens and attributes for the kernels, checked once."""
-        return _core.Sequences(self.sequence_ptr, *self.rows, self.n_attributes)
+        arrays = self.numbers or [], self.emissions or []
+        return _core.Sequences(self.sequence_ptr, *self.rows, self.n_attributes, *arrays)
+
+    @property
+    def n_numbers(self) -> int:
+        """Number of attributes that are columns of ``numbers``."""
+        return self.numbers[0].shape[1] if self.numbers else 0
 
     @property
     def n_examples(self) -> int:
@@ -60,10 +69,16 @@ class SequenceData:
 
     def fingerprint(self) -> str:
         """Return a short hash of the content."""
-        return fingerprint(self.sequence_ptr, *self.rows, self.labels, self.allowed)
+        arrays = *(self.numbers or []), *(self.emissions or [])
+        return fingerprint(self.sequence_ptr, *self.rows, self.labels, self.allowed, *arrays)
 
     def take(self, rows: NDArray[np.intp]) -> SequenceData:
         """Return the sequences with these numbers, in this order."""
         ptr, tokens = take_ranges(self.sequence_ptr, rows)
         allowed = None if self.allowed is None else self.allowed[tokens]
-        return SequenceData(ptr, self.rows.take(tokens), self.n_attributes, self.labels[tokens], self.n_labels, allowed)
+        arrays = self.numbers, self.emissions
+        numbers, emissions = (None if one is None else [one[i] for i in rows.tolist()] for one in arrays)
+        labels = self.labels[tokens]
+        return SequenceData(
+            ptr, self.rows.take(tokens), self.n_attributes, labels, self.n_labels, allowed, numbers, emissions
+        )

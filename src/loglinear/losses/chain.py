@@ -20,6 +20,7 @@ from loglinear.arrays import FloatArray
 from loglinear.data.chain_base import ChainBase
 from loglinear.data.chain_features import ChainFeatures
 from loglinear.data.sequence import SequenceData
+from loglinear.data.token_arrays import squared_sums, total_by_sequence
 from loglinear.features.sequences import TokenRows
 from loglinear.structure.tying import Tying
 from loglinear.threads import pool
@@ -79,6 +80,8 @@ class ChainLoss:
             piece = slice(begin, begin + step)
             squares = None if data.rows.values is None else data.rows.values[piece] ** 2
             total += np.bincount(data.rows.indices[piece], weights=squares, minlength=data.n_attributes)
+        if data.numbers:
+            total[-data.n_numbers :] = squared_sums(data.numbers, data.n_numbers)
         total /= 4
         node, pair, transition, trigram = features.split(out)
         node[:] = np.repeat(total, np.diff(features.node_ptr))
@@ -89,11 +92,15 @@ class ChainLoss:
     def feature_sizes(self, out: FloatArray) -> None:
         """Write the size of every attribute to its weights, and 1 to those of transitions."""
         out[:] = 1.0
-        rows, n = self.data.rows, self.data.n_attributes
-        if rows.values is None:
+        rows, n, numbers = self.data.rows, self.data.n_attributes, self.data.numbers
+        if rows.values is None and not numbers:
             return
-        squares = np.bincount(rows.indices, weights=rows.values**2, minlength=n)
-        counts = np.bincount(rows.indices, weights=rows.values != 0, minlength=n)
+        values = np.ones(rows.indices.size) if rows.values is None else rows.values
+        squares = np.bincount(rows.indices, weights=values**2, minlength=n)
+        counts = np.bincount(rows.indices, weights=values != 0, minlength=n)
+        if numbers:
+            squares[-self.data.n_numbers :] = squared_sums(numbers, self.data.n_numbers)
+            counts[-self.data.n_numbers :] = self.data.n_tokens
         sizes = np.where(squares > 0, np.sqrt(squares / np.maximum(counts, 1)), 1.0)
         node, pair, _, _ = self.features.split(out)
         node[:] = np.repeat(sizes, np.diff(self.features.node_ptr))
@@ -112,7 +119,10 @@ class ChainLoss:
         upto = np.concatenate([[0.0], np.cumsum(weights)])[rows.indptr[data.sequence_ptr]]
         lengths = np.diff(data.sequence_ptr)
         chain = sum(float(part.max(initial=0.0) - part.min(initial=0.0)) for part in (transition, trigram))
-        return float((np.diff(upto) + chain * lengths).max(initial=0.0))
+        totals = np.diff(upto) + chain * lengths
+        if data.numbers:
+            totals += total_by_sequence(data.numbers, by_attribute[-data.n_numbers :])
+        return float(totals.max(initial=0.0))
 
     # Stochastic
     def partition(self, n_parts: int, rng: np.random.Generator) -> Sequence[ChainLoss]:
@@ -131,18 +141,21 @@ class ChainLoss:
         """Return the weights that scores are made of, twice, and the cost of the recursions over label pairs."""
         labels = self.data.n_labels
         weights = np.diff(self.features.node_ptr) + np.diff(self.features.pair_ptr)
-        return 2.0 * float(weights[self.data.rows.indices].sum()) + 4.0 * self.data.n_tokens * labels**2
+        listed = float(weights[self.data.rows.indices].sum()) + self.data.n_tokens * self.data.n_numbers * labels
+        return 2.0 * listed + 4.0 * self.data.n_tokens * labels**2
 
     def restrict(self, active: NDArray[np.bool_]) -> tuple[ChainLoss, NDArray[np.intp]]:
         """Return the loss of the active features alone; attributes without any are dropped from the tokens."""
         kept = self.features.keep(active)
-        used = np.flatnonzero(np.diff(kept.node_ptr) + np.diff(kept.pair_ptr))
+        used = kept.used_attributes()
         features, _ = kept.take_attributes(used)
         number = np.full(self.data.n_attributes, -1, dtype=np.int32)
         number[used] = np.arange(used.size, dtype=np.int32)
         d, rows = self.data, self.data.rows
         smaller = TokenRows(rows.indptr, number[rows.indices], rows.values).keep_known()
-        data = SequenceData(d.sequence_ptr, smaller, used.size, d.labels, d.n_labels, d.allowed)
+        data = SequenceData(
+            d.sequence_ptr, smaller, used.size, d.labels, d.n_labels, d.allowed, d.numbers, d.emissions
+        )
         return self._with(data, features, self.base), np.flatnonzero(active)
 
     def _with(self, data: SequenceData, features: ChainFeatures, base: ChainBase) -> ChainLoss:

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from loglinear.arrays import FloatArray
 from loglinear.data.chain_features import ChainFeatures, union, widen
 from loglinear.data.sequence import SequenceData
+from loglinear.data.token_arrays import TokenArrays, as_token_arrays
 from loglinear.errors import InterruptedWarning
 from loglinear.features import schemes
 from loglinear.features.sequences import FlatLabels
@@ -55,7 +56,7 @@ class Tagger(TaggerPredictor, Estimator):
     templates : for input in columns: a built-in set ("chunking", "sha-pereira", "ner", "pos", "hmm"), a file of
         CRF++ or Wapiti templates, or their text. None (default): the input is dicts or strings of attributes per token
     dialect : whose templates they are, for the marks of rows outside the sequence: "crf++" (``_B-1``, ``_B+1``),
-        "wapiti" (``_x-1``, ``_x+1``, to which commands apply), "loglinear" (``_B-1``, ``_E+1``), or "auto" (default): of
+        "wapiti" (``_x-1``, ``_x+1``, to which commands apply), "loglinear" (``_B-1``, ``_E+1``), or "auto" (default):
         the tool that knows what the templates use, crf++ where both do; of built-in sets and joint models, loglinear
     classes : word classes that templates see: a file (``word TAB class``, or the ``paths`` of Brown's tool) or a dict
         (``WordClasses.to_dict()``); ``%c[0,0]`` in a template is the class of a word, ``%c[0,0,4]`` its first four
@@ -95,6 +96,7 @@ class Tagger(TaggerPredictor, Estimator):
     machine : "auto" (default), "dense" or "sparse": how transitions are stored while training
 
     ``X`` is a list of sequences: of dicts, of lists of strings, or (with templates) of tuples of column values; or
+    arrays [n_tokens, width] of numbers, or ``TokenArrays`` (numbers beside attributes, given scores of labels); or
     ``Columns`` / ``AttributeSequences`` as read from files. ``y`` is a list of lists of labels, text or whole
     numbers; None is an unknown label and a set one of several (estimator "crf", or ``em``); or ``FlatLabels`` as read
     from files, in which -1 is unknown.
@@ -121,8 +123,10 @@ class Tagger(TaggerPredictor, Estimator):
             self.reader_ = self.reader_.growing()
         else:
             self.reader_ = TokenReader.for_settings(self)
+        X = as_token_arrays(X) or X
         inputs = self.reader_.read(X, self.n_threads, "extend" if continued else "fit_transform")
-        data = self._training_data(inputs, y, self.classes_ if continued else [])
+        self._check_arrays(X, continued)
+        data = self._training_data(inputs, y, self.classes_ if continued else [], getattr(X, "labels", None) or [])
         held_out = None if pair is None else self._held_out(*pair)
 
         if self.has_base and np.any(data.labels < 0):
@@ -201,14 +205,27 @@ class Tagger(TaggerPredictor, Estimator):
     def _dev_score(self, held_out: HeldOut) -> dict[str, float]:
         return {} if held_out is None else {"dev_score": self.score(*held_out)}
 
-    def _training_data(self, inputs: TokenInputs, y: Any, classes: list[Any]) -> SequenceData:
-        """Number the labels and check them; ``classes`` are those of a model that is continued."""
+    def _check_arrays(self, X: Any, continued: bool) -> None:
+        """Raise for numbers or emissions that this tagger cannot be trained with."""
+        if not isinstance(X, TokenArrays):
+            return
+        if self.needs_base:
+            raise ValueError("a base distribution is counted from columns: numbers and emissions need estimator='crf'")
+        if continued:
+            raise ValueError("a model with numbers or emissions cannot be continued: train it again on all data")
+        if X.emissions is not None and X.labels is None:
+            raise ValueError("emissions need the label of each column: TokenArrays(emissions=..., labels=[...])")
+
+    def _training_data(
+        self, inputs: TokenInputs, y: Any, classes: list[Any], given: list[Any] | None = None
+    ) -> SequenceData:
+        """Number the labels and check them; ``classes`` are those of a continued model, ``given`` of emissions."""
         if y is None:
             raise ValueError("a tagger needs y: a list of label sequences")
         if inputs.sequence_ptr[-1] == 0:
             raise ValueError("there are no tokens to learn from")
         y = y if self.scheme is None else self._converted(y, continued=bool(classes))
-        numbers, allowed, self.classes_ = encode_labels(y, inputs.sequence_ptr, classes)
+        numbers, allowed, self.classes_ = encode_labels(y, inputs.sequence_ptr, given or classes, grow=not given)
         if not self.classes_:
             raise ValueError("no token has a label: there is nothing to learn from")
         labels = FlatLabels(numbers, inputs.sequence_ptr, self.classes_)
@@ -220,7 +237,9 @@ class Tagger(TaggerPredictor, Estimator):
         if self.estimator != "crf" and not (self.has_base and self.em) and np.all(numbers < 0):
             raise ValueError(f"estimator {self.estimator!r} needs labels; only 'crf' learns from partly known ones")
         n = self.reader_.n_attributes
-        return SequenceData(inputs.sequence_ptr, inputs.rows, n, numbers, len(self.classes_), allowed)
+        return SequenceData(
+            inputs.sequence_ptr, inputs.rows, n, numbers, len(self.classes_), allowed, inputs.numbers, inputs.emissions
+        )
 
     def _converted(self, y: Any, *, continued: bool) -> FlatLabels:
         """Return the labels in the scheme that the settings ask for."""

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear.arrays import FloatArray
-from loglinear.features.sequences import TokenRows
+from loglinear.data.token_arrays import TokenArrays
 from loglinear.models.push import Push, by_effect, push_dicts
 from loglinear.models.tagger.base import chain_of
+from loglinear.models.tagger.inputs import TokenInputs
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class TokenExplanation:
     probability: float  # marginal
     pushes: list[Push]  # attributes, largest effect first
     step: float  # weights of the transition from the preceding label or labels
-    base: float  # score under the base distribution, where there is one: emissions and steps, start and stop
+    base: float  # score under the base distribution, where there is one, and of given emissions
 
     @property
     def score(self) -> float:
@@ -63,7 +64,7 @@ class SequenceExplanation:
 
 def explain(tagger: Any, sequence: Any) -> SequenceExplanation:
     """Return the best labelling of one sequence, with the parts of its score."""
-    lattices = tagger._lattices([sequence])
+    lattices = tagger._lattices(sequence if isinstance(sequence, TokenArrays) else [sequence])
     labels = lattices.best()
     T, classes, f = labels.size, tagger.classes_, tagger.features_
     if T == 0:
@@ -71,11 +72,13 @@ def explain(tagger: Any, sequence: Any) -> SequenceExplanation:
     L, nodes = len(classes), lattices.marginals()
     log_probability = float((lattices.scores(labels) - lattices.log_normalisers())[0])
     _, _, step, trigram = f.split(tagger.weights_)
-    rows, base = lattices.inputs.rows, _base_scores(tagger, lattices.nodes, labels)
+    base = _base_scores(tagger, lattices.nodes, labels)
+    if lattices.inputs.emissions:
+        base = base + lattices.inputs.emissions[0][np.arange(T), labels]
     tokens = []
     for t, y in enumerate(labels.tolist()):
         last = int(labels[t - 1]) if t else None
-        weights = attribute_weights(tagger, rows, t, y, last)
+        weights = attribute_weights(tagger, lattices.inputs, t, y, last)
         pushes = [Push(tagger.attribute_name(a), value, weight, value * weight) for a, value, weight in weights]
         steps = 0.0
         if last is not None:
@@ -86,15 +89,13 @@ def explain(tagger: Any, sequence: Any) -> SequenceExplanation:
 
 
 def attribute_weights(
-    tagger: Any, rows: TokenRows, t: int, label: int, last: int | None
+    tagger: Any, inputs: TokenInputs, t: int, label: int, last: int | None
 ) -> list[tuple[int, float, float]]:
     """Return (attribute, value, weight) of the attributes of token t with a label, after the label ``last`` if any."""
     f, found = tagger.features_, []
     node, pair, _, _ = f.split(tagger.weights_)
     values: dict[int, float] = {}  # templates with gaps may make an attribute several times
-    for place in range(rows.indptr[t], rows.indptr[t + 1]):
-        value = 1.0 if rows.values is None else float(rows.values[place])
-        attribute = int(rows.indices[place])
+    for attribute, value in inputs.values_of(t):
         values[attribute] = values.get(attribute, 0.0) + value
     for attribute, value in values.items():
         weight = _weight(node, f.node_ptr, f.node_label, attribute, label)

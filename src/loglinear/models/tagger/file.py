@@ -59,9 +59,9 @@ def to_archive(model: Any) -> Archive:
     features, weights = features.keep(kept), weights[kept]
     featuriser = reader.featuriser
     if featuriser is not None:
-        used = np.flatnonzero(np.diff(features.node_ptr) + np.diff(features.pair_ptr))
-        if used.size < featuriser.n_attributes:
-            featuriser = featuriser.take(used)
+        used = features.used_attributes()
+        if used.size < features.n_attributes:
+            featuriser = featuriser.take(used[: used.size - features.n_numbers])
             features, places = features.take_attributes(used)
             weights = weights[places]
     arrays: dict[str, np.ndarray] = {name: getattr(features, name) for name in _LISTS}
@@ -73,6 +73,10 @@ def to_archive(model: Any) -> Archive:
     if (kind := type(model.classes_[0]).__name__) != "str":
         settings["labels"] = kind
     settings["reads_columns"], settings["n_columns"] = reader.reads_columns, reader.n_columns
+    if reader.n_numbers:
+        settings["n_numbers"] = reader.n_numbers
+    if reader.emits:
+        settings["emissions"] = True
     settings["label_scheme"], settings["illegal_labels"] = model.scheme_, model.n_illegal_
     parts = {"featuriser": featuriser, "oov": reader.oov}
     if model.input_only_ is not None:
@@ -104,6 +108,9 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         reads_columns, n_columns = bool(settings["reads_columns"]), settings.get("n_columns")
         if n_columns is not None and (type(n_columns) is not int or n_columns < 1):
             raise ValueError("n_columns must be a positive number")
+        n_numbers, emits = settings.get("n_numbers", 0), settings.get("emissions", False)
+        if type(n_numbers) is not int or not 0 <= n_numbers < 2**31 or type(emits) is not bool:
+            raise ValueError("n_numbers must be a number of at least 0, and emissions true or false")
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's settings are damaged ({error})") from None
     blob, offsets = require(source, archive, "classes", "|u1", 1), require(source, archive, "class_offsets", "<i8", 1)
@@ -118,10 +125,10 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     oov = _part(archive, source, "oov")
     if (isinstance(featuriser, TemplateFeatures) or model.has_base) and not reads_columns:
         raise ModelFileError(f"{source}: the model's settings are damaged (its features need columns)")
-    model.reader_ = TokenReader(featuriser, oov, reads_columns, n_columns)
+    model.reader_ = TokenReader(featuriser, oov, reads_columns, n_columns, n_numbers, emits)
     lists = {name: require(source, archive, name, dtype, 1) for name, dtype in _LISTS.items()}
     weights = require(source, archive, "weights", "<f8", 1)
-    features = ChainFeatures(len(model.classes_), **lists)
+    features = ChainFeatures(len(model.classes_), **lists, n_numbers=n_numbers)
     model.hmm_, model.input_only_ = _hmm(archive, source, model), _input_only(archive, source, model)
     try:
         if features.node_ptr.size != model.reader_.n_attributes + 1:
@@ -231,6 +238,7 @@ def to_crfsuite_model(model: Any) -> CrfsuiteModel:
     f = model.features_
     featuriser = model.reader_.featuriser
     plain = featuriser is not None and not f.pair_code.size and not f.trigram_code.size and not model.has_base
+    plain = plain and not model.reader_.n_numbers and not model.reader_.emits
     if not plain or model.estimator != "crf":
         raise ValueError(
             "CRFsuite's models are first-order CRFs whose attributes go with the label alone; this tagger has other "

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
+from loglinear.data.token_arrays import Arrays, TokenArrays, as_token_arrays, number_row
 from loglinear.features.attributes import AttributeFeatures, AttributeSequences
 from loglinear.features.columns import Columns
 from loglinear.features.sequences import TokenRows
@@ -26,6 +27,11 @@ from loglinear.models.tagger.settings import TaggerSettings
 from loglinear.threads import pool
 
 
+def number_name(column: int) -> str:
+    """Return the name of a column of numbers, as an attribute."""
+    return f"numbers[{column}]"
+
+
 @dataclass(frozen=True, eq=False)
 class TokenInputs:
     """Encoded sequences; ``columns`` is None where the model reads attributes, else the columns after the OOV map."""
@@ -34,11 +40,24 @@ class TokenInputs:
     rows: TokenRows
     n_attributes: int
     columns: Columns | None
+    numbers: Arrays | None = None  # values of the last attributes, by sequence
+    emissions: Arrays | None = None  # given scores of labels, by sequence
 
     @cached_property
     def native(self) -> _core.Sequences:
         """Return the tokens and attributes for the kernels, checked once."""
-        return _core.Sequences(self.sequence_ptr, *self.rows, self.n_attributes)
+        arrays = self.numbers or [], self.emissions or []
+        return _core.Sequences(self.sequence_ptr, *self.rows, self.n_attributes, *arrays)
+
+    def values_of(self, token: int) -> list[tuple[int, float]]:
+        """Return (attribute, value) of a token; an attribute may be there several times."""
+        a, b = self.rows.indptr[token : token + 2].tolist()
+        values = [1.0] * (b - a) if self.rows.values is None else self.rows.values[a:b].tolist()
+        found = list(zip(self.rows.indices[a:b].tolist(), values))
+        if self.numbers:
+            row = number_row(self.numbers, self.sequence_ptr, token).tolist()
+            found += zip(range(self.n_attributes - len(row), self.n_attributes), row)
+        return found
 
     @property
     def n_sequences(self) -> int:
@@ -66,6 +85,8 @@ class TokenReader:
     oov: OovMap | None
     reads_columns: bool
     n_columns: int | None = None  # number in training, where it reads columns
+    n_numbers: int = 0  # columns of numbers beside the attributes, which are numbered after them
+    emits: bool = False  # whether scores of labels are given
 
     @classmethod
     def for_settings(cls, settings: TaggerSettings) -> TokenReader:
@@ -107,7 +128,7 @@ class TokenReader:
     @property
     def n_attributes(self) -> int:
         """Number of attributes."""
-        return 0 if self.featuriser is None else self.featuriser.n_attributes
+        return (0 if self.featuriser is None else self.featuriser.n_attributes) + self.n_numbers
 
     @property
     def columns_read(self) -> list[int]:
@@ -118,6 +139,33 @@ class TokenReader:
 
     def read(self, X: Any, n_threads: int | None, how: str = "transform") -> TokenInputs:
         """Encode sequences; ``how`` is "fit_transform", "transform" or "extend"."""
+        if (arrays := as_token_arrays(X)) is not None:
+            return self._with_arrays(arrays, n_threads, how)
+        if (self.n_numbers or self.emits) and how != "fit_transform":
+            raise TypeError("the model reads numbers beside attributes: give TokenArrays, as in training")
+        self.n_numbers, self.emits = (0, False) if how == "fit_transform" else (self.n_numbers, self.emits)
+        return self._read_tokens(X, n_threads, how)
+
+    def _with_arrays(self, X: TokenArrays, n_threads: int | None, how: str) -> TokenInputs:
+        """Encode sequences of numbers, and of attributes where there are some."""
+        found = X.width, X.emissions is not None
+        if how == "fit_transform":
+            self.n_numbers, self.emits = found
+            if X.attributes is None:
+                self.featuriser, self.reads_columns = None, False
+        elif len(X) and found != (self.n_numbers, self.emits):
+            expected = f"{self.n_numbers} numbers per token and {'' if self.emits else 'no '}emissions"
+            raise ValueError(f"the model was trained with {expected}; these sequences have others")
+        if (X.attributes is None) != (self.featuriser is None):
+            raise ValueError("attributes beside the numbers must be there as in training")
+        if X.attributes is None:
+            nothing = TokenRows(np.zeros(X.n_tokens + 1, dtype=np.int64), np.empty(0, dtype=np.int32), None)
+            inner = TokenInputs(X.sequence_ptr, nothing, 0, None)
+        else:
+            inner = self._read_tokens(X.attributes, n_threads, how)
+        return replace(inner, n_attributes=self.n_attributes, numbers=X.numbers, emissions=X.emissions)
+
+    def _read_tokens(self, X: Any, n_threads: int | None, how: str) -> TokenInputs:
         threads = pool(n_threads).size
         columns = None
         if self.reads_columns:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from loglinear.data.token_arrays import TokenArrays
 from loglinear.features.sequences import EncodedSequences
 from loglinear.metrics.evaluation import gold_labels
 from loglinear.models.push import Push, by_effect, push_dicts
@@ -85,13 +86,13 @@ def _mistake(
 ) -> Mistake:
     one = _take(X, [sequence])
     lattices = model._lattices(one, constraint)
-    labels, rows = lattices.best(), lattices.inputs.rows
+    labels, inputs = lattices.best(), lattices.inputs
     shares, y = lattices.marginals()[token], int(labels[token])
     last = int(labels[token - 1]) if token else None
-    parts = attribute_weights(model, rows, token, y, last)
+    parts = attribute_weights(model, inputs, token, y, last)
     other = model.classes_.index(gold) if gold in model.classes_ else None
     if other is not None:
-        against = attribute_weights(model, rows, token, other, last)
+        against = attribute_weights(model, inputs, token, other, last)
         parts = [(a, value, weight - less) for (a, value, weight), (_, _, less) in zip(parts, against)]
     pushes = [Push(model.attribute_name(a), value, weight, value * weight) for a, value, weight in parts if weight]
     if other is not None:
@@ -111,4 +112,5 @@ def words_of(model: TaggerPredictor, sequence: Sequence[Any]) -> list[str] | Non
     """Return the first column of the tokens; None where the model reads attributes."""
     if not model.reader_.reads_columns:
         return None
+    sequence = sequence.attributes[0] if isinstance(sequence, TokenArrays) else sequence
     return [token if isinstance(token, str) else str(token[0]) for token in sequence]

@@ -13,6 +13,7 @@ from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.data.chain_base import ChainBase
 from loglinear.data.chain_features import ChainFeatures
+from loglinear.data.token_arrays import TokenArrays
 from loglinear.features.sequences import FlatLabels
 from loglinear.hmm.model import HMM
 from loglinear.metrics.evaluation import evaluate_tagger
@@ -23,7 +24,7 @@ from loglinear.models.tagger.base import chain_of, hmm_base
 from loglinear.models.tagger.constraints import as_constraint, constraint_base
 from loglinear.models.tagger.explain import SequenceExplanation, explain
 from loglinear.models.tagger.input_only import InputOnly
-from loglinear.models.tagger.inputs import TokenInputs, TokenReader
+from loglinear.models.tagger.inputs import TokenInputs, TokenReader, number_name
 from loglinear.models.tagger.labels import allowed_scores, encode_labels
 from loglinear.models.tagger.lattices import Lattices
 from loglinear.models.tagger.mistakes import most_confident
@@ -60,6 +61,8 @@ class TaggerPredictor(TaggerSettings, Predictor):
     def encode(self, X: Any) -> TokenInputs:
         """Return sequences as the model reads them; the other methods take them in place of ``X``, read already."""
         self.check_fitted()
+        if isinstance(X, TokenArrays) and X.labels is not None and X.labels != self.classes_:
+            raise ValueError(f"emissions for the labels {X.labels}, but those of the model are {self.classes_}")
         return X if isinstance(X, TokenInputs) else self.reader_.read(X, self.n_threads)
 
     @property
@@ -169,10 +172,14 @@ class TaggerPredictor(TaggerSettings, Predictor):
     def attribute_names(self) -> list[str]:
         """Return the name of every attribute, by number."""
         self.check_fitted()
-        return [] if self.reader_.featuriser is None else self.reader_.featuriser.names()
+        names = [] if self.reader_.featuriser is None else self.reader_.featuriser.names()
+        return [*names, *map(number_name, range(self.reader_.n_numbers))]
 
     def attribute_name(self, number: int) -> str:
         """Return the name of one attribute."""
+        first = self.reader_.n_attributes - self.reader_.n_numbers
+        if number >= first:
+            return number_name(number - first)
         assert self.reader_.featuriser is not None
         return self.reader_.featuriser.name(number)
 

@@ -44,7 +44,8 @@ def features_of(settings: TaggerSettings, data: SequenceData, featuriser: TokenF
     """Return the features of the training data that get a weight."""
     return chain_features(
         data, scopes=None if featuriser is None else featuriser.scopes, order=settings.order,
-        transitions=featuriser is not None and featuriser.has_transitions, all_features=settings.features == "all",
+        transitions=settings.estimator != "hmm" if featuriser is None else featuriser.has_transitions,
+        all_features=settings.features == "all",
         all_transitions=settings.transitions == "all", min_frequency=settings.min_feature_count,
         n_threads=settings.n_threads,
     )
