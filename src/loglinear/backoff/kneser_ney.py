@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear.backoff.model import BackoffModel
@@ -101,6 +102,21 @@ def discounts_of(
 ) -> tuple[Discounts, ...]:
     """Choose the discounts of every order from its t_1 .. t_4."""
     return tuple(choose_discounts(t, modified=modified, interpolate=interpolate) for t in counts)
+
+
+def adjusted_counts(
+    trie: NgramTrie, vocabulary: WordVocabulary, unigrams: NDArray[np.uint32], *, n_threads: int | None = None
+) -> tuple[NDArray[np.uint32], list[list[int]]]:
+    """Return a(hw) of the entries below the highest order, and t_1 .. t_4 of every order, of a part of a trie.
+
+    ``unigrams`` are the counts of the whole; those of the part would miss the contexts of other parts.
+    """
+    threads = pool(n_threads)
+    native = native_trie(trie, vocabulary, threads)
+    adjusted = np.empty(int(trie.entry_start[trie.order - 1]), np.uint32)
+    _core.adjusted_counts(threads, native, False, adjusted)
+    adjusted[: trie.n_words] = unigrams
+    return adjusted, [list(row) for row in _core.counts_of_counts(threads, native, adjusted)]
 
 
 def choose_discounts(counts: Sequence[int], *, modified: bool = True, interpolate: bool = True) -> Discounts:

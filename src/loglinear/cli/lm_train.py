@@ -217,11 +217,9 @@ def train(
         raise typer.Exit(console.INTERRUPTED)
 
 
-def _on_cluster(
-    model: Any, corpus: list[str], dev: Any, workers: int | None, address: str | None
-) -> Any:  # fmt: skip
+def _on_cluster(model: Any, corpus: list[str], dev: Any, workers: int | None, address: str | None) -> Any:
     """Train a model of the same settings on a cluster, which reads the text."""
-    with training.on_cluster(workers, address) as client:
+    with training.on_cluster(workers, address, model.n_threads) as client:
         from loglinear.dask import DaskLanguageModel
 
         trained = DaskLanguageModel(client=client, **model.get_params()).fit(corpus, validation=dev)

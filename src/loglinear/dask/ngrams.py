@@ -4,7 +4,6 @@ trie; every part then keeps its n-grams, their weights and the vectors of its so
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
@@ -12,20 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.backoff.add_k import add_k
 from loglinear.backoff.interpolation import loglinear_weights
-from loglinear.backoff.kneser_ney import Discounts
+from loglinear.backoff.kneser_ney import Discounts, adjusted_counts
 from loglinear.backoff.model import BackoffModel
 from loglinear.backoff.native import backoff_model, shape_arrays
 from loglinear.backoff.pruning import entries_above, without_entries
-from loglinear.backoff.smoothing import Smoothing, native_trie, smoothed
+from loglinear.backoff.smoothing import Smoothing, smoothed
 from loglinear.backoff.witten_bell import witten_bell
 from loglinear.dask.examples import own_threads
 from loglinear.data.corpus import UnknownPolicy, number_text
 from loglinear.data.ngram import NgramTrie
 from loglinear.data.ngram_classes import NgramClasses, ngram_classes
+from loglinear.data.ngram_parts import merged_part, sorted_records
 from loglinear.data.sentences import UnknownWords
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.formats.running_text import RunningText
@@ -36,10 +35,6 @@ from loglinear.models.language_model.training import n_paths, without_rare
 from loglinear.optimise.lockstep import Brought, Follower, LockstepObjective
 from loglinear.optimise.minimise import History, minimise
 from loglinear.solvers.solver import Solver, State
-from loglinear.threads import pool
-
-PIECE_TOKENS = 1 << 23  # of a text that are sorted at a time
-BUFFER = 1 << 26  # bytes, while records are merged
 
 
 class Counts(NamedTuple):
@@ -72,17 +67,9 @@ def sort_part(
     threads = own_threads(shared)
     text = replace(text, tokens=text.tokens.copy())  # numbering writes over them, and the part may be asked for again
     sentences = number_text(text, vocabulary, unknown=unknown, n_threads=threads)
-    words, sentence_ptr = sentences.contiguous()
-    with tempfile.TemporaryDirectory(prefix="loglinear-") as folder:
-        runs = _core.TrieRuns(folder, sentences.n_words, order)
-        if sentences.n_sentences:
-            runs.add(pool(threads), sentences.n_words, words, sentence_ptr, PIECE_TOKENS)
-        table = runs.records(0, sentences.n_words + 1)
-    V = sentences.n_words
-    recent = table.reshape(-1, order + 1)[:, 0] if order > 1 else np.full(table.size // 2, V, np.uint32)
-    sizes = np.bincount(recent, minlength=V + 1).astype(np.uint64)
+    table, sizes, words = sorted_records(sentences, order, n_threads=threads)
     n_tokens = sentences.n_tokens + sentences.n_sentences
-    return Records(order, table, Counts(sizes, runs.word_counts(), n_tokens, sentences.unknown))
+    return Records(order, table, Counts(sizes, words, n_tokens, sentences.unknown))
 
 
 def counts_of(records: Records) -> Counts:
@@ -107,18 +94,9 @@ def make_shard(
     shared: bool, *records: NDArray[np.uint32],
 ) -> NgramShard:  # fmt: skip
     """Merge the n-grams that all parts of the text have of a range of contexts."""
-    threads, V = own_threads(shared), vocabulary.n_words
-    with tempfile.TemporaryDirectory(prefix="loglinear-") as folder:
-        runs = _core.TrieRuns(folder, V, order)
-        runs.add_words(word_counts)
-        for one in records:
-            if one.size:
-                runs.add_records(np.ascontiguousarray(one))
-        merged = runs.merge(pool(threads), place.begin, place.end, BUFFER, True, None)
-    if merged.is_wide:
-        raise OverflowError("a part of the n-grams has more than 2^32: use more workers")
-    trie = without_rare(NgramTrie(order, V, *merged.arrays()), min_counts)
-    return NgramShard(trie, vocabulary, threads)
+    threads = own_threads(shared)
+    trie = merged_part(order, word_counts, place.begin, place.end, records, n_threads=threads)
+    return NgramShard(without_rare(trie, min_counts), vocabulary, threads)
 
 
 class Orders(NamedTuple):
@@ -169,12 +147,8 @@ class NgramShard:
 
     def counts_of_counts(self, unigrams: NDArray[np.uint32]) -> list[list[int]]:
         """Return how many n-grams of every order have an adjusted count of 1, 2, 3, 4; unigrams are not looked at."""
-        threads, trie = pool(self.n_threads), self.trie
-        native = native_trie(trie, self.vocabulary, threads)
-        self._adjusted = np.empty(int(trie.entry_start[trie.order - 1]), np.uint32)
-        _core.adjusted_counts(threads, native, False, self._adjusted)
-        self._adjusted[: trie.n_words] = unigrams
-        return [list(row) for row in _core.counts_of_counts(threads, native, self._adjusted)]
+        self._adjusted, counts = adjusted_counts(self.trie, self.vocabulary, unigrams, n_threads=self.n_threads)
+        return counts
 
     def kneser_ney(self, orders: Orders) -> FloatArray:
         """Estimate a part of the Kneser-Ney model; return log p of the unigrams."""

@@ -16,6 +16,7 @@ from distributed import Client, KilledWorker
 
 from loglinear.dask.parts import out_of_memory
 from loglinear.errors import FormatError
+from loglinear.losses.partitioned import Shard
 
 MAX_REPEATS = 20  # of one call
 PATIENCE = 60.0  # seconds without any worker after which training gives up

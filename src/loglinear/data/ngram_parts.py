@@ -6,6 +6,7 @@ themselves, over the same words; the tokens of their unigrams and of their empty
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -13,7 +14,50 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from loglinear import _core
 from loglinear.data.ngram import NgramTrie
+from loglinear.data.sentences import Sentences
+from loglinear.threads import pool
+
+PIECE_TOKENS = 1 << 23  # of a text that are sorted at a time
+BUFFER = 1 << 26  # bytes, while records are merged
+
+
+def sorted_records(
+    sentences: Sentences, order: int, *, n_threads: int | None = None
+) -> tuple[NDArray[np.uint32], NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return the distinct n-grams of a part of a text, sorted by context, to be merged with those of other parts.
+
+    They are records [n * (order + 1)]: history, most recent word first, word, count (native/trie/runs.hh). With them
+    come how many have each word as the most recent of their history [V + 1], and the tokens of each word [V].
+    """
+    words, sentence_ptr = sentences.contiguous()
+    with tempfile.TemporaryDirectory(prefix="loglinear-") as folder:
+        runs = _core.TrieRuns(folder, sentences.n_words, order)
+        if sentences.n_sentences:
+            runs.add(pool(n_threads), sentences.n_words, words, sentence_ptr, PIECE_TOKENS)
+        table = runs.records(0, sentences.n_words + 1)
+    V = sentences.n_words
+    recent = table.reshape(-1, order + 1)[:, 0] if order > 1 else np.full(table.size // 2, V, np.uint32)
+    return table, np.bincount(recent, minlength=V + 1).astype(np.uint64), runs.word_counts()
+
+
+def merged_part(
+    order: int, word_counts: NDArray[np.uint64], begin: int, end: int, records: Sequence[NDArray[np.uint32]], *,
+    n_threads: int | None = None,
+) -> NgramTrie:  # fmt: skip
+    """Return a part of the trie from the records of it that the parts of a text have; ``word_counts`` of the whole."""
+    V = word_counts.size
+    with tempfile.TemporaryDirectory(prefix="loglinear-") as folder:
+        runs = _core.TrieRuns(folder, V, order)
+        runs.add_words(word_counts)
+        for one in records:
+            if one.size:
+                runs.add_records(np.ascontiguousarray(one))
+        merged = runs.merge(pool(n_threads), begin, end, BUFFER, True, None)
+    if merged.is_wide:
+        raise OverflowError("a part of the n-grams has more than 2^32: use more workers")
+    return NgramTrie(order, V, *merged.arrays())
 
 
 def cut_words(sizes: NDArray[Any], n_parts: int) -> list[tuple[int, int]]:
