@@ -13,6 +13,7 @@ BENCHMARKS = {
     "ime": "benchmarks.ime",
     "kernels": "benchmarks.kernels",
     "lm": "benchmarks.lm.page",
+    "memory": "benchmarks.memory",
     "parse": "benchmarks.parse",
     "rerank": "benchmarks.rerank.page",
     "scale": "benchmarks.scale.page",

@@ -1,7 +1,10 @@
 // Distributions over the next word, and what is drawn from them.
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <numeric>
+#include <shared_mutex>
+#include <unordered_map>
 
 #include "backoff/query.hh"
 #include "util/errors.hh"
@@ -65,6 +68,75 @@ std::uint32_t draw(std::span<const double> weights, std::vector<double>& sums, d
   return static_cast<std::uint32_t>(drawn);
 }
 
+// Draws from a model whose distributions sum to one without a look at all words: one of the context's own entries, or,
+// with the probability that these leave, what is drawn for the next shorter context, again while it is one of them. The
+// sums of large contexts are kept from their first use on.
+class Sampler {
+ public:
+  explicit Sampler(const BackoffAutomaton& a) : a_(a), unigrams_(unigram_powers(a, 1.0)) {
+    std::partial_sum(unigrams_.begin(), unigrams_.end(), unigrams_.begin());
+  }
+
+  // A word after the context but `excluded`; kBlank after many that were not allowed: all had better be looked at.
+  std::uint32_t draw(std::uint32_t context, std::uint32_t excluded, Random& random) {
+    int patience = 10'000;
+    std::uint32_t word;
+    do word = draw_from(context, random, patience);
+    while (word == excluded && --patience > 0);
+    return word == excluded ? kBlank : word;
+  }
+
+ private:
+  static constexpr std::uint32_t kLarge = 64;  // slots that are summed anew each time
+
+  std::uint32_t draw_from(std::uint32_t context, Random& random, int& patience) {
+    const double u = random.uniform();
+    if (context == 0) {
+      const auto at = std::upper_bound(unigrams_.begin(), unigrams_.end(), u * unigrams_.back()) - unigrams_.begin();
+      return static_cast<std::uint32_t>(std::min<std::ptrdiff_t>(at, std::ssize(unigrams_) - 1));
+    }
+    if (const AutomatonEntry* own = own_entry(context, u)) return own->word;
+    while (--patience > 0) {
+      const std::uint32_t word = draw_from(a_.contexts[context].parent, random, patience);
+      if (word == kBlank || !a_.find(context, word, a_.seek(context, word))) return word;
+    }
+    return kBlank;
+  }
+
+  // The entry of a context at which the sum of probabilities passes u; null where it does not.
+  const AutomatonEntry* own_entry(std::uint32_t context, double u) {
+    const AutomatonContext& c = a_.contexts[context];
+    const auto slots = a_.entries.subspan(c.first, c.size);
+    if (c.size > kLarge) {
+      const std::vector<double>& sums = sums_of(context, slots);
+      const auto at = std::upper_bound(sums.begin(), sums.end(), u) - sums.begin();
+      return at == std::ssize(sums) ? nullptr : &slots[static_cast<std::size_t>(at)];
+    }
+    double sum = 0.0;
+    for (const AutomatonEntry& e : slots)
+      if (e.word != kBlank && (sum += std::exp(static_cast<double>(e.log_probability))) > u) return &e;
+    return nullptr;
+  }
+
+  const std::vector<double>& sums_of(std::uint32_t context, std::span<const AutomatonEntry> slots) {
+    {
+      const std::shared_lock lock(mutex_);
+      if (const auto found = sums_.find(context); found != sums_.end()) return found->second;
+    }
+    std::vector<double> sums;
+    double sum = 0.0;
+    for (const AutomatonEntry& e : slots)
+      sums.push_back(sum += e.word == kBlank ? 0.0 : std::exp(static_cast<double>(e.log_probability)));
+    const std::unique_lock lock(mutex_);
+    return sums_.try_emplace(context, std::move(sums)).first->second;  // stays where it is when others come
+  }
+
+  const BackoffAutomaton& a_;
+  std::vector<double> unigrams_;  // sums up to each word
+  std::shared_mutex mutex_;
+  std::unordered_map<std::uint32_t, std::vector<double>> sums_;
+};
+
 }  // namespace
 
 void next_distribution(const BackoffAutomaton& automaton, std::uint32_t context, std::span<double> out) {
@@ -93,15 +165,21 @@ SampledSentences sample_sentences(ThreadPool& pool, const BackoffAutomaton& auto
   constexpr std::size_t kSentences = 4;
   const double power = 1.0 / temperature;
   const std::vector<double> unigrams = unigram_powers(automaton, power);
+  Sampler sampler(automaton);
   std::vector<std::vector<std::uint32_t>> sentences(n);
   parallel_for(pool, n, kSentences, [&](std::size_t begin, std::size_t end) {
-    std::vector<double> weights(automaton.n_words), sums;
+    std::vector<double> weights, sums;
+    const auto draw_from_all = [&](std::uint32_t state, Random& random) {
+      weights.resize(automaton.n_words);
+      fill_powers(automaton, state, power, unigrams, weights);
+      if (excluded < weights.size()) weights[excluded] = 0.0;
+      return draw(weights, sums, random.uniform());
+    };
     for (std::size_t i = begin; i < end; ++i) {
       Random random(seed, i);
       for (std::uint32_t state = context; sentences[i].size() < max_length;) {
-        fill_powers(automaton, state, power, unigrams, weights);
-        if (excluded < weights.size()) weights[excluded] = 0.0;
-        const std::uint32_t word = draw(weights, sums, random.uniform());
+        std::uint32_t word = power == 1.0 ? sampler.draw(state, excluded, random) : kBlank;
+        if (word == kBlank) word = draw_from_all(state, random);
         if (word == 0) break;
         sentences[i].push_back(word);
         state = automaton.step(state, word).next;

@@ -14,6 +14,8 @@ from ngrams import reference_trie
 
 from loglinear.backoff.kneser_ney import kneser_ney
 from loglinear.backoff.queries import NgramQueries, State
+from loglinear.data.corpus import read_corpus
+from loglinear.data.ngram import build_trie
 from loglinear.data.sentences import Sentences
 from loglinear.errors import IncompatibleError, ModelFileError
 from loglinear.features.word_vocabulary import WordVocabulary
@@ -265,6 +267,22 @@ def test_samples_follow_the_distribution():
     counts = np.bincount([0 if not s else queries.vocabulary.ids([s])[0] for s in cold], minlength=60)
     q = p**2 / (p**2).sum()
     assert ((counts - n * q) ** 2 / np.maximum(n * q, 1)).sum() < 59 + 8 * math.sqrt(2 * 59)
+
+
+def test_samples_of_contexts_with_many_words_follow_the_distribution():
+    """Sums of such contexts are kept; most draws that back off from them are rejected."""
+    rng = np.random.default_rng(0)
+    text = [f"a b w{w} c" for w in np.minimum(rng.zipf(1.2, 4000), 300)]
+    sentences, words = read_corpus([line.split() for line in text])
+    queries = NgramQueries.from_backoff(kneser_ney(build_trie(sentences, 3), words))
+    assert queries.arrays()["contexts"][:, 1].max() > 64
+    n, p = 20_000, queries.next_distribution("a b")
+    drawn = queries.sample(n, max_length=1, random_state=0, context="a b")
+    counts = np.bincount([0 if not s else queries.vocabulary.ids([s])[0] for s in drawn], minlength=p.size)
+    common = n * p >= 5
+    chi2 = ((counts - n * p) ** 2 / (n * p))[common].sum()
+    assert chi2 < common.sum() + 5 * math.sqrt(2 * common.sum())
+    assert abs(counts[~common].sum() - n * p[~common].sum()) < 5 * math.sqrt(n * p[~common].sum())
 
 
 def test_samples_end_and_are_reproducible():

@@ -1,0 +1,208 @@
+"""Beyond memory: Kneser-Ney 5-grams under a limit of memory, beside KenLM's lmplz under the same limit.
+
+    LOGLINEAR_DATA=... LMPLZ=.../bin/lmplz python -m benchmarks memory [--memory 1G] [--only gutenberg,large]
+
+``gutenberg``: a text of 50 million words, from plain text to a model, both programs as processes of their own. Peak
+memory is that of resident pages (ru_maxrss), mapped pages of files included. Temporary disk is the most that files
+without a name, which both programs use, took at any tenth of a second. lmplz writes an ARPA file; ours a model file,
+which holds more (where every n-gram leads) and is what queries use; the time to write an ARPA file of it too stands
+beside, without a limit.
+
+``large``: a text of ``--words`` words that two processes sample from the first model (``lm generate``), counted and
+estimated under ``--large-memory``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchmarks.processes import Run, run
+from benchmarks.report import Report, about_run, data_folder, markdown
+from loglinear.data.memory import parse_memory
+
+ORDER = 5
+LIMIT = 7200.0  # seconds for one process
+SECTIONS = ("gutenberg", "large")
+LOGLINEAR = str(Path(sysconfig.get_path("scripts"), "loglinear"))
+BATCH = 1_000_000  # sentences of one call of lm generate
+NO_LMPLZ = "lmplz was not found (LMPLZ names it, or PATH): only our own figures are here."
+
+
+@dataclass(frozen=True)
+class Measured(Run):
+    disk: float  # megabytes of temporary files, at the most
+
+
+def measured(command: Sequence[str | Path], text: Path | None = None, out: Path | None = None) -> Measured:
+    """Run a command, and look at the sizes of its unnamed files every tenth of a second."""
+    most, stop = [0.0], threading.Event()
+
+    def look() -> None:
+        while not stop.wait(0.1):
+            most[0] = max(most[0], sum(map(_temporary_bytes, _children())) / 1e6)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        done = run(command, LIMIT, text=text, out=out)
+    finally:
+        stop.set()
+        watcher.join()
+    return Measured(done.seconds, done.megabytes, done.output, most[0])
+
+
+def _children() -> list[str]:
+    listed = Path(f"/proc/self/task/{os.getpid()}/children")
+    return listed.read_text(encoding="utf-8").split() if listed.exists() else []
+
+
+def _temporary_bytes(pid: str) -> int:
+    """Return the disk that open files without a name take; those in memory (memfd, /dev) do not count."""
+    total = 0
+    try:
+        for entry in Path(f"/proc/{pid}/fd").iterdir():
+            name = str(entry.readlink())
+            if name.endswith("(deleted)") and not name.startswith(("/memfd", "/dev/")):
+                total += entry.stat().st_blocks * 512
+    except OSError:  # it has ended
+        pass
+    return total
+
+
+def gutenberg(folder: Path, memory: str) -> Report:
+    """Compare both programs on 50 million words."""
+    report = Report(f"Kneser-Ney 5-grams of 50 million words under {memory}")
+    text, model, tmp = _plain_text(folder), folder / "gutenberg.ll", folder / "tmp"
+    tmp.mkdir(exist_ok=True)
+    empty = measured([sys.executable, "-c", "from loglinear import LanguageModel"])
+    ours = train(text, model, memory, tmp)
+    found = json.loads(ours.output)
+    report.rows.append(_row("ours, to a model file", ours, model))
+    arpa = folder / "gutenberg.arpa"
+    exported = measured([LOGLINEAR, "lm", "export", model, arpa])
+    report.rows.append(_row("ours, from there to ARPA", exported, arpa))
+    arpa.unlink()
+    lmplz = os.environ.get("LMPLZ") or shutil.which("lmplz")
+    if lmplz is None:
+        report.remarks.append(NO_LMPLZ)
+    else:
+        command = [lmplz, "-o", str(ORDER), "-S", memory, "-T", f"{tmp}/", "--discount_fallback"]
+        peer = measured(command, text=text, out=arpa)
+        report.rows.append(_row("KenLM's lmplz, to ARPA", peer, arpa))
+        arpa.unlink()
+        report.at_most("time against lmplz's", ours.seconds / peer.seconds, 1.0, "{:.2f} x")
+        report.at_most("temporary disk against lmplz's", ours.disk / peer.disk, 1.0, "{:.2f} x")
+    limit = 1.1 * parse_memory(memory) / 1e6 + empty.megabytes
+    report.at_most("peak memory: 1.1 x the limit and the interpreter", ours.megabytes, limit, "{:.0f} MB")
+    stages = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in found["stage_seconds"].items())
+    report.remarks.append(
+        f"{found['tokens']:,} tokens, {sum(found['ngrams']):,} n-grams; {stages}; the rest is starting and saving. "
+        f"Python with its imports holds {empty.megabytes:.0f} MB."
+    )
+    return report
+
+
+def train(text: Path, model: Path, memory: str, tmp: Path) -> Measured:
+    """Train a Kneser-Ney model under a limit of memory."""
+    options = ["--estimator", "kneser-ney", "--order", str(ORDER), "--memory", memory, "--tmp", tmp, "--json"]
+    return measured([LOGLINEAR, "lm", "train", text, "-o", model, *options])
+
+
+def large(folder: Path, memory: str, n_words: int) -> Report:
+    """Count a text that the model of the first section generates."""
+    report = Report(f"Kneser-Ney 5-grams of {n_words / 1e6:,.0f} million generated words under {memory}")
+    tmp, model = folder / "tmp", folder / "gutenberg.ll"
+    tmp.mkdir(exist_ok=True)
+    if not model.exists():
+        train(_plain_text(folder), model, "4G", tmp)
+    began = time.perf_counter()
+    text = _generated(model, folder, n_words)
+    seconds = time.perf_counter() - began
+    done = train(text, folder / "large.ll", memory, tmp)
+    found = json.loads(done.output)
+    n_ngrams = sum(found["ngrams"])
+    report.rows.append({
+        **_row(f"{found['tokens']:,} tokens", done, folder / "large.ll"), "tokens/s": found["tokens"] / done.seconds,
+        "n-grams": n_ngrams, "disk bytes/n-gram": 1e6 * done.disk / n_ngrams,
+        "file bytes/n-gram": (folder / "large.ll").stat().st_size / n_ngrams,
+    })  # fmt: skip
+    report.at_most("peak memory: 1.1 x the limit", done.megabytes, 1.1 * parse_memory(memory) / 1e6, "{:.0f} MB")
+    report.remarks.append(f"Generating the text took {seconds:.0f} s on two processes.")
+    return report
+
+
+def _row(name: str, done: Measured, result: Path) -> dict:
+    size = result.stat().st_size / 1e6
+    return {"": name, "seconds": done.seconds, "peak MB": done.megabytes, "temporary MB": done.disk, "result MB": size}
+
+
+def _plain_text(folder: Path) -> Path:
+    path = folder / "gutenberg50m.txt"
+    if not path.exists():
+        source = data_folder("gutenberg/gutenberg50m.txt.xz") / "gutenberg" / "gutenberg50m.txt.xz"
+        with lzma.open(source) as file, path.open("wb") as out:
+            shutil.copyfileobj(file, out)
+    return path
+
+
+def _generated(model: Path, folder: Path, n_words: int) -> Path:
+    """Return a text of at least so many words; two processes draw batches of sentences in turn."""
+    path = folder / f"generated{n_words}.txt"
+    if path.exists():
+        return path
+    n_found, seed = 0, 0
+    with path.with_suffix(".part").open("wb") as out:
+        while n_found < n_words:
+            parts = [folder / f"part{i}" for i in range(2)]
+            running = []
+            for part in parts:
+                command = [LOGLINEAR, "lm", "generate", model, "-n", str(BATCH), "--seed", str(seed), "--no-unknown"]
+                seed += 1
+                with part.open("wb") as file:
+                    running.append(subprocess.Popen([*map(str, command), "--threads", "1"], stdout=file))
+            if any(process.wait() for process in running):
+                raise SystemExit("lm generate failed")
+            for part in parts:
+                data = part.read_bytes()
+                n_found += data.count(b" ") + data.count(b"\n")
+                out.write(data)
+                part.unlink()
+            print(f"{n_found:,} words generated", file=sys.stderr, flush=True)
+    path.with_suffix(".part").replace(path)
+    return path
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks memory", description=__doc__)
+    parser.add_argument("--only", type=lambda text: text.split(","), default=["gutenberg"], help=",".join(SECTIONS))
+    parser.add_argument("--memory", default="1G", help="limit of both programs")
+    parser.add_argument("--large-memory", default="6G", help="limit for the generated text")
+    parser.add_argument("--words", type=int, default=500_000_000, help="of the generated text")
+    parser.add_argument("--folder", type=Path, help="for texts, models and temporary files; kept")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as place:
+        folder = options.folder or Path(place)
+        folder.mkdir(parents=True, exist_ok=True)
+        reports = []
+        if "gutenberg" in options.only:
+            reports.append(gutenberg(folder, options.memory))
+        if "large" in options.only:
+            reports.append(large(folder, options.large_memory, options.words))
+    if options.json:
+        print(json.dumps({"run": about_run(), "memory": [asdict(report) for report in reports]}))
+    else:
+        print("\n\n".join([about_run(), *map(markdown, reports)]))
