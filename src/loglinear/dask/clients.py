@@ -79,7 +79,10 @@ def cluster(
         try:
             with _interrupts_later():
                 folder = tempfile.TemporaryDirectory(prefix="loglinear-", ignore_cleanup_errors=True)
-                stack.enter_context(dask.config.set(temporary_directory=stack.enter_context(folder)))
+                stack.enter_context(dask.config.set({
+                    "temporary-directory": stack.enter_context(folder),
+                    "distributed.deploy.lost-worker-timeout": "1 hour",  # a worker that restarts slowly is not given up
+                }))  # fmt: skip
                 local = stack.enter_context(LocalCluster(  # type: ignore[no-untyped-call]
                     n_workers=workers, threads_per_worker=threads, processes=True, dashboard_address=":0",
                     silence_logs=50,
