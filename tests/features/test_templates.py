@@ -153,7 +153,7 @@ B
         ("U:%x", "expected %x\\[row,column\\] at '%x'; a percent sign always begins a macro"),
         ("U:100%", "expected %x"),
         ("U:%%x[0,0]", "expected %x"),
-        ("U:%z[0,0]", "unknown command %z at '%z\\[0,0\\]'; the commands are %x, %t, %m and %c"),
+        ("U:%z[0,0]", "unknown command %z at '%z\\[0,0\\]'; the commands are %x, %t, %m, %s and %c"),
         ("U:%y[-2]", "the template 'U:%y.-2.' asks for the label of another token; begin it with B"),
         ("U:%y[<]/%x[0,0]", "asks for a label any number of rows away, which no chain can decode .* %x\\[<,0\\]"),
         ("U:%x[@<,0]", "a gap at .* leave out the @"),
@@ -242,6 +242,10 @@ def twin(sentences, text, min_count=1):
             return "false" if twin_match(view.pattern, string) is None else "true"
         if view.function.startswith("match"):
             string = twin_match(view.pattern, string) or ""
+        if view.function == "shape":
+            kinds = ["d" if c.isdecimal() else "X" if c.isupper() else "x" if c.isalpha() else c for c in string]
+            short = [c for k, c in enumerate(kinds) if c not in "Xxd" or k < 2 or kinds[k - 2 : k] != [c, c]]
+            return "".join(short)
         return string.lower() if view.function in ("lower", "match_lower") else string
 
     def rows_of(template, at, n):
@@ -303,10 +307,11 @@ B
 @pytest.mark.parametrize("name", [*TEMPLATE_SETS, MIXED, GAPS])
 @pytest.mark.parametrize("min_count", [1, 2])
 def test_against_the_twin(name, min_count):
-    columns = Columns.from_lists(SENTENCES)
+    data = [[(*token, f"I-{token[1]}") for token in sentence] for sentence in SENTENCES]  # three columns
+    columns = Columns.from_lists(data)
     featuriser = TemplateFeatures(name, min_count=min_count)
     rows = as_rows(featuriser.fit_transform(columns))
-    assert (featuriser.names(), rows) == twin(SENTENCES, featuriser.text, min_count)
+    assert (featuriser.names(), rows) == twin(data, featuriser.text, min_count)
     assert as_rows(featuriser.transform(columns)) == rows
     assert as_rows(featuriser.transform(columns[2:], 2)) == rows[3:]
 
@@ -315,7 +320,8 @@ def test_attributes_of_built_in_sets_have_readable_names():
     names = {}
     for name in TEMPLATE_SETS:
         featuriser = TemplateFeatures(name)
-        featuriser.fit_transform(Columns.from_lists([[("The", "DT"), ("Bohemian", "JJ"), ("girl", "NN")]]))
+        tokens = [("The", "DT", "B-NP"), ("Bohemian", "JJ", "I-NP"), ("girl", "NN", "I-NP")]
+        featuriser.fit_transform(Columns.from_lists([tokens]))
         names[name] = featuriser.names()
         assert len(set(names[name])) == len(names[name])
     chunking = {"previous.word/word=The/Bohemian", "tag/next.tag/next2.tag=DT/JJ/NN", "next2.word=_E+1"}
@@ -699,3 +705,24 @@ def test_older_files_keep_their_marks():
     settings, arrays = features.to_arrays()
     assert "dialect" not in settings  # as files that were written before there was one
     assert TemplateFeatures.from_arrays(settings, arrays).names() == ["U1:_E+1"]
+
+
+def test_shapes_of_words():
+    features = TemplateFeatures("U:%s[0,0]\nU:%s[1,0]")
+    columns = Columns.from_lists([[("McDonald-12's",), ("ÉTÉ",), ("élan",), ("1999",), ("",), ("+1",)]])
+    features.fit_transform(columns)
+    assert {"U:XxXxx-dd'x", "U:XX", "U:xx", "U:dd", "U:", "U:+d", "U:_E+1"} == set(features.names())
+    assert dialect_of("U:%s[0,0]") == "loglinear"
+
+
+def test_sets_for_names_look_at_the_columns_they_name():
+    columns = Columns.from_lists([[("Bo", "NNP", "B-NP"), ("ran", "VBD", "B-VP")]])
+    names = {}
+    for name in ("ner", "ner-tags", "ner-phrases"):
+        features = TemplateFeatures(name)
+        features.fit_transform(columns)
+        names[name] = set(features.names())
+    assert names["ner"] < names["ner-tags"] < names["ner-phrases"]
+    assert "shape=Xx" in names["ner"]
+    assert names["ner-tags"] - names["ner"] >= {"tag=NNP", "tag/next.tag=NNP/VBD", "tag/lower=VBD/ran"}
+    assert "previous.phrase/phrase=B-NP/B-VP" in names["ner-phrases"]

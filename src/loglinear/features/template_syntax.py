@@ -11,6 +11,8 @@ A template is a line: a letter, any text, and macros in it. The letter says what
     U04:%m[0,0,"...?$"]        the text that it matches, which may be empty
     U05:%x[<,0]                the value in column 0 of any row before: a gap
     U05:%x[0,0] %x[>,1]        the value in column 0, and that in column 1 of any row after
+    U05:%s[0,0]                the shape of the value: X for capitals, x for other letters, d for digits, others as they
+                               are; runs of one kind are cut to two ("McDonald-12's": XxXxx-dd'x)
     U05:%c[0,0]                the word class of the value (features/word_classes.py)
     U06:%c[0,0,4]              the first 4 characters of it: of a string of bits, a class that is four merges from all
     B                          no macro: the transition from label to label
@@ -55,7 +57,7 @@ _MAX_TEMPLATES = 10_000
 
 
 class View(NamedTuple):
-    """A column and the function of its values: ``same``, ``lower``, ``test``, ``match``, ``match_lower``, ``class``.
+    """A column and the function of its values: same, lower, test, match, match_lower, shape or class.
 
     The pattern of ``class`` is how many characters of it are seen; all where it is empty.
     """
@@ -123,7 +125,8 @@ def dialect_of(text: str) -> str:
     """Return the tool that a text of templates is of, by what only one of them knows; crf++ where both know all."""
     parsed = parse_templates(text)
     macros = [macro for template in parsed.templates for macro in template.macros]
-    if any(view.function == "class" for view in parsed.views) or any(m.row in _GAPS.values() for m in macros):
+    ours = any(view.function in ("class", "shape") for view in parsed.views)
+    if ours or any(macro.row in _GAPS.values() for macro in macros):
         return "loglinear"
     lines = [line.strip() for line in text.split("\n")]
     others = any(view.function != "same" for view in parsed.views) or any(line[:1] in ("u", "b", "*") for line in lines)
@@ -195,8 +198,8 @@ class _LineParser:
         command = head[1]
         if command == "y":
             self.refuse_label(head.end())
-        if command.lower() not in "xtm" and command != "c":
-            self.fail(f"unknown command %{command} at {shown}; the commands are %x, %t, %m and %c")
+        if command.lower() not in "xtm" and command not in "cs":
+            self.fail(f"unknown command %{command} at {shown}; the commands are %x, %t, %m, %s and %c")
         place = _PLACE.match(self.line, head.end())
         if not place:
             what = "indirect rows (*) are not supported" if self.line.startswith("*", head.end()) else "bad numbers"
@@ -215,7 +218,7 @@ class _LineParser:
         if command == "c":
             length = _LENGTH.match(self.line, end)
             end, pattern = (length.end(), length[1]) if length else (end, "")
-        elif command not in "xX":
+        elif command not in "xXs":
             end, pattern = self.pattern(end, shown, command)
         if not self.line.startswith("]", end):
             self.fail(f"missing bracket after {self.line[at:end][:60]!r}; expected {_example(command)}")
@@ -244,7 +247,7 @@ class _LineParser:
         return match.end(), match[1]
 
     def view(self, column: int, command: str, pattern: str) -> int:
-        functions = {"x": "same", "X": "lower", "m": "match", "M": "match_lower", "c": "class"}
+        functions = {"x": "same", "X": "lower", "m": "match", "M": "match_lower", "c": "class", "s": "shape"}
         function = functions.get(command, "test")
         return self.views.setdefault(View(column, function, pattern), len(self.views))
 
@@ -252,4 +255,4 @@ class _LineParser:
 def _example(command: str) -> str:
     if command == "c":
         return "%c[row,column] or %c[row,column,length]"
-    return f"%{command}[row,column]" if command in "xX" else f'%{command}[row,column,"expression"]'
+    return f"%{command}[row,column]" if command in "xXs" else f'%{command}[row,column,"expression"]'

@@ -26,7 +26,7 @@ from loglinear import _core, threads
 from loglinear.errors import FormatError, IncompatibleError, LoglinearError, ModelFileError
 from loglinear.features.columns import Columns
 from loglinear.features.sequences import TokenRows
-from loglinear.features.template_sets import CLASS_TEMPLATES, TEMPLATE_SETS
+from loglinear.features.template_sets import CLASS_TEMPLATES, TEMPLATE_SETS, is_built_in
 from loglinear.features.template_syntax import (
     BORDER_MARKS,
     Template,
@@ -168,7 +168,7 @@ class TemplateFeatures(TokenFeaturiser):
 
     @property
     def _name_begin(self) -> int:
-        return 1 if self.text.removesuffix(CLASS_TEMPLATES) in TEMPLATE_SETS.values() else 0
+        return 1 if is_built_in(self.text.removesuffix(CLASS_TEMPLATES)) else 0
 
     # ---- columns to rows
 

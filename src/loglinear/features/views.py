@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 import numpy as np
@@ -31,6 +32,8 @@ def view_strings(
         return blob, offsets
     if view.function == "lower":
         return _lower(blob, offsets)
+    if view.function == "shape":
+        return pack_strings([shape(value) for value in values])
     if view.function == "class":
         if lexicon is None:
             raise ValueError("the templates look at word classes (%c): give a file or a dict of them, classes=...")
@@ -42,6 +45,15 @@ def view_strings(
         return _booleans(regex.test(blob, offsets, characters, classes))
     found = regex.extract(blob, offsets, characters, classes)
     return _lower(*found) if view.function == "match_lower" else found
+
+
+_RUNS = re.compile(r"X{3,}|x{3,}|d{3,}")
+
+
+def shape(value: str) -> str:
+    """Return X for capitals, x for other letters, d for digits, other characters as they are; runs are cut to two."""
+    kinds = "".join("d" if c.isdecimal() else "X" if c.isupper() else "x" if c.isalpha() else c for c in value)
+    return _RUNS.sub(lambda run: run[0][:2], kinds)
 
 
 def _lower(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

@@ -53,8 +53,9 @@ class Tagger(TaggerPredictor, Estimator):
     Parameters
     ----------
     estimator : "crf" (default), "memm", "pseudolikelihood", "m-estimation" or "hmm"
-    templates : for input in columns: a built-in set ("chunking", "sha-pereira", "ner", "pos", "hmm"), a file of
-        CRF++ or Wapiti templates, or their text. None (default): the input is dicts or strings of attributes per token
+    templates : for input in columns: a built-in set ("chunking", "sha-pereira", "ner", "ner-tags", "ner-phrases",
+        "pos", "hmm"), a file of CRF++ or Wapiti templates, or their text. None (default): the input is dicts or strings
+        of attributes per token
     dialect : whose templates they are, for the marks of rows outside the sequence: "crf++" (``_B-1``, ``_B+1``),
         "wapiti" (``_x-1``, ``_x+1``, to which commands apply), "loglinear" (``_B-1``, ``_E+1``), or "auto" (default):
         the tool that knows what the templates use, crf++ where both do; of built-in sets and joint models, loglinear

@@ -17,7 +17,7 @@ from loglinear.data.token_arrays import Arrays, TokenArrays, as_token_arrays, nu
 from loglinear.features.attributes import AttributeFeatures, AttributeSequences
 from loglinear.features.columns import Columns
 from loglinear.features.sequences import TokenRows
-from loglinear.features.template_sets import TEMPLATE_SETS
+from loglinear.features.template_sets import is_built_in
 from loglinear.features.template_syntax import dialect_of
 from loglinear.features.templates import TemplateFeatures, load_templates
 from loglinear.features.token_featuriser import TokenFeaturiser
@@ -116,7 +116,7 @@ class TokenReader:
         if features and templates is not None:
             text = templates if "\n" in templates or "%" in templates else load_templates(templates)
             if dialect == "auto":
-                ours = lexicon is not None or text in TEMPLATE_SETS.values()
+                ours = lexicon is not None or is_built_in(text)
                 dialect = "loglinear" if ours else dialect_of(text)
             featuriser = TemplateFeatures(
                 text, min_count=min_count, hash_bits=hash_bits, classes=lexicon, dialect=dialect
