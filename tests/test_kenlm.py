@@ -319,3 +319,19 @@ def test_a_model_of_another_kind_is_refused(tmp_path):
     MaxentClassifier().fit(["a b", "c d"] * 4, ["x", "y"] * 4).save(tmp_path / "model.ll")
     with pytest.raises(OSError, match="a classifier, not a language model"):
         kenlm.Model(tmp_path / "model.ll")
+
+
+def test_a_binary_file_is_a_language_model(tmp_path, arpa):
+    """Its words are read when they are needed; it is evaluated, converted and explained as any other."""
+    model = LanguageModel.from_arpa(arpa)
+    model.to_binary(tmp_path / "m.bin")
+    opened = LanguageModel.load(tmp_path / "m.bin")
+    assert "vocabulary_" not in vars(opened)
+    texts = ["w1 w2 w3", "w4 unknown w1"]
+    assert opened.perplexity(texts) == pytest.approx(model.perplexity(texts), rel=1e-6)
+    assert opened.vocabulary_.n_words == model.vocabulary_.n_words
+    assert sum(opened.n_ngrams_) == sum(model.n_ngrams_) + 1  # <s>
+    assert str(opened.explain("w1 w2")).splitlines()[-1] == str(model.explain("w1 w2")).splitlines()[-1]
+    opened.save(tmp_path / "m.ll")
+    assert LanguageModel.load(tmp_path / "m.ll").perplexity(texts) == pytest.approx(model.perplexity(texts), rel=1e-6)
+    assert opened.top("w1", 3)[0][1] == pytest.approx(model.top("w1", 3)[0][1], rel=1e-5)

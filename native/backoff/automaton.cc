@@ -148,6 +148,7 @@ void check_context(const BackoffAutomaton& a, std::uint32_t c, std::size_t level
   const std::uint64_t end = std::uint64_t{own.first} + own.size;
   demand(end == (c + 1 < a.contexts.size() ? a.contexts[c + 1].first : a.entries.size()),
          "the slots of contexts do not follow one another");
+  demand(end <= a.entries.size(), "the slots of contexts do not follow one another");
   demand(usable(own.log_backoff), "a back-off is NaN or infinity");
   demand(c == 0 ? own.parent == 0 : own.parent < level_start, "the parent of a context is not a shorter one");
 }
@@ -189,7 +190,7 @@ OwnedAutomaton build_automaton(ThreadPool& pool, const BackoffArrays& model) {
   return assemble(pool, whole, arcs);
 }
 
-void BackoffAutomaton::check(ThreadPool& pool) const {
+void BackoffAutomaton::check_frame() const {
   demand(context_start.size() >= 2 && order() <= kHighestOrder, "the order must be between 1 and 255");
   demand(n_words >= 1 && n_words < kBlank, "there must be between 1 and 2^32 - 2 words");
   demand(contexts.size() < kBlank && entries.size() < kBlank, "more than 2^32 - 2 contexts or slots");
@@ -199,6 +200,23 @@ void BackoffAutomaton::check(ThreadPool& pool) const {
   demand(begin < contexts.size(), "the state after <s> does not exist");
   demand(contexts[0].first == 0 && contexts[0].size == n_words && entries.size() >= n_words,
          "the empty context does not have one entry for each word");
+  check_context(*this, 0, 0);
+  check_entries(*this, 0);
+}
+
+void BackoffAutomaton::check_block(std::uint32_t context) const {
+  const std::uint32_t first = context >> kBlockBits << kBlockBits;
+  const auto last = static_cast<std::uint32_t>(
+      std::min<std::size_t>(first + (std::size_t{1} << kBlockBits), contexts.size()));
+  for (std::uint32_t c = std::max(first, 1u); c < last; ++c) {
+    check_context(*this, c, static_cast<std::size_t>(context_start[length(c)]));
+    check_entries(*this, c);
+  }
+  blocks->done[context >> kBlockBits].store(1, std::memory_order_relaxed);
+}
+
+void BackoffAutomaton::check(ThreadPool& pool) const {
+  check_frame();
   for (std::size_t k = 0; k < order(); ++k) {
     const auto start = static_cast<std::size_t>(context_start[k]);
     parallel_for(pool, static_cast<std::size_t>(context_start[k + 1]) - start, kContextsInChunk,

@@ -13,6 +13,7 @@
 // word; those of a larger one are a hash table with linear probing, a third of it blank. Words are compared, not hashes
 // of n-grams, so an entry that is found is always the right one.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -44,19 +45,37 @@ inline std::uint32_t table_slot(std::uint32_t word, std::uint32_t size) {
   return static_cast<std::uint32_t>(std::uint64_t{hash} * size >> 32);
 }
 
-// A view of caller-owned arrays; kernels trust it once it has been checked.
+inline constexpr unsigned kBlockBits = 12;  // contexts are checked in blocks of 4096
+
+// Which blocks of contexts, with their entries, have been checked.
+struct CheckedBlocks {
+  explicit CheckedBlocks(std::size_t n_contexts) : done((n_contexts >> kBlockBits) + 1) {}
+  mutable std::vector<std::atomic<std::uint8_t>> done;
+};
+
+// A view of caller-owned arrays. They may come from a file of a stranger: either all of them are checked at once, or,
+// with `blocks`, what is read when the automaton is made, and every block of contexts before it is used for the first
+// time. Kernels that come to a context by an arc or a state call `enter`, and trust what they find there.
 struct BackoffAutomaton {
   std::size_t n_words = 0;
   std::uint32_t begin = 0;                      // the state after <s>
   std::span<const std::int64_t> context_start;  // [order + 1] contexts of length k: context_start[k], ...
   std::span<const AutomatonContext> contexts;
   std::span<const AutomatonEntry> entries;
+  const CheckedBlocks* blocks = nullptr;  // null: everything has been checked
 
   std::size_t order() const { return context_start.size() - 1; }
 
   // Throws InvalidInput unless every number is in range, every search and every walk to parents ends, and every entry
   // is found where a search looks for it.
   void check(ThreadPool& pool) const;
+  // The same for what is not in a block: the sizes, and the empty context, which has every word.
+  void check_frame() const;
+  // The same for the block of a context, which exists.
+  void enter(std::uint32_t context) const {
+    if (blocks && !blocks->done[context >> kBlockBits].load(std::memory_order_relaxed)) check_block(context);
+  }
+  void check_block(std::uint32_t context) const;
 
   // The slot where the search for a word begins.
   const AutomatonEntry* seek(std::uint32_t context, std::uint32_t word) const {
@@ -95,12 +114,13 @@ struct BackoffAutomaton {
   };
   Step step(std::uint32_t context, std::uint32_t word) const {
     double log_backoff = 0.0;
+    enter(context);
     for (;;) {
       __builtin_prefetch(&contexts[contexts[context].parent]);  // where the word is not found it is needed next
       if (const AutomatonEntry* e = find(context, word, seek(context, word)))
         return {log_backoff + e->log_probability, e->next, context};
       log_backoff += contexts[context].log_backoff;
-      context = contexts[context].parent;
+      enter(context = contexts[context].parent);
     }
   }
 };
@@ -112,7 +132,7 @@ struct OwnedAutomaton {
   std::vector<AutomatonContext> contexts;
   std::vector<AutomatonEntry> entries;
 
-  operator BackoffAutomaton() const { return {n_words, begin, context_start, contexts, entries}; }
+  operator BackoffAutomaton() const { return {n_words, begin, context_start, contexts, entries, nullptr}; }
 };
 
 // The automaton of a checked model. An n-gram that is the beginning of a longer context but has no entry gets

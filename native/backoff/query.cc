@@ -66,7 +66,7 @@ class Run {
       lane.sentence = i;
       lane.at = words_ + ptr_[i], lane.end = words_ + ptr_[i + 1];
       lane.finish = boundaries_.end;
-      lane.context = boundaries_.begin ? a_.begin : 0;
+      a_.enter(lane.context = boundaries_.begin ? a_.begin : 0);
       const std::ptrdiff_t place = (ptr_[i] - ptr_[0]) + static_cast<std::ptrdiff_t>(i);
       if (target_.tokens) lane.token = target_.tokens + place;
       if (target_.lengths) lane.length = target_.lengths + place;
@@ -103,7 +103,7 @@ class Run {
     if (!e) {
       const AutomatonContext& c = a_.contexts[lane.context];
       lane.log_probability += c.log_backoff;
-      lane.context = c.parent;
+      a_.enter(lane.context = c.parent);
       __builtin_prefetch(&a_.contexts[c.parent]);
       return true;
     }
@@ -113,7 +113,7 @@ class Run {
     if (lane.token) *lane.token++ = p;
     if (lane.length) *lane.length++ = static_cast<std::uint8_t>(a_.length(lane.context) + 1);
     ++hits_[a_.length(lane.context)];
-    lane.context = e->next;
+    a_.enter(lane.context = e->next);
     return advance(lane);
   }
 

@@ -32,6 +32,7 @@ void fill_powers(const BackoffAutomaton& a, std::uint32_t context, double power,
   std::size_t n = 0;
   double log_scale = 0.0;
   for (std::uint32_t c = context; c != 0; c = a.contexts[c].parent) {
+    a.enter(c);
     chain[n] = c, scale[n++] = std::exp(power * log_scale);
     log_scale += a.contexts[c].log_backoff;
   }

@@ -289,6 +289,10 @@ void bind_query(nb::module_& m) {
            nb::arg("pool"), nb::arg("begin"), nb::arg("context_start").noconvert(), nb::arg("contexts").noconvert(),
            nb::arg("entries").noconvert(), nb::arg("blob").noconvert(), nb::arg("offsets").noconvert(),
            nb::arg("is_open"))
+      .def("check_all", [](const BoundQueries& q, ThreadPool& pool) {
+        nb::gil_scoped_release release;
+        q.check_all(pool);
+      }, nb::arg("pool"), "check what no query has come to yet")
       .def("score", &score_sentence, nb::arg("sentence").none(), nb::arg("bos"), nb::arg("eos"),
            "log10 of the probability")
       .def("full_scores", &full_scores, nb::arg("sentence").none(), nb::arg("bos"), nb::arg("eos"),

@@ -129,6 +129,8 @@ struct BoundQueries {
   In<std::int64_t> offsets;
   StringIndex words;
   backoff::QueryModel model;
+  std::unique_ptr<backoff::CheckedBlocks> blocks;
+  static constexpr std::size_t kSmall = 1 << 19;  // slots that are checked at once, in a few milliseconds
 
   BoundQueries(ThreadPool& pool, std::uint32_t begin, In<std::int64_t> start, In<std::uint32_t> c,
                In<std::uint32_t> e, In<std::uint8_t> b, In<std::int64_t> o, bool is_open)
@@ -143,9 +145,21 @@ struct BoundQueries {
     require(!is_open || offsets.size() > 2, "query arrays: an open vocabulary has at least two words");
     model.automaton = {offsets.size() - 1, begin, view(context_start),
                        {reinterpret_cast<const backoff::AutomatonContext*>(contexts.data()), contexts.shape(0)},
-                       {reinterpret_cast<const backoff::AutomatonEntry*>(entries.data()), entries.shape(0)}};
+                       {reinterpret_cast<const backoff::AutomatonEntry*>(entries.data()), entries.shape(0)},
+                       nullptr};
     nb::gil_scoped_release release;
-    model.automaton.check(pool);
+    if (entries.shape(0) <= kSmall) {
+      model.automaton.check(pool);
+      return;
+    }
+    model.automaton.check_frame();
+    blocks = std::make_unique<backoff::CheckedBlocks>(contexts.shape(0));
+    model.automaton.blocks = blocks.get();
+  }
+
+  // Checks what has not been used yet.
+  void check_all(ThreadPool& pool) const {
+    if (model.automaton.blocks) model.automaton.check(pool);
   }
 
   std::uint32_t checked(const QueryState& state) const {

@@ -28,6 +28,8 @@ float ConversionIndex::weight(double logarithm) {
 ConversionIndex::ConversionIndex(ThreadPool& pool, const BackoffAutomaton& automaton, const LexiconArrays& lexicon,
                                  std::uint32_t unknown)
     : automaton_(automaton), lexicon_(lexicon) {
+  if (automaton_.blocks) automaton_.check(pool);  // all of it is read below
+  automaton_.blocks = nullptr;
   lexicon_.check(automaton_.n_words);
   if (unknown != kBlank && unknown >= automaton_.n_words) throw InvalidInput("lexicon: <unk> is not a word");
   trie_ = ReadingTrie(lexicon_.readings);

@@ -708,6 +708,9 @@ class BackoffQueries:
 
     def __init__(self, pool: ThreadPool, begin: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], contexts: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entries: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], is_open: bool) -> None: ...
 
+    def check_all(self, pool: ThreadPool) -> None:
+        """check what no query has come to yet"""
+
     def score(self, sentence: object | None, bos: bool, eos: bool) -> float:
         """log10 of the probability"""
 

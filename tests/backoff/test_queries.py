@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ngrams import reference_trie
 
 from loglinear.backoff.kneser_ney import kneser_ney
+from loglinear.backoff.model import BackoffModel
 from loglinear.backoff.queries import NgramQueries, State
 from loglinear.data.corpus import read_corpus
 from loglinear.data.ngram import build_trie
@@ -458,3 +459,66 @@ def test_a_probability_of_zero():
     assert queries.perplexity("x") == math.inf
     assert queries.next_distribution().tolist() == pytest.approx([0.5, 0.0, 0.5])
     assert not any("<unk>" in s for s in queries.sample(50, random_state=0))
+
+
+# ---- large models are checked as they are used -----------------------------------------------------------------------
+N_LARGE, N_FOLLOWING = 5000, 101  # words, each a context; more than 2^19 slots in two blocks of contexts
+
+
+@pytest.fixture(scope="module")
+def large():
+    """A bigram model: word w is followed by the words w + 1, ..., w + N_FOLLOWING."""
+    rng = np.random.default_rng(0)
+    vocabulary = WordVocabulary.from_words([f"w{i}" for i in range(2, N_LARGE)])
+    following = np.sort((np.arange(N_LARGE)[:, None] + np.arange(1, N_FOLLOWING + 1)) % N_LARGE, axis=1)
+    model = BackoffModel(
+        vocabulary, 2, np.array([0, 1, 1 + N_LARGE]), np.array([0, N_LARGE, N_LARGE * (1 + N_FOLLOWING)]),
+        np.concatenate([[0xFFFFFFFF], np.arange(N_LARGE)]).astype(np.uint32),
+        np.concatenate([[1], np.full(1 + N_LARGE, 1 + N_LARGE)]).astype(np.uint32),
+        np.concatenate([[0], N_LARGE + N_FOLLOWING * np.arange(N_LARGE + 1)]).astype(np.uint32),
+        np.concatenate([[0.0], np.full(N_LARGE, -1.0)]),
+        np.concatenate([np.arange(N_LARGE), following.ravel()]).astype(np.uint32),
+        -rng.random(N_LARGE * (1 + N_FOLLOWING)) - 5.0,
+    )  # fmt: skip
+    return NgramQueries.from_backoff(model)
+
+
+def spoilt(large, array, row, column, value):
+    arrays = {name: a.copy() for name, a in large.arrays().items()}
+    arrays[array][row, column] = value
+    return NgramQueries.from_arrays(large.vocabulary, arrays)
+
+
+@pytest.mark.parametrize(
+    ("array", "column", "value", "match"),
+    [("contexts", 0, 7, "do not follow one another"), ("contexts", 1, 0xFFFFFFF0, "do not follow one another"),
+     ("contexts", 2, 4999, "is not a shorter one"), ("contexts", 3, 0x7FC00000, "NaN"),
+     ("entries", 0, 0xFFFFFFF0, "outside the vocabulary"), ("entries", 1, 0x7FC00000, "NaN"),
+     ("entries", 2, 0xFFFFFFF0, "does not exist"), ("entries", 0, 0, "is not where it is sought")],
+)  # fmt: skip
+def test_damage_is_found_before_it_is_used(large, array, column, value, match):
+    """The last context is damaged, or its last entry; contexts of its block are refused, others are as they were."""
+    contexts = large.arrays()["contexts"]
+    row = N_LARGE if array == "contexts" else int(np.flatnonzero(large.arrays()["entries"][:, 0] != 0xFFFFFFFF)[-1])
+    queries = spoilt(large, array, row, column, value)
+    assert len(contexts) == N_LARGE + 1
+    assert queries.score("w10 w11 w12") == large.score("w10 w11 w12")
+    assert queries.score_batch(["w10 w11 w12"]) == large.score_batch(["w10 w11 w12"])
+    last = f"w10 w11 w{N_LARGE - 1} w3"
+    calls = [
+        lambda: queries.score(last), lambda: queries.score_batch([last]), lambda: list(queries.full_scores(last)),
+        lambda: queries.next_distribution(f"w10 w{N_LARGE - 1}"), lambda: queries.state(f"w{N_LARGE - 1} w3"),
+        lambda: queries.sample(50, random_state=0, max_length=2000), queries.arrays, queries.to_backoff,
+        lambda: queries.look_up(None, 3),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(ValueError, match=match):
+            call()
+
+
+def test_what_is_checked_as_it_is_used_gives_the_same(large):
+    rng = np.random.default_rng(1)
+    texts = [" ".join(f"w{i}" for i in rng.integers(2, N_LARGE, 30)) for _ in range(50)]
+    fresh = NgramQueries.from_arrays(large.vocabulary, large.arrays())
+    assert fresh.score_batch(texts).tolist() == large.score_batch(texts).tolist()
+    assert [fresh.score(t) for t in texts] == pytest.approx(large.score_batch(texts))

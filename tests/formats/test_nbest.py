@@ -1,4 +1,5 @@
 import gzip
+import json
 
 import pytest
 from hypothesis import given, settings
@@ -253,3 +254,47 @@ def test_lists_some_at_a_time_refuse(tmp_path):
         list(iterate_nbest(path, size=1))
     with pytest.raises(FormatError, match=r"empty: there are no lists"):
         list(iterate_nbest(write(tmp_path / "empty", "\n\n")))
+
+
+# ---- lists as others write them --------------------------------------------------------------------------------------
+def timed(token, start, end, lm, acoustic):
+    return f"{token} ( st: {start} et: {end} g: {lm} a: {acoustic} )"
+
+
+def test_phones_and_states_of_srilm_are_no_words(tmp_path):
+    """Seen: 64 of 64 real lists became phones with doubled scores."""
+    tokens = [
+        timed("show", 0.00, 0.30, -20, -100), timed("[sh]ow", 0.00, 0.10, 0, -60), timed("sh-1", 0.00, 0.05, 0, -30),
+        timed("sh-2", 0.31, 0.32, 0, -30),  # a state with a wrong time
+        timed("sh[ow]", 0.11, 0.30, 0, -40),
+        timed("me", 0.31, 0.50, -10, -50), timed("m", 0.31, 0.40, 0, -25), timed("iy", 0.41, 0.50, 0, -25),
+    ]  # fmt: skip
+    path = write(tmp_path / "u.nbest", f"NBestList2.0\n(-180) {' '.join(tokens)}\n")
+    (one,) = read_nbest(path)
+    assert one.candidates == [Candidate("show me", {"score": -180.0, "acoustic": -150.0, "lm": -30.0})]
+
+
+def test_segment_marks_of_moses_are_no_words(tmp_path):
+    lines = "0 ||| this |0-0| is a |1-2,wa=0-0| house |3-3| ||| lm= -3 ||| -4\n0 ||| a |b| c ||| lm= -5 ||| -6\n"
+    (one,) = read_nbest(write(tmp_path / "moses.txt", lines))
+    assert [c.text for c in one.candidates] == ["this is a house", "a |b| c"]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_json_arrays_and_other_names_of_fields(tmp_path, indent):
+    records = [
+        {"input": ["a b", "a c"], "output": "a b"},
+        {"utt_id": 7, "nbest": [{"hyp": "x", "log_prob": -1.5}], "ref": "x"},
+    ]
+    path = write(tmp_path / "lists.json", json.dumps(records, indent=indent))
+    first, second = read_nbest(path)
+    assert (first.id, first.reference, [c.text for c in first.candidates]) == ("0", "a b", ["a b", "a c"])
+    assert (second.id, second.reference) == ("7", "x")
+    assert second.candidates == [Candidate("x", {"score": -1.5})]
+    assert list(iterate_nbest(path)) == [[first, second]]
+    lines = write(tmp_path / "lists.jsonl", "".join(json.dumps(record) + "\n" for record in records))
+    assert read_nbest(lines) == [first, second]
+    with pytest.raises(FormatError, match=r"lists\.json, list 2: the object needs 'hypotheses'"):
+        read_nbest(write(tmp_path / "lists.json", json.dumps([records[0], {"output": "x"}])))
+    with pytest.raises(FormatError, match=r"lists\.json:1: bad JSON"):
+        read_nbest(write(tmp_path / "lists.json", "[{]"))

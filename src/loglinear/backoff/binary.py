@@ -89,8 +89,9 @@ class BinaryQueries(NgramQueries):
         begin, end = self._native.specials
         if end == 0:
             raise FormatError(f"the model has no {END}, so that sentences cannot be scored", name_of(self.path))
-        others = np.setdiff1d(np.arange(1, len(offsets) - 1), [begin, end])
-        numbers = np.concatenate([[end, 0], others])
+        is_other = np.ones(len(offsets) - 1, bool)
+        is_other[[0, begin, end]] = False
+        numbers = np.concatenate([[end, 0], np.flatnonzero(is_other)])
         words = Vocabulary.from_arrays(blob, offsets).take(numbers)
         return WordVocabulary(words), numbers.astype(np.uint32)
 

@@ -15,6 +15,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,7 +107,11 @@ class NgramQueries:
     def from_arrays(
         cls, vocabulary: WordVocabulary, arrays: Mapping[str, np.ndarray], *, n_threads: int | None = None
     ) -> NgramQueries:
-        """Take arrays as ``arrays()`` returned them, also memory-mapped, after a check of every number."""
+        """Take arrays as ``arrays()`` returned them, also memory-mapped.
+
+        Every number is checked: now if there are at most half a million slots, otherwise with 4,096 contexts at a time,
+        before the first query that uses one of them. Opening thus takes no longer for a larger model.
+        """
         queries = cls.__new__(cls)
         queries._adopt(vocabulary, arrays, n_threads)
         return queries
@@ -134,11 +139,20 @@ class NgramQueries:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays that a file must hold beside the vocabulary."""
-        return dict(self._arrays)
+        return dict(self._checked_arrays)
+
+    @cached_property
+    def _checked_arrays(self) -> Mapping[str, np.ndarray]:
+        """The arrays after a check of every number; queries check parts of large ones as they come to them."""
+        try:
+            self._native.check_all(pool(self.n_threads))
+        except ValueError as error:
+            raise ModelFileError(str(error)) from None
+        return self._arrays
 
     def to_backoff(self) -> BackoffModel:
         """Return the model as contexts and entries, in the single precision of the automaton."""
-        return automaton.to_backoff(self.vocabulary, self._arrays, n_threads=self.n_threads)
+        return automaton.to_backoff(self.vocabulary, self._checked_arrays, n_threads=self.n_threads)
 
     @property
     def n_states(self) -> int:
@@ -249,7 +263,8 @@ class NgramQueries:
 
         A context of None is that after ``<s>``; see ``automaton.look_up``.
         """
-        return automaton.look_up(self._arrays, int(self._arrays["begin"][0]) if context is None else context, word)
+        arrays = self._checked_arrays
+        return automaton.look_up(arrays, int(arrays["begin"][0]) if context is None else context, word)
 
     # ---- the next word -------------------------------------------------------------------------------------------
     def state(self, context: str | bytes | Sequence[str] = (), bos: bool = True) -> State:

@@ -86,7 +86,9 @@ def train(
         str | None,
         typer.Option(metavar="NAME,NAME,...|none", help="Base scores.", show_default="score, or all, or rank"),
     ] = None,
-    units: Annotated[str, typer.Option(metavar="words|characters", help="What errors are counted in.")] = "words",
+    units: Annotated[
+        str, typer.Option(metavar="words|characters|bleu|chrf|ter", help="What errors are counted in.")
+    ] = "words",
     missing: Annotated[
         str, typer.Option(metavar="error|worst", help="If a base score is missing: error, or the lowest of the list.")
     ] = "error",

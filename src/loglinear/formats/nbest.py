@@ -1,9 +1,12 @@
 """Files of n-best lists.
 
     jsonl      one object per line: {"id", "reference"?, "hypotheses": [{"text", "score"?, "scores"?, "errors"?,
-               "features"?}]}; "scores" and "features" are objects of numbers, "score" is short for one score
-    srilm      NBestList1.0: (score) word ...; NBestList2.0: (score) word ( st: .. et: .. g: .. a: .. ) ...;
-               without a header: acoustic-score lm-score n-words word ...; a file is one list, a folder many
+               "features"?}]}; "scores" and "features" are objects of numbers, "score" is short for one score; other
+               names of the fields are in ALIASES, and a hypothesis may be a string
+    json       one array of such objects
+    srilm      NBestList1.0: (score) word ...; NBestList2.0: (score) word ( st: .. et: .. g: .. a: .. ) ..., also with
+               phones and states after a word; without a header: acoustic-score lm-score n-words word ...; a file is
+               one list, a folder many
     moses      id ||| word ... ||| name= number ... ||| total; lines with the same id are one list (also Joshua's form)
     kaldi      utterance-n word ...; costs, ``utterance-n number``, are in files of their own
 
@@ -196,63 +199,91 @@ def _not_finite(constant: str) -> Any:
 _DECODER = json.JSONDecoder(parse_constant=_not_finite)
 
 
+# Other names of the fields, as they are found in the files of others; the first that is there counts.
+ALIASES = {
+    "hypotheses": ("nbest", "hyps", "candidates", "input"),
+    "reference": ("ref", "transcript", "target", "output"),
+    "id": ("utt_id", "utterance", "key"),
+    "text": ("hypothesis", "hyp", "sentence"),
+    "score": ("log_prob", "logprob"),
+}
+
+
+def _field(record: Mapping[str, Any], name: str) -> Any:
+    return next((record[key] for key in (name, *ALIASES[name]) if record.get(key) is not None), None)
+
+
 def parse_json_lists(lines: list[str], name: str, n_before: int = 0) -> list[CandidateList]:
     """Parse JSON lines; lists without an id are numbered after ``n_before`` others."""
     lists: list[CandidateList] = []
     for number, line in records(lines):
-        try:
-            record = _DECODER.decode(line.strip())
-        except json.JSONDecodeError as error:
-            raise FormatError(f"bad JSON at column {error.colno}: {error.msg}", name, number) from None
-        except (ValueError, RecursionError) as error:
-            raise FormatError(f"bad JSON: {error or 'nested too deeply'}", name, number) from None
-        if not isinstance(record, dict):
-            raise FormatError("expected a JSON object with 'hypotheses'", name, number)
-        lists.append(_json_list(record, n_before + len(lists), name, number))
+        lists.append(list_of_record(_decoded(line.strip(), name, number), n_before + len(lists), name, number))
     return lists
 
 
-def _json_list(record: dict[str, Any], place: int, name: str, line: int) -> CandidateList:
-    hypotheses = record.get("hypotheses")
-    if not isinstance(hypotheses, list):
+def parse_json_array(lines: list[str], name: str) -> list[CandidateList]:
+    """Parse one JSON array of objects, on any number of lines."""
+    found = _decoded("\n".join(lines).strip(), name, None)
+    if not isinstance(found, list):
+        raise FormatError("expected a JSON array of objects with 'hypotheses'", name)
+    return [list_of_record(record, place, f"{name}, list {place + 1}") for place, record in enumerate(found)]
+
+
+def _decoded(text: str, name: str, line: int | None) -> Any:
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise FormatError(f"bad JSON at column {error.colno}: {error.msg}", name, line or error.lineno) from None
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"bad JSON: {error or 'nested too deeply'}", name, line) from None
+
+
+def list_of_record(record: Any, place: int, name: str, line: int | None = None) -> CandidateList:
+    """Return the list of an object of JSON or a dict; ``place`` is its id if it has none."""
+    if not isinstance(record, Mapping):
+        raise FormatError("expected a JSON object with 'hypotheses'", name, line)
+    hypotheses = _field(record, "hypotheses")
+    if not isinstance(hypotheses, (list, tuple)):
         raise FormatError("the object needs 'hypotheses', an array of objects with 'text'", name, line)
-    reference = record.get("reference")
+    reference = _field(record, "reference")
     if reference is not None and not isinstance(reference, str):
         raise FormatError("'reference' must be a string", name, line)
-    identifier = record.get("id", str(place))
+    identifier = _field(record, "id")
+    identifier = str(place) if identifier is None else identifier
     if not isinstance(identifier, (str, int)) or isinstance(identifier, bool):
         raise FormatError("'id' must be a string or a whole number", name, line)
     candidates = [_json_candidate(item, i, name, line) for i, item in enumerate(hypotheses, start=1)]
     return CandidateList(str(identifier), candidates, reference)
 
 
-def _json_candidate(item: Any, place: int, name: str, line: int) -> Candidate:
+def _json_candidate(item: Any, place: int, name: str, line: int | None) -> Candidate:
     if isinstance(item, str):
         return Candidate(item)
-    if not isinstance(item, dict) or not isinstance(item.get("text"), str):
+    text = _field(item, "text") if isinstance(item, Mapping) else None
+    if not isinstance(text, str):
         raise FormatError(f"hypothesis {place} must be an object with a string 'text'", name, line)
     where = f"hypothesis {place}"
     scores = _json_numbers(item.get("scores"), f"{where}: 'scores'", name, line)
-    if item.get("score") is not None:
-        scores["score"] = _json_number(item["score"], f"{where}: 'score'", name, line)
+    if (score := _field(item, "score")) is not None:
+        scores["score"] = _json_number(score, f"{where}: 'score'", name, line)
     errors = item.get("errors")
     if errors is not None:
         errors = _json_number(errors, f"{where}: 'errors'", name, line)
     features = _json_numbers(item.get("features"), f"{where}: 'features'", name, line)
-    return Candidate(item["text"], scores, errors, features)
+    return Candidate(text, scores, errors, features)
 
 
-def _json_numbers(given: Any, what: str, name: str, line: int) -> dict[str, float]:
+def _json_numbers(given: Any, what: str, name: str, line: int | None) -> dict[str, float]:
     """Return an object of numbers; nulls are left out."""
     if given is None:
         return {}
-    if not isinstance(given, dict):
+    if not isinstance(given, Mapping):
         raise FormatError(f"{what} must be an object of numbers", name, line)
     there = {key: value for key, value in given.items() if value is not None}
     return {key: _json_number(value, f"{what}: {key!r}", name, line) for key, value in there.items()}
 
 
-def _json_number(value: Any, what: str, name: str, line: int) -> float:
+def _json_number(value: Any, what: str, name: str, line: int | None) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise FormatError(f"{what} must be a number", name, line)
     try:
@@ -268,6 +299,7 @@ NBEST_FORMATS: Registry[NbestFormat] = Registry(
     "n-best format",
     {
         "jsonl": NbestFormat(parse_json_lists, lambda line: line.lstrip().startswith("{"), None),
+        "json": NbestFormat(parse_json_array, lambda line: line.lstrip().startswith("[")),
         "srilm": NbestFormat(nbest_text.parse_srilm, nbest_text.is_srilm),
         "moses": NbestFormat(nbest_text.parse_moses, lambda line: "|||" in line, nbest_text.list_of_moses),
         "kaldi": NbestFormat(nbest_text.parse_kaldi, nbest_text.is_kaldi, nbest_text.list_of_kaldi),

@@ -33,6 +33,7 @@ def parse_number(text: str, what: str, name: str, line: int) -> float:
 
 # ---- SRILM --------------------------------------------------------------------------------------------------------
 _HEADERLESS = re.compile(r"\s*[-+.\d]\S*\s+[-+.\d]\S*\s+\d+(\s|$)")
+_STATE = re.compile(r"-[0-9]$")
 _SCORED = re.compile(r"\s*\(\s*(\S+?)\s*\)\s*(.*)")
 
 
@@ -69,25 +70,33 @@ def _headed(line: str, version: str, name: str, number: int) -> Candidate:
 
 
 def _timed_words(text: str, name: str, number: int) -> tuple[str, float, float]:
-    """Return the words, and the sums of their scores ``a:`` and ``g:``. A bracket without times is a word."""
+    """Return the words, and the sums of their scores ``a:`` and ``g:``. A bracket without times is a word.
+
+    A word may be followed by its phones and states, with times and scores of their own: they end no later than the
+    word, or their names end in a hyphen and a digit. They are no words, and the score of the word includes theirs.
+    """
     words: list[str] = []
     sums = {"a:": 0.0, "g:": 0.0}
-    tokens = text.split()
-    at = 0
+    tokens, at, end_of_word = text.split(), 0, -math.inf
     while at < len(tokens):
-        if tokens[at] != "(" or at + 1 >= len(tokens) or tokens[at + 1] != "st:":
-            words.append(tokens[at])
-            at += 1
+        token, at = tokens[at], at + 1
+        if at + 1 >= len(tokens) or tokens[at] != "(" or tokens[at + 1] != "st:":
+            words.append(token)
             continue
         try:
             end = tokens.index(")", at)
         except ValueError:
             raise FormatError("a bracket '( st: ...' is not closed", name, number) from None
-        inside = tokens[at + 1 : end]
-        for key, value in zip(inside[::2], inside[1::2]):
-            if key in sums:
-                sums[key] += parse_number(value, f"the score '{key}'", name, number)
+        inside = dict(zip(tokens[at + 1 : end : 2], tokens[at + 2 : end : 2]))
         at = end + 1
+        times = [parse_number(inside.get(key, "0"), f"the time '{key}'", name, number) for key in ("st:", "et:")]
+        if max(times) <= end_of_word or _STATE.search(token):
+            continue
+        words.append(token)
+        end_of_word = times[1]
+        for key in sums:
+            if key in inside:
+                sums[key] += parse_number(inside[key], f"the score '{key}'", name, number)
     return " ".join(words), sums["a:"], sums["g:"]
 
 
@@ -108,8 +117,11 @@ def list_of_moses(line: str) -> str:
     return line.partition("|||")[0].strip()
 
 
+_SEGMENT = re.compile(r"\|[0-9]+-[0-9]+(,[^|]*)?\|")  # |0-1| after a phrase: the source words it translates
+
+
 def parse_moses(lines: list[str], name: str) -> list[CandidateList]:
-    """Parse lines ``id ||| text ||| features ||| total``; the text may contain the separator."""
+    """Parse lines ``id ||| text ||| features ||| total``; the text may contain the separator, and marks of segments."""
     candidates: dict[str, list[Candidate]] = {}
     for number, line in records(lines):
         fields = re.split(r"(?:^|(?<=\s))\|\|\|(?=\s|$)", line)
@@ -117,6 +129,7 @@ def parse_moses(lines: list[str], name: str) -> list[CandidateList]:
             message = "expected 'id ||| text ||| name= number ... ||| total': fewer than three fields"
             raise FormatError(message, name, number)
         identifier, text, scores = _moses_fields([f.strip() for f in fields], name, number)
+        text = " ".join(word for word in text.split(" ") if not _SEGMENT.fullmatch(word))
         candidates.setdefault(identifier, []).append(Candidate(text, scores))
     return [CandidateList(identifier, found) for identifier, found in candidates.items()]
 

@@ -122,13 +122,19 @@ def training_facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     return [*facts, ("seconds", f"{summary['seconds']:.1f}")]
 
 
+_RATES = {
+    "words": "word error rate", "characters": "character error rate", "bleu": "1 - BLEU, mean of lists",
+    "chrf": "1 - chrF, mean of lists", "ter": "translation edit rate",
+}  # fmt: skip
+
+
 def score_facts(scores: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the figures of ``evaluate`` as names and texts."""
-    rate = "word error rate" if scores["units"] == "words" else "character error rate"
+    rate = _RATES[scores["units"]]
     reranked, compared = scores["reranked"], scores["comparison"]
     low, high = compared["interval"]
     return [
-        ("lists", f"{reranked['n_lists']:,}, {reranked['length']:,.0f} {scores['units']}"),
+        ("lists", f"{reranked['n_lists']:,}{_length(reranked['length'], scores['units'])}"),
         (rate, _rate(reranked)),
         *((name, _rate(scores[name])) for name in ("baseline", "oracle", "worst")),
         ("difference", f"{compared['difference']:+.2%} ({low:+.2%} to {high:+.2%})"),
@@ -137,6 +143,10 @@ def score_facts(scores: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("lists better, worse", f"{compared['n_better']:,}, {compared['n_worse']:,}"),
         ("p-value", f"{compared['p_bootstrap']:.2g} (bootstrap), {compared['p_matched_pairs']:.2g} (matched pairs)"),
     ]
+
+
+def _length(length: float, units: str) -> str:
+    return "" if units in ("bleu", "chrf") else f", {length:,.0f} {'tokens' if units == 'ter' else units}"
 
 
 def _share(value: float, otherwise: str) -> str:

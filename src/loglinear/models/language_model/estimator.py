@@ -292,7 +292,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
             self.collapsed_ = packed
             self.n_weights_ = online.n_words + int(np.count_nonzero(online.weights[online.n_words :]))
             return self.__dict__[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return super().__getattr__(name)
 
     def __getstate__(self) -> Any:
         """Return the state without what only training needs."""

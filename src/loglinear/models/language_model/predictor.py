@@ -16,6 +16,7 @@ from loglinear.backoff.queries import NgramQueries
 from loglinear.data.corpus import read_corpus
 from loglinear.data.documents import TEXT
 from loglinear.data.sentences import Sentences
+from loglinear.errors import FormatError
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.formats.running_text import check_text
 from loglinear.formats.units import Units, join_units, split_units
@@ -64,6 +65,13 @@ class LanguageModelPredictor(Predictor):
     counts_: list[int]
     fit_seconds_: float
     validation_score_: float  # where training had held-out text
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the vocabulary of a binary file, whose words are read when they are first needed."""
+        if name == "vocabulary_" and "queries_" in vars(self):
+            self.vocabulary_ = self.queries_.vocabulary
+            return self.vocabulary_
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     # ---- text -------------------------------------------------------------------------------------------------------
     @property
@@ -231,7 +239,12 @@ class LanguageModelPredictor(Predictor):
         queries = BinaryQueries.open(path, n_threads=n_threads)
         made = cls(order=queries.order, estimator="imported", n_threads=n_threads)
         made.status_, made.converged_, made.n_iter_ = Status.IMPORTED, True, 1
-        made.queries_, made.vocabulary_, made.order_ = queries, queries.vocabulary, queries.order
+        if not queries.has_words:
+            raise FormatError(
+                "the binary file was built without its words (build_binary -v); build it with them, or use "
+                "loglinear.kenlm.Model, which needs none", os.fspath(path),
+            )  # fmt: skip
+        made.queries_, made.order_ = queries, queries.order
         made.n_ngrams_ = queries.counts
         made.n_weights_ = sum(made.n_ngrams_)
         return made

@@ -48,7 +48,8 @@ class Reranker(RerankerPredictor, Estimator):
         ``features.CandidateFeatures``
     base : names of the base scores. None: "score" if the lists have it, else all scores they have, else their order
         ("rank")
-    units : what errors are counted in, "words" or "characters"
+    units : what errors are counted in, "words" or "characters"; or "bleu", "chrf", "ter": what a translation's score
+        lacks, as the package sacrebleu counts it
     missing : "error" raises ValueError for a candidate without a base score, "worst" gives it the lowest of its list
     penalty, l1_ratio, strength : the penalty of batch methods
     tune : None (default), "validation" (batch methods choose among strengths from strong to weak on the ``validation``

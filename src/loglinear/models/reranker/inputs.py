@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -13,14 +13,14 @@ import numpy as np
 from loglinear.data.candidates import LANGUAGE_MODEL, RANK, CandidateLists, check_base_names
 from loglinear.errors import IncompatibleError
 from loglinear.formats.candidate_list import CandidateList
-from loglinear.formats.nbest import read_nbest
+from loglinear.formats.nbest import list_of_record, merged, read_nbest
 
 if TYPE_CHECKING:
     from loglinear.models.language_model.predictor import LanguageModelPredictor
 
 
 def read_lists(X: Any, base_model: LanguageModelPredictor | None = None) -> list[CandidateList]:
-    """Return lists as given, or those of a file or of several files, scored by the language model if there is one."""
+    """Return lists as given, also as dicts, or those of files, scored by the language model if there is one."""
     if isinstance(X, (str, os.PathLike)):
         lists = read_nbest(X)
     elif isinstance(X, CandidateList):
@@ -30,10 +30,12 @@ def read_lists(X: Any, base_model: LanguageModelPredictor | None = None) -> list
         for number, item in enumerate(X):
             if isinstance(item, CandidateList):
                 lists.append(item)
+            elif isinstance(item, Mapping):
+                lists += merged([list_of_record(item, number, f"item {number}")], f"item {number}")
             elif isinstance(item, (str, os.PathLike)):
                 lists += read_nbest(item)
             else:
-                raise TypeError(f"item {number} is {type(item).__name__}, neither a CandidateList nor a path")
+                raise TypeError(f"item {number} is {type(item).__name__}, neither a CandidateList, a dict nor a path")
     return lists if base_model is None else with_language_model(lists, base_model)
 
 
