@@ -50,6 +50,10 @@ void bind_ngram(nb::module_& m) {
         nb::gil_scoped_release release;
         m.model.log_probabilities(pool, view(w), view(log_p), view(log_r));
       }, nb::arg("pool"), nb::arg("w").noconvert(), nb::arg("log_p").noconvert(), nb::arg("log_r").noconvert())
+      .def("continued_paths", [](const M& m, In<double> w) {
+        nb::gil_scoped_release release;
+        return continued_paths(m.model.trie(), view(w));
+      }, nb::arg("w").noconvert(), "How many n-grams have the weight of the one that they alone extend.")
       .def("part_gradient", [](const M& m, ThreadPool& pool, In<double> unigrams, double extent, In<double> w,
                                Out<double> gradient) {
         RootSums sums;

@@ -145,6 +145,13 @@ void bind_spool(nb::module_& m) {
 }
 
 void bind_runs(nb::module_& m) {
+  m.def("mapped_bytes", [](const std::string& folder, std::size_t n_bytes) {
+    std::unique_ptr<MappedArray<std::uint8_t>> made;
+    with_files([&] { made = std::make_unique<MappedArray<std::uint8_t>>(folder, n_bytes); });
+    std::uint8_t* data = made->data();
+    nb::capsule owner(made.release(), [](void* p) noexcept { delete static_cast<MappedArray<std::uint8_t>*>(p); });
+    return nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(data, {n_bytes}, owner);
+  }, nb::arg("folder"), nb::arg("n_bytes"), "bytes of a temporary file without a name, mapped into memory: [n_bytes]");
   nb::class_<BoundTrie>(m, "MappedTrie", "the trie of a corpus in mapped temporary files")
       .def("arrays", &arrays_of, "the arrays of NgramTrie, in the order of its fields; numbers of 64 bits if wide")
       .def_prop_ro("is_wide", &BoundTrie::is_wide);

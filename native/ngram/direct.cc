@@ -99,4 +99,20 @@ double direct_sums(const TrieView& trie, std::span<const double> w, std::span<do
   return loss;
 }
 
+std::size_t continued_paths(const TrieView& trie, std::span<const double> w) {
+  if (w.size() != trie.n_entries()) throw InvalidInput("n-gram model: a vector must have one number per n-gram");
+  std::vector<std::uint8_t> children(trie.n_entries(), 0);  // 0, 1, or 2 for more
+  for (std::size_t e = trie.n_words; e < trie.n_entries(); ++e) {
+    auto& n = children[trie.entry_parent[e]];
+    if (n < 2) ++n;
+  }
+  std::size_t continued = 0;
+  for (std::size_t e = trie.n_words; e < trie.n_entries(); ++e) {
+    const std::uint32_t parent = trie.entry_parent[e];
+    continued += children[parent] == 1 && parent >= trie.n_words && w[e] != 0.0 &&
+                 std::abs(w[e] - w[parent]) <= 1e-6 * std::abs(w[parent]);
+  }
+  return continued;
+}
+
 }  // namespace loglinear::ngram

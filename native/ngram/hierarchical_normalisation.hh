@@ -88,6 +88,10 @@ class NgramMaxent {
   std::vector<std::uint32_t> chunks_;  // [n_chunks + 1] where the chunks begin in units_
 };
 
+// How many entries above the unigrams continue the path of their parent: they alone extend it, it is no unigram, and
+// their weights are equal to a millionth and not zero.
+std::size_t continued_paths(const trie::TrieView& trie, std::span<const double> w);
+
 // The same in logarithms (ngram/logarithms.cc): right for any finite weights, on one thread.
 double log_value_and_gradient(const trie::TrieView& trie, std::span<const double> w, std::span<double> gradient);
 void log_log_probabilities(const trie::TrieView& trie, std::span<const double> w, std::span<double> log_p,

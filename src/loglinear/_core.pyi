@@ -785,6 +785,9 @@ class NgramMaxent:
 
     def log_probabilities(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_p: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], log_r: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
+    def continued_paths(self, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> int:
+        """How many n-grams have the weight of the one that they alone extend."""
+
     def part_gradient(self, pool: ThreadPool, unigrams: NDArray[numpy.float64], extent: float, w: NDArray[numpy.float64], gradient: NDArray[numpy.float64]) -> tuple[bool, float, float, NDArray[numpy.float64]]: ...
 
     def part_curvature(self, pool: ThreadPool, unigrams: NDArray[numpy.float64], extent: float, w: NDArray[numpy.float64], out: NDArray[numpy.float64]) -> tuple[bool, float, float, NDArray[numpy.float64], NDArray[numpy.float64]]: ...
@@ -925,6 +928,11 @@ class TokenSpool:
     @property
     def longest(self) -> int:
         """tokens of the longest sentence"""
+
+def mapped_bytes(folder: str, n_bytes: int) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]:
+    """
+    bytes of a temporary file without a name, mapped into memory: [n_bytes]
+    """
 
 class MappedTrie:
     """the trie of a corpus in mapped temporary files"""

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
-from loglinear.arrays import FloatArray
+from loglinear.arrays import FloatArray, new
 from loglinear.backoff.model import BackoffModel, IndexArray
 from loglinear.backoff.native import backoff_model, native_model, shape_arrays, shape_of
 from loglinear.data.ngram import NgramTrie
@@ -170,7 +170,7 @@ def _lines(model: BackoffModel, new_number: IndexArray) -> tuple[list[IndexArray
 def loglinear_weights(model: BackoffModel, *, n_threads: int | None = None) -> FloatArray:
     """Return theta(h, w) = log p(w | h) - log p(w | parent h) - log backoff(h) of entries; log p(w) of unigrams."""
     threads = pool(n_threads)
-    out = np.empty(model.n_entries)
+    out = new(model.n_entries)
     _core.loglinear_weights(threads, native_model(model, threads), out)
     return out
 

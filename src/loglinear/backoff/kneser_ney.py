@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
+from loglinear.arrays import new
 from loglinear.backoff.model import BackoffModel
 from loglinear.backoff.pruning import entries_above, without_entries
 from loglinear.backoff.smoothing import Smoothing, check_cut, native_trie, smoothed
@@ -81,7 +82,7 @@ def kneser_ney(
     threads = pool(n_threads)
     native = native_trie(trie, vocabulary, threads)
     cut = check_cut(prune, trie.order) if prune is not None else [0] * trie.order
-    adjusted = np.empty(int(trie.entry_start[trie.order - 1]), dtype=np.uint32)
+    adjusted = new(int(trie.entry_start[trie.order - 1]), np.uint32)
     _core.adjusted_counts(threads, native, collapsed, adjusted)
     if discounts is not None:
         used = given_discounts(discounts, trie.order, interpolate)

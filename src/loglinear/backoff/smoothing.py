@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
+from loglinear.arrays import new
 from loglinear.backoff.model import BackoffModel
 from loglinear.backoff.native import backoff_model, shape_arrays
 from loglinear.data.ngram import NgramTrie
@@ -69,7 +70,7 @@ def smoothed(
 ) -> BackoffModel:
     """Return the model with an entry for every n-gram of the trie; it shares the trie's arrays."""
     threads = pool(n_threads)
-    log_probability, log_backoff = np.empty(trie.n_entries), np.empty(trie.n_contexts)
+    log_probability, log_backoff = new(trie.n_entries), new(trie.n_contexts)
     native = native or native_trie(trie, vocabulary, threads)
     settings = (smoothing.discounts, smoothing.per_type, smoothing.constant, smoothing.cut, interpolate)
     _core.smooth(threads, native, adjusted, *settings, log_probability, log_backoff)

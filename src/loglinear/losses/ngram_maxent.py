@@ -23,7 +23,7 @@ from functools import cached_property
 import numpy as np
 
 from loglinear import _core
-from loglinear.arrays import FloatArray
+from loglinear.arrays import FloatArray, new, new_copy
 from loglinear.data.ngram import NgramTrie
 from loglinear.data.sentences import Sentences
 from loglinear.threads import pool
@@ -57,7 +57,7 @@ class NgramMaxentLoss:
     # Curvature
     def hessian(self, w: FloatArray) -> NgramHessian:
         """Return the second derivatives at ``w``."""
-        return NgramHessian(self._native, np.array(self.total_weights(w)), self.n_threads)
+        return NgramHessian(self._native, new_copy(self.total_weights(w)), self.n_threads)
 
     # Scaled
     def curvature_estimate(self, out: FloatArray) -> None:
@@ -73,7 +73,7 @@ class NgramMaxentLoss:
     # the distribution
     def log_probabilities(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return (log p(w | h) of each entry, log Z(h) / Z(parent h) of each context)."""
-        log_p, log_r = np.empty(self.trie.n_entries), np.empty(self.trie.n_contexts)
+        log_p, log_r = new(self.trie.n_entries), new(self.trie.n_contexts)
         self._native.log_probabilities(pool(self.n_threads), self.total_weights(w), log_p, log_r)
         return log_p, log_r
 
@@ -133,6 +133,11 @@ class NgramHessian:
 def native_maxent(trie: NgramTrie, unit: int = 8192) -> _core.NgramMaxent:
     """Return the native form of a trie, which keeps the arrays alive."""
     return _core.NgramMaxent(trie.n_words, trie.context_start, trie.entry_start, trie.arrays, unit)
+
+
+def n_continued(trie: NgramTrie, w: FloatArray) -> int:
+    """Count the n-grams with the weight of the one that they alone extend, up to a millionth, and not zero."""
+    return native_maxent(trie).continued_paths(w)
 
 
 def native_histories(trie: NgramTrie) -> _core.NgramHistories:

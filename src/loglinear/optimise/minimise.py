@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from loglinear.arrays import FloatArray
+from loglinear.arrays import FloatArray, new_copy, new_like, new_zeros
 from loglinear.errors import IncompatibleError
 from loglinear.optimise.checkpoint import Checkpoint
 from loglinear.optimise.objective import Objective
@@ -178,7 +178,7 @@ def minimise(
     if checkpoint is not None:
         checkpoint.save(best, best_value, passes)
     if not math.isfinite(best_violation) and math.isfinite(best_value):  # stopped where the solver did not know it
-        gradient = np.empty_like(best)
+        gradient = new_like(best)
         objective.loss.value_and_gradient(best, gradient)
         best_violation = objective.violation(best, gradient)
     if stopping is not None and status is not Status.CONVERGED and math.isfinite(best_value):
@@ -197,7 +197,7 @@ def _start(
     first = 0
     if checkpoint is not None and (saved := checkpoint.load(objective.n_weights)) is not None:
         w0, first = saved
-    w0 = np.zeros(objective.n_weights) if w0 is None else np.array(w0, dtype=np.float64).ravel()
+    w0 = new_zeros(objective.n_weights) if w0 is None else new_copy(np.asarray(w0), np.float64)
     if w0.size != objective.n_weights:
         raise ValueError(f"{w0.size} starting weights for an objective of {objective.n_weights}")
     if not np.all(np.isfinite(w0)):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear._core import ThreadPool
-from loglinear.arrays import FloatArray
+from loglinear.arrays import FloatArray, new_copy
 from loglinear.protocols import Loss, Metric, Orthant, OwnMetric, Penalty, Restrict, Separable, Smooth, Split, Tied
 from loglinear.structure.tying import Tying
 from loglinear.threads import pool
@@ -83,7 +83,7 @@ class Objective:
             penalty.own_metric(step)
             penalty.prox(w.copy(), np.divide(_TINY_STEP, step, out=step), w)
         else:
-            penalty.prox(w.copy(), _TINY_STEP, w)
+            penalty.prox(new_copy(w), _TINY_STEP, w)
 
     def plain(self, w: FloatArray) -> tuple[Objective, FloatArray]:
         """Return (the objective as a function of the weights themselves, these weights)."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from loglinear import _core
-from loglinear.arrays import FloatArray
+from loglinear.arrays import FloatArray, new_like
 from loglinear.protocols import Loss, Smooth
 from loglinear.solvers.line_search import Point, strong_wolfe
 from loglinear.solvers.memory import InverseHessian, Pair, single_pairs
@@ -53,16 +53,16 @@ class Lbfgs:
 
     def init(self, objective: Objective, w0: FloatArray) -> LbfgsState:
         """Return the state at ``w0`` after the first evaluation."""
-        gradient = np.empty_like(w0)
+        gradient = new_like(w0)
         value = objective.value_and_gradient(w0, gradient)
         violation = objective.gradient_violation(gradient)
         state = LbfgsState(w0, value, violation, passes=1.0, gradient=gradient)
         state.unit = find_unit(self.metric, objective, w0)
         if state.unit is not None:
             state.gradient *= state.unit
-            state.along = np.empty_like(w0)
+            state.along = new_like(w0)
         state.memory = InverseHessian(w0.size, self.memory, single_pairs(self.single_precision, objective))
-        state.direction, state.trial, state.trial_gradient = (np.empty_like(w0) for _ in range(3))
+        state.direction, state.trial, state.trial_gradient = (new_like(w0) for _ in range(3))
         return state
 
     def step(self, objective: Objective, state: LbfgsState) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
-from loglinear.arrays import FloatArray
+from loglinear.arrays import FloatArray, new
 from loglinear.structure.tying import Tying
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class InverseHessian:
 
     def buffer(self) -> Vector:
         """Return a vector to fill, reused from dropped pairs: fresh pages cost more than the arithmetic."""
-        return self._free.pop() if self._free else np.empty(self.n, dtype=self.dtype)
+        return self._free.pop() if self._free else new(self.n, self.dtype)
 
     def release(self, *vectors: Vector) -> None:
         """Give vectors back for reuse."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from loglinear.arrays import FloatArray
+from loglinear.arrays import FloatArray, new_like
 from loglinear.errors import IncompatibleError
 from loglinear.protocols import Curvature, Metric, Scaled, Sized, Smooth
 
@@ -42,10 +42,10 @@ def curvature_unit(objective: Objective, w: FloatArray) -> FloatArray:
     """
     if not isinstance(objective.loss, Curvature):
         raise IncompatibleError("metric='curvature' needs the power Curvature, which this loss lacks")
-    diagonal = np.empty_like(w)
+    diagonal = new_like(w)
     objective.loss.hessian(w).diagonal(diagonal)
     if isinstance(objective.loss, Scaled):
-        estimate = np.empty_like(w)
+        estimate = new_like(w)
         objective.loss.curvature_estimate(estimate)
         np.maximum(diagonal, estimate, out=diagonal)
         del estimate
@@ -63,7 +63,7 @@ def estimated_unit(objective: Objective, w: FloatArray) -> FloatArray:
     """
     if not isinstance(objective.loss, Scaled):
         raise IncompatibleError("metric='estimate' needs the power Scaled, which this loss lacks")
-    diagonal = np.empty_like(w)
+    diagonal = new_like(w)
     objective.loss.curvature_estimate(diagonal)
     diagonal *= 0.2
     _with_ridge(objective, w, diagonal)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
-from loglinear.arrays import FloatArray
+from loglinear.arrays import FloatArray, new_copy, new_like
 from loglinear.protocols import Loss, Orthant
 from loglinear.solvers.memory import InverseHessian, Pair, single_pairs
 from loglinear.solvers.metric import find_unit
@@ -64,14 +64,14 @@ class Owlqn:
     def init(self, objective: Objective, w0: FloatArray) -> OwlqnState:
         """Return the state at ``w0`` after the first evaluation."""
         penalty = cast(Orthant, objective.penalty)
-        gradient, pseudo = np.empty_like(w0), np.empty_like(w0)
+        gradient, pseudo = new_like(w0), new_like(w0)
         value = objective.value_and_smooth_gradient(w0, gradient)
         penalty.pseudo_gradient(w0, gradient, pseudo)
         state = OwlqnState(w0, value, objective.largest(pseudo), 1, gradient=gradient, pseudo=pseudo)
         state.memory = InverseHessian(w0.size, self.memory, single_pairs(self.single_precision, objective))
         unit = find_unit(self.metric, objective, w0)
-        state.unit = None if unit is None else unit.astype(state.memory.dtype, copy=False)
-        state.direction, state.trial = np.empty_like(w0), np.empty_like(w0)
+        state.unit = unit if unit is None or unit.dtype == state.memory.dtype else new_copy(unit, state.memory.dtype)
+        state.direction, state.trial = new_like(w0), new_like(w0)
         return state
 
     def step(self, objective: Objective, state: OwlqnState) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from commands import invoke
 
-from loglinear import LanguageModel
+from loglinear import LanguageModel, _core
 
 
 def lines(n=3000, n_words=400, seed=0):
@@ -67,6 +67,29 @@ def test_maximum_entropy_is_trained_on_mapped_counts(text):
     expected = LanguageModel(3, tolerance=1e-3).fit(text)
     found = LanguageModel(3, tolerance=1e-3, memory="64M").fit(text)
     assert found.objective_ == pytest.approx(expected.objective_, rel=1e-9)
+
+
+@pytest.mark.parametrize("penalty", ["elastic_net", "l2"])
+def test_weights_and_the_vectors_of_the_solver_live_in_files(text, tmp_path, monkeypatch, penalty):
+    made, make = [], _core.mapped_bytes
+
+    def counted(folder, n_bytes):
+        made.append(n_bytes)
+        return make(folder, n_bytes)
+
+    monkeypatch.setattr(_core, "mapped_bytes", counted)
+    settings = {"order": 3, "penalty": penalty, "nonnegative": penalty == "elastic_net"}
+    limited = LanguageModel(memory="4M", tmp=tmp_path, **settings).fit(text)
+    n_mapped = len(made)
+    plain = LanguageModel(**settings).fit(text)
+    n_weights = sum(plain.counts_)
+    assert len(made) == n_mapped > 20
+    assert sum(n_bytes >= 8 * n_weights for n_bytes in made) >= 8  # weights, gradients, directions, pairs
+    assert (limited.objective_, limited.n_iter_) == (plain.objective_, plain.n_iter_)
+    for name in ("log_probability", "log_backoff"):
+        mine, other = (getattr(model.queries_.to_backoff(), name) for model in (limited, plain))
+        np.testing.assert_array_equal(mine, other)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_refusals(text):

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from loglinear import _core
+from loglinear.arrays import vectors_made_by
 from loglinear.backoff.counted import estimate_in_files
 from loglinear.data.corpus import spool_corpus
 from loglinear.data.memory import page_watch, parse_memory, temporary_files
@@ -55,6 +58,18 @@ def count(model: Any, sentences: SpooledSentences) -> NgramTrie | _core.MappedTr
         )
     model.counts_ = np.diff(trie.arrays()[1]).tolist()
     return mapped_trie(trie) if model.estimator == "maxent" else trie
+
+
+def vectors(model: Any) -> AbstractContextManager[None]:
+    """Return a context whose long vectors live in temporary files under a limit, and in memory without one."""
+    if model.memory is None:
+        return nullcontext()
+    folder = folder_of(model)
+
+    def mapped(size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        return _core.mapped_bytes(folder, max(size, 1) * dtype.itemsize).view(dtype)[:size]
+
+    return vectors_made_by(mapped)
 
 
 def estimate(model: Any, trie: _core.MappedTrie, watch: Any) -> None:

@@ -372,9 +372,10 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         elif before is not None:
             start = loglinear_weights_on(before, ngrams)
         scheme = self.strength_classes
-        return train_maxent(
-            ngrams, words, penalty, solver, scheme=scheme, validation=held_out, start=start, offset=offset
-        )
+        with beyond_memory.vectors(self):
+            return train_maxent(
+                ngrams, words, penalty, solver, scheme=scheme, validation=held_out, start=start, offset=offset
+            )
 
     def _counted(self, trie: NgramTrie | _core.MappedTrie, watch: Any) -> BackoffModel | None:
         """Estimate a model from counts alone; from counts in files, what it needs for queries at once."""

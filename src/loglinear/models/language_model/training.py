@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from loglinear.arrays import FloatArray
+from loglinear.arrays import FloatArray, new_copy
 from loglinear.backoff.interpolation import loglinear_weights
 from loglinear.backoff.kneser_ney import choose_discounts, kneser_ney
 from loglinear.backoff.model import BackoffModel
@@ -22,7 +22,7 @@ from loglinear.data.ngram import NgramTrie, cut
 from loglinear.data.ngram_classes import ngram_classes
 from loglinear.data.sentences import Sentences
 from loglinear.features.word_vocabulary import WordVocabulary
-from loglinear.losses.ngram_maxent import NgramMaxentLoss
+from loglinear.losses.ngram_maxent import NgramMaxentLoss, n_continued
 from loglinear.models.language_model.backoff_form import backoff_of, kept_entries
 from loglinear.models.language_model.penalty import NgramPenalty, TreePenalty
 from loglinear.optimise.objective import Objective
@@ -72,7 +72,7 @@ def with_unknown(trie: NgramTrie, unknown: int | None) -> NgramTrie:
     left = first * seen[0] + second * seen[1] + third * sum(seen[2:])
     expected = round(left / (trie.n_words - 1))  # all words but <s>
     if not (trie.entry_count.flags.writeable and trie.context_count.flags.writeable):  # mapped from files
-        trie = replace(trie, entry_count=trie.entry_count.copy(), context_count=trie.context_count.copy())
+        trie = replace(trie, entry_count=new_copy(trie.entry_count), context_count=new_copy(trie.context_count))
     trie.entry_count[unknown] = max(expected, 1)
     trie.context_count[0] += trie.entry_count[unknown]
     return trie
@@ -94,11 +94,7 @@ def n_paths(trie: NgramTrie, w: FloatArray) -> int:
     An n-gram continues the path of its parent if it is the only one to extend it and their weights are equal to a
     millionth: solvers compute equal weights by sums in different orders. Unigrams are paths by themselves.
     """
-    parent = trie.entry_parent[trie.n_words :]
-    only = np.bincount(parent, minlength=trie.n_entries)[parent] == 1
-    own, above = w[trie.n_words :], w[parent]
-    same = only & (parent >= trie.n_words) & (own != 0) & (np.abs(own - above) <= 1e-6 * np.abs(above))
-    return int(np.count_nonzero(w)) - int(np.count_nonzero(same))
+    return int(np.count_nonzero(w)) - n_continued(trie, w)
 
 
 def train_maxent(
