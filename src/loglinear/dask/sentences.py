@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from loglinear.dask.examples import own_threads
 from loglinear.data.chain_features import ChainFeatures, FeaturesOfPart, chain_features, join
 from loglinear.data.sequence import SequenceData
+from loglinear.errors import IncompatibleError
 from loglinear.features import schemes
 from loglinear.features.sequences import FlatLabels, TokenRows
 from loglinear.features.templates import TemplateFeatures
@@ -98,7 +99,10 @@ def count_sentences(
         return None
     own = copy.copy(featuriser)
     own.min_count = 1
-    inputs = TokenReader(own, None, reads_columns).read(X, threads, "fit_transform")
+    reader = TokenReader(own, None, reads_columns)
+    inputs = reader.read(X, threads, "fit_transform")
+    if reader.n_numbers or reader.emits:
+        raise IncompatibleError("arrays of numbers and scores of labels are for training in one process: use Tagger")
     if inputs.sequence_ptr[-1] == 0:
         return None
     part = CountedSentences(inputs, labels, own, source)
