@@ -10,6 +10,7 @@ from loglinear import _core
 
 UNIT_BYTES = 200  # per distinct word of a text while words are numbered: its table, the vocabulary and its index
 _PART = (1 << 20, 1 << 26)  # bytes of text that are numbered at a time: least and most
+_MARGIN = 1 << 26  # bytes that are touched before the watch has looked again and dropped them
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -47,7 +48,8 @@ def page_watch(limit: int) -> _core.PageWatch | None:
     where the system does not tell what a process uses.
     """
     now = _core.resident_bytes()
-    return _core.PageWatch(now + limit - limit // 8) if now else None
+    margin = max(limit // 8, min(limit // 2, _MARGIN))
+    return _core.PageWatch(now + limit - margin) if now else None
 
 
 @contextmanager
