@@ -8,6 +8,9 @@ without a name, which both programs use, took at any tenth of a second. lmplz wr
 which holds more (where every n-gram leads) and is what queries use; the time to write an ARPA file of it too stands
 beside, without a limit.
 
+``maxent``: maximum-entropy 5-grams of the same text (``--maxent-words`` of it) under ``--maxent-memory``, beside the
+same training in memory.
+
 ``large``: a text of ``--words`` words that two processes sample from the first model (``lm generate``), counted and
 estimated under ``--large-memory``.
 """
@@ -35,7 +38,7 @@ from loglinear.data.memory import parse_memory
 
 ORDER = 5
 LIMIT = 7200.0  # seconds for one process
-SECTIONS = ("gutenberg", "large")
+SECTIONS = ("gutenberg", "maxent", "large")
 LOGLINEAR = str(Path(sysconfig.get_path("scripts"), "loglinear"))
 BATCH = 1_000_000  # sentences of one call of lm generate
 NO_LMPLZ = "lmplz was not found (LMPLZ names it, or PATH): only our own figures are here."
@@ -121,6 +124,31 @@ def train(text: Path, model: Path, memory: str, tmp: Path) -> Measured:
     return measured([LOGLINEAR, "lm", "train", text, "-o", model, *options])
 
 
+def maxent(folder: Path, memory: str, n_words: int) -> Report:
+    """Compare maximum entropy under a limit and in memory."""
+    report = Report(f"Maximum-entropy 5-grams of {n_words / 1e6:.0f} million words under {memory}")
+    tmp, whole = folder / "tmp", _plain_text(folder)
+    tmp.mkdir(exist_ok=True)
+    text = folder / "maxent.txt"
+    data = whole.read_bytes()
+    text.write_bytes(data[: data.index(b"\n", min(len(data) * n_words // 50_000_000, len(data)) - 1) + 1])
+    empty = measured([sys.executable, "-c", "from loglinear import LanguageModel"])
+    found, done = [], []
+    for name, options in (("in memory", []), (f"under {memory}", ["--memory", memory, "--tmp", tmp])):
+        model = folder / f"maxent{len(done)}.ll"
+        done.append(measured([LOGLINEAR, "lm", "train", text, "-o", model, "--order", str(ORDER), "--json", *options]))
+        found.append(json.loads(done[-1].output))
+        report.rows.append(_row(name, done[-1], model))
+        model.unlink()
+    report.at_most("time against that in memory", done[1].seconds / done[0].seconds, 2.5, "{:.2f} x")
+    apart = abs(found[0]["objective"] / found[1]["objective"] - 1)
+    report.at_most("objectives", apart, 1e-9, "{:.1e} apart")
+    limit = 1.1 * parse_memory(memory) / 1e6 + empty.megabytes
+    report.at_most("peak memory: 1.1 x the limit and the interpreter", done[1].megabytes, limit, "{:.0f} MB")
+    report.remarks.append(f"{found[0]['tokens']:,} tokens; {found[0]['stage_seconds']}, {found[1]['stage_seconds']}")
+    return report
+
+
 def large(folder: Path, memory: str, n_words: int) -> Report:
     """Count a text that the model of the first section generates."""
     report = Report(f"Kneser-Ney 5-grams of {n_words / 1e6:,.0f} million generated words under {memory}")
@@ -190,6 +218,8 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--only", type=lambda text: text.split(","), default=["gutenberg"], help=",".join(SECTIONS))
     parser.add_argument("--memory", default="1G", help="limit of both programs")
     parser.add_argument("--large-memory", default="6G", help="limit for the generated text")
+    parser.add_argument("--maxent-memory", default="2G", help="limit for maximum entropy")
+    parser.add_argument("--maxent-words", type=int, default=50_000_000, help="of the text for maximum entropy")
     parser.add_argument("--words", type=int, default=500_000_000, help="of the generated text")
     parser.add_argument("--folder", type=Path, help="for texts, models and temporary files; kept")
     parser.add_argument("--json", action="store_true")
@@ -200,6 +230,8 @@ def main(arguments: list[str]) -> None:
         reports = []
         if "gutenberg" in options.only:
             reports.append(gutenberg(folder, options.memory))
+        if "maxent" in options.only:
+            reports.append(maxent(folder, options.maxent_memory, options.maxent_words))
         if "large" in options.only:
             reports.append(large(folder, options.large_memory, options.words))
     if options.json:

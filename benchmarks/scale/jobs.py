@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import sys
 import time
 from collections.abc import Callable
@@ -95,7 +96,37 @@ class Crf:
         return train_on_file(str(folder / "all.conll"), settings)[0]
 
 
-JOBS = {"classifier": Classifier, "crf": Crf}
+class LanguageModel:
+    """A maximum-entropy 5-gram model of 50 million words, or of the first so many million."""
+
+    title = "Language model"
+    tolerance = 1e-4
+
+    @staticmethod
+    def prepare(folder: Path, size: int, data: Path | None) -> str:
+        """Write the files; return what they hold."""
+        assert data is not None
+        text = lzma.decompress((data / "gutenberg" / "gutenberg50m.txt.xz").read_bytes())
+        end = text.index(b"\n", min(len(text) * size // 50, len(text)) - 1) + 1
+        middle = text.index(b"\n", end // 2) + 1
+        (folder / "part0.txt").write_bytes(text[:middle])
+        (folder / "part1.txt").write_bytes(text[middle:end])
+        return f"maximum-entropy 5-grams of {size} million words"
+
+    @classmethod
+    def train(cls, folder: Path, client: Any, n_threads: int) -> Any:
+        """Train on a cluster, or in this process where the client is None."""
+        settings = {"tolerance": cls.tolerance, "n_threads": n_threads, "verbose": 0}
+        if client is not None:
+            from loglinear.dask import DaskLanguageModel
+
+            return DaskLanguageModel(client=client, **settings).fit(str(folder / "part*.txt"))
+        import loglinear
+
+        return loglinear.LanguageModel(**settings).fit(folder / "all.txt")
+
+
+JOBS = {"classifier": Classifier, "crf": Crf, "lm": LanguageModel}
 
 
 def join_parts(folder: Path) -> None:

@@ -27,7 +27,7 @@ LIMIT = 3600.0  # seconds for one way
 def section(name: str, options: Any) -> Report:
     """Train a job in all ways, and compare."""
     job, size = JOBS[name], getattr(options, name)
-    data = data_folder("conll2000") if name == "crf" else None
+    data = None if name == "classifier" else data_folder({"crf": "conll2000", "lm": "gutenberg"}[name])
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         what = job.prepare(folder, size, data)
@@ -67,6 +67,7 @@ def main(arguments: list[str]) -> None:
     parser = section_parser("scale", __doc__, SECTIONS)
     parser.add_argument("--classifier", type=int, default=2_000_000, metavar="N", help="texts of the classifier")
     parser.add_argument("--crf", type=int, default=8, metavar="N", help="copies of CoNLL-2000")
+    parser.add_argument("--lm", type=int, default=50, metavar="N", help="million words of the language model")
     options = parser.parse_args(arguments)
     reports = run_sections(SECTIONS, options, options, about_run())
     if options.output:
