@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,7 @@ class Training:
         numbers = labels.numbers.astype(np.int32, copy=False)
         data = SequenceData(inputs.sequence_ptr, inputs.rows, inputs.n_attributes, numbers, len(labels.names))
         features = features_of(tagger, data, tagger.reader_.featuriser)
+        data = replace(data, rows=data.rows.without_zeros())  # such as booleans that are False
         self.log.featgen_num_features = features.n_weights
         self.log.featgen_seconds = time.perf_counter() - began
         self.emit("start", ["Feature generation\n"])

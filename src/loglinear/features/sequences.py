@@ -100,6 +100,16 @@ class TokenRows(NamedTuple):
         indptr, places = take_ranges(self.indptr, tokens)
         return TokenRows(indptr, self.indices[places], None if self.values is None else self.values[places])
 
+    def without_zeros(self) -> TokenRows:
+        """Return the rows without values of zero, which add to no score; values are None where all others are 1."""
+        if self.values is None:
+            return self
+        kept = self.values != 0
+        totals = np.zeros(kept.size + 1, dtype=np.int64)
+        np.cumsum(kept, out=totals[1:])
+        values = self.values[kept]
+        return TokenRows(totals[self.indptr], self.indices[kept], None if np.all(values == 1) else values)
+
     def keep_known(self) -> TokenRows:
         """Return the rows without the entries whose attribute number is negative."""
         known = self.indices >= 0
