@@ -1,3 +1,4 @@
+import bz2
 import gzip
 import io
 import lzma
@@ -40,7 +41,10 @@ def test_standard_input(monkeypatch):
     assert read_bytes("-") == DATA
 
 
-@pytest.mark.parametrize(("pack", "kind"), [(gzip.compress, "gzip"), (lzma.compress, "xz"), (zstd_checked, "zstd")])
+PACKERS = [(gzip.compress, "gzip"), (bz2.compress, "bzip2"), (lzma.compress, "xz"), (zstd_checked, "zstd")]
+
+
+@pytest.mark.parametrize(("pack", "kind"), PACKERS)
 @pytest.mark.parametrize("damage", [lambda d: d[:-5], lambda d: d[:12], lambda d: d[:30] + b"\xff\x00\xff" + d[33:]])
 def test_damaged_archives_are_refused(tmp_path, pack, kind, damage):
     path = tmp_path / "data"

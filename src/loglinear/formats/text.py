@@ -79,7 +79,7 @@ def reading(name: str, kind: str | None = None) -> Iterator[None]:
     except LoglinearError:
         raise
     except OSError as error:
-        if kind is not None and isinstance(error, compression.damage_errors()):
+        if kind is not None and (isinstance(error, compression.damage_errors()) or error.errno is None):  # bz2's
             raise FormatError(compression.damage(kind), name) from error
         raise FormatError(reason(error), name) from error
     except Exception as error:

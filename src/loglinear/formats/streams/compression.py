@@ -56,7 +56,7 @@ def decompress(data: bytes) -> bytes:
     if kind == "gzip":
         return gzip.decompress(data)
     if kind == "bzip2":
-        return bz2.decompress(data)
+        return bz2.BZ2File(io.BytesIO(data)).read()
     if kind == "xz":
         return lzma.decompress(data)
     if kind == "zstd":
