@@ -15,6 +15,7 @@ BENCHMARKS = {
     "lm": "benchmarks.lm.page",
     "memory": "benchmarks.memory",
     "parse": "benchmarks.parse",
+    "plan": "benchmarks.scale.plan",
     "rerank": "benchmarks.rerank.page",
     "scale": "benchmarks.scale.page",
     "startup": "benchmarks.startup",

@@ -165,6 +165,18 @@ def _timed(train: Callable[[], Any]) -> dict:
     return {
         "seconds": time.perf_counter() - start, "CPU": time.process_time() - used, "objective": model.objective_,
         "passes": model.n_iter_, "training": model.history_.time[-1], "peak MB": megabytes(), "solver": model.solver_,
+        **_text(model),
+    }  # fmt: skip
+
+
+def _text(model: Any) -> dict:
+    """Return what is known of the text of a language model."""
+    if not hasattr(model, "n_tokens_"):
+        return {}
+    return {
+        "tokens": model.n_tokens_, "words": model.vocabulary_.n_words, "n-grams": sum(model.counts_),
+        "counting": model.stage_seconds_["counting"] + model.stage_seconds_.get("reading", 0.0),
+        "largest": getattr(model, "largest_part_", None),
     }  # fmt: skip
 
 

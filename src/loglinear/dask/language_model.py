@@ -74,8 +74,9 @@ class DaskLanguageModel(LanguageModel):
     client : a ``distributed.Client``; None: the current one
     n_threads : threads of the model here; workers use the threads that they have
 
-    Counts and Kneser-Ney are those of one process, to the bit; maximum entropy has the same optimum. Tree penalties,
-    tuning, bases, sources, classes and caches are for one process.
+    ``largest_part_`` is the share of the n-grams whose context ends in one word, the most frequent: no part can be
+    smaller than these. Counts and Kneser-Ney are those of one process, to the bit; maximum entropy has the same
+    optimum. Tree penalties, tuning, bases, sources, classes and caches are for one process.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class DaskLanguageModel(LanguageModel):
             self.vocabulary_ = self._choose(words)
             number_text(words, self.vocabulary_, unknown=cast(UnknownPolicy, self.unknown))  # refuses unknown words
             self.n_tokens_ = work.sort(self.vocabulary_, self.unknown, settings)
+            self.largest_part_ = work.largest
             stages = {"counting": time.perf_counter() - began}
             self.counts_ = [self.vocabulary_.n_words, *work.ngrams()]
             if self.estimator == "maxent":
@@ -231,6 +233,7 @@ class _Work:
         self._texts = []
         self.word_counts: NDArray[np.uint64] = np.stack([one.words for one in counts]).sum(axis=0, dtype=np.uint64)
         sizes = np.sum([one.sizes for one in counts], axis=0)
+        self.largest = float(sizes.max() / max(sizes.sum(), 1))
         ranges = [Range(*pair) for pair in cut_words(sizes, len(self.workers))]
         least = settings.min_counts if settings.estimator == "maxent" else [1]
         tasks = []

@@ -1,0 +1,136 @@
+"""What a language model takes on a cluster: time and memory by the number of words and of workers.
+
+    LOGLINEAR_DATA=... python -m benchmarks plan [--words N] [--network GBIT] [--latency MS]
+
+Measured here, on the first ``--words`` million words of a text: seconds per token to read and sort, per n-gram and pass
+to train, of one single-threaded worker; the passes; how n-grams and words grow with the text (a power of its length,
+from a quarter and the whole of it). The model of costs, of W single-threaded workers:
+
+    reading, sorting   tokens * t / W
+    exchange           4 (order + 1) bytes per n-gram, all but 1 / W of them, through every worker's own network card
+    a pass             the largest part * s  +  meetings * latency  +  16 bytes per word and worker through the client's
+    model              24 bytes per n-gram through the client's network card
+
+The largest part has 1 / W of the n-grams, or those of the most frequent context if these are more. It is checked by
+what two workers do. Memory of a worker: bytes per n-gram of its part, while it is trained.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.processes import run as run_process
+from benchmarks.report import Report, about_run, data_folder, markdown
+from benchmarks.scale.jobs import LanguageModel, join_parts
+
+ORDER = 5
+MEETINGS = 7  # of a pass of OWL-QN: two of the loss, inner products, the penalty, the largest entry
+BYTES = 24 + 12 + 8 + 6 * 8 + 64  # per n-gram: record, trie, contexts, vectors, eight pairs in single precision
+FILE_BYTES = 24  # per n-gram of the model
+LIMIT = 3600.0
+WORKERS, WORDS = (4, 16, 64), (1e9, 1e10, 1e11)
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What was measured: seconds, and how a text grows."""
+
+    per_token: float  # to read, sort and merge
+    per_pass: float  # per n-gram
+    passes: float
+    per_ngram: float  # to make the model
+    ngrams: tuple[float, float]  # factor, power of the number of tokens
+    words: tuple[float, float]
+    largest: float  # share of the n-grams whose context ends in the most frequent word
+    network: float  # bytes per second
+    latency: float  # seconds of a meeting
+
+    def predict(self, tokens: float, n_workers: int) -> dict[str, float]:
+        """Return seconds by stage, and bytes per worker."""
+        n_ngrams = self.ngrams[0] * tokens ** self.ngrams[1]
+        n_words = self.words[0] * tokens ** self.words[1]
+        share = max(1.0 / n_workers, self.largest)
+        exchange = 4 * (ORDER + 1) * n_ngrams * (1 - 1 / n_workers) / n_workers / self.network
+        one_pass = n_ngrams * share * self.per_pass + MEETINGS * self.latency
+        one_pass += 16 * n_words * n_workers / self.network
+        model = n_ngrams * share * self.per_ngram + FILE_BYTES * n_ngrams / self.network
+        counting = tokens * self.per_token / n_workers + exchange
+        return {
+            "n-grams": n_ngrams, "counting": counting, "training": self.passes * one_pass, "model": model,
+            "seconds": counting + self.passes * one_pass + model, "bytes": BYTES * n_ngrams * share,
+        }  # fmt: skip
+
+
+def _power(sizes: tuple[float, float], values: tuple[float, float]) -> tuple[float, float]:
+    power = math.log(values[1] / values[0]) / math.log(sizes[1] / sizes[0])
+    return values[1] / sizes[1] ** power, power
+
+
+def _ways(n_million: int, ways: tuple[str, ...]) -> dict[str, dict]:
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        LanguageModel.prepare(folder, n_million, data_folder("gutenberg"))
+        join_parts(folder)
+        found = {}
+        for way in ways:
+            done = run_process([sys.executable, "-m", "benchmarks.scale.jobs", "lm", way, folder], LIMIT)
+            found[way] = json.loads(done.output.strip().splitlines()[-1])
+            print(f"{n_million} million words, {way}: {found[way]}", file=sys.stderr, flush=True)
+    return found
+
+
+def measure(n_million: int, network: float, latency: float) -> tuple[Costs, Report]:
+    """Measure the costs, and compare what they predict for two workers with what two workers do."""
+    whole, small = _ways(n_million, ("one worker", "two workers")), _ways(max(n_million // 4, 1), ("one worker",))
+    one, two, less = whole["one worker"], whole["two workers"], small["one worker"]
+    sizes = less["tokens"], one["tokens"]
+    here = Costs(
+        one["counting"] / one["tokens"], one["training"] / one["passes"] / one["n-grams"], one["passes"],
+        (one["seconds"] - one["counting"] - one["training"]) / one["n-grams"],
+        _power(sizes, (less["n-grams"], one["n-grams"])), _power(sizes, (less["words"], one["words"])),
+        one["largest"], 2e9, 0.003,
+    )  # fmt: skip
+    predicted = here.predict(one["tokens"], 2)
+    report = Report(f"The model of costs, checked: {n_million} million words")
+    report.rows.append({"": "one worker", "seconds": one["seconds"], "predicted": None, "passes": one["passes"]})
+    scaled = predicted["seconds"] * two["passes"] / one["passes"]
+    report.rows.append({"": "two workers", "seconds": two["seconds"], "predicted": scaled, "passes": two["passes"]})
+    report.at_most("prediction for two workers", abs(scaled / two["seconds"] - 1), 0.25, "{:.0%} off")
+    costs = Costs(*[getattr(here, name) for name in list(Costs.__dataclass_fields__)[:-2]], network, latency)
+    return costs, report
+
+
+def table(costs: Costs, network: float) -> Report:
+    """Return the predictions."""
+    report = Report(f"Predicted, for single-threaded workers and a network of {network:g} Gbit/s")
+    for tokens in WORDS:
+        for n_workers in WORKERS:
+            found = costs.predict(tokens, n_workers)
+            report.rows.append({
+                "words": f"{tokens / 1e9:g} billion", "workers": n_workers,
+                "n-grams": f"{found['n-grams'] / 1e9:.1f} billion",
+                "hours of counting": found["counting"] / 3600, "of training": found["training"] / 3600,
+                "in all": found["seconds"] / 3600, "GB per worker": found["bytes"] / 1e9,
+            })  # fmt: skip
+    report.remarks.append(
+        f"{1e6 * costs.per_token:.2f} µs per token to count, {1e9 * costs.per_pass:.0f} ns per n-gram and pass, "
+        f"{costs.passes:.0f} passes; n-grams grow as tokens^{costs.ngrams[1]:.2f}, words as "
+        f"tokens^{costs.words[1]:.2f}; the most frequent context has {costs.largest:.1%} of the n-grams."
+    )
+    return report
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks plan", description=__doc__)
+    parser.add_argument("--words", type=int, default=13, help="million words that are measured")
+    parser.add_argument("--network", type=float, default=10.0, help="Gbit/s of every machine")
+    parser.add_argument("--latency", type=float, default=5.0, help="milliseconds of a meeting of all workers")
+    options = parser.parse_args(arguments)
+    costs, checked = measure(options.words, options.network * 1e9 / 8, options.latency / 1e3)
+    print("\n\n".join([about_run(), markdown(checked), markdown(table(costs, options.network))]))
