@@ -273,7 +273,7 @@ def test_dev_lists_from_another_feature_space_are_refused(place: Path, tmp_path:
 @pytest.mark.parametrize(
     ("options", "message"),
     [(("--method", "blaso"), "did you mean 'blasso'"), (("--words", "x"), "--words takes whole numbers"),
-     (("--step", "0"), "step must be positive"), (("--units", "x"), "'words' or 'characters'"),
+     (("--step", "0"), "step must be positive"), (("--units", "x"), "'words', 'characters'"),
      (("--strength", "1,x"), "--strength takes numbers"), (("--method", "maxent", "--tune", "1,2"), "with --dev FILE"),
      (("--format", "x"), "unknown n-best format"), (("--headwords", "/nowhere"), "/nowhere"),
      (("--dev", "/nowhere"), "/nowhere"), (("--lm", "/nowhere"), "/nowhere"), (("--base", "x"), "has no score 'x'")],
