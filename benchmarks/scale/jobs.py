@@ -171,7 +171,7 @@ def _timed(train: Callable[[], Any]) -> dict:
 
 def _text(model: Any) -> dict:
     """Return what is known of the text of a language model."""
-    if not hasattr(model, "n_tokens_"):
+    if not hasattr(model, "counts_"):
         return {}
     return {
         "tokens": model.n_tokens_, "words": model.vocabulary_.n_words, "n-grams": sum(model.counts_),
