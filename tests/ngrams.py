@@ -63,3 +63,37 @@ def trie_of(totals, counts, order, n_words):
         u32([number[h[:-1], w] if h else NONE for h, w in entries]),
         u32([counts[e] for e in entries]),
     )
+
+
+def part_of(trie, begin, end):
+    """The part of the contexts whose most recent word is in [begin, end); ``<s>`` is word V."""
+    V = trie.n_words
+    words = trie.context_word[1 : int(trie.context_start[2])] if trie.order > 1 else trie.context_word[:0]
+    low, high = (1 + int(np.searchsorted(words, word)) for word in (begin, end))
+    contexts, entries = [(0, 1)], [(0, V)]
+    for _ in range(1, trie.order):
+        contexts.append((low, high))
+        entries.append((int(trie.context_entry[low]), int(trie.context_entry[high])))
+        low, high = int(trie.context_child[low]), int(trie.context_child[high])
+    context_start = np.concatenate([[0], np.cumsum([b - a for a, b in contexts])])
+    entry_start = np.concatenate([[0], np.cumsum([b - a for a, b in entries])])
+
+    def joined(array, ranges, shifts=None):
+        pieces = [array[a:b] for a, b in ranges]
+        if shifts is not None:
+            pieces = [piece - np.uint32(shift % 2**32) for piece, shift in zip(pieces, shifts)]
+        return np.concatenate(pieces)
+
+    context_moved = [a - int(to) for (a, _), to in zip(contexts, context_start)]
+    entry_moved = [a - int(to) for (a, _), to in zip(entries, entry_start)]
+    child = joined(trie.context_child, contexts, [*context_moved[1:], 0])
+    child[0] = 1
+    child[int(context_start[-2]) :] = context_start[-1]
+    parents = joined(trie.entry_parent, entries, [0, *entry_moved[:-1]])
+    return NgramTrie(
+        trie.order, V, context_start, entry_start, joined(trie.context_word, contexts),
+        np.append(child, np.uint32(context_start[-1])),
+        np.append(joined(trie.context_entry, contexts, entry_moved), np.uint32(entry_start[-1])),
+        joined(trie.context_count, contexts), joined(trie.entry_word, entries), parents,
+        joined(trie.entry_count, entries),
+    )  # fmt: skip

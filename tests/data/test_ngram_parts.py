@@ -2,9 +2,11 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from ngrams import part_of
 
 from loglinear.data.ngram import build_trie
-from loglinear.data.ngram_parts import cut_words, join_parts, part_of
+from loglinear.data.ngram_parts import join_parts
+from loglinear.data.runs import context_ranges
 from loglinear.data.sentences import Sentences
 from loglinear.losses.ngram_maxent import native_maxent
 
@@ -26,7 +28,7 @@ def arrays(trie):
 @pytest.mark.parametrize("n_parts", [1, 2, 3, 12])
 def test_parts_are_tries_and_join_to_the_whole(order, n_parts):
     trie = some_trie(order)
-    ranges = cut_words(np.ones(V + 1), n_parts)
+    ranges = context_ranges(np.ones(V + 1), n_parts)
     parts = [part_of(trie, *place) for place in ranges]
     for part in parts:
         native_maxent(part)  # checks the layout
@@ -49,4 +51,4 @@ def test_parts_are_tries_and_join_to_the_whole(order, n_parts):
     ],
 )
 def test_ranges_of_words_have_similar_sizes(sizes, n_parts, expected):
-    assert cut_words(np.array(sizes), n_parts) == expected
+    assert context_ranges(np.array(sizes), n_parts) == expected

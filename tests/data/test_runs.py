@@ -93,9 +93,9 @@ def test_workers_exchange_records_by_context(tmp_path):
 
 
 def test_ranges_of_contexts():
-    assert context_ranges([5, 0, 5, 10], 2) == [(0, 3), (3, 4)]
-    assert context_ranges([0, 9, 0], 3) == [(0, 2), (2, 2), (2, 3)]
-    assert context_ranges([1], 1) == [(0, 1)]
+    assert context_ranges(np.array([5, 0, 5, 10]), 2) == [(0, 3), (3, 4)]
+    assert context_ranges(np.array([0, 9, 0]), 3) == [(0, 1), (1, 2), (2, 3)]
+    assert context_ranges(np.array([1]), 1) == [(0, 1)]
 
 
 def test_refuses_too_little_memory(tmp_path):

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from ngrams import part_of
 
 from loglinear.data.ngram import build_trie
 from loglinear.data.ngram_classes import NgramClasses, ngram_classes
-from loglinear.data.ngram_parts import part_of
 from loglinear.data.sentences import Sentences
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
 from loglinear.losses.ngram_parts import NgramPartLoss, NgramRootLoss

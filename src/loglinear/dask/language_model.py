@@ -44,7 +44,8 @@ from loglinear.dask.texts import join_words, read_part, text_pieces, words_of
 from loglinear.data.corpus import UnknownPolicy, choose_words, number_text
 from loglinear.data.ngram import NgramTrie
 from loglinear.data.ngram_classes import ngram_classes
-from loglinear.data.ngram_parts import cut_words, join_parts
+from loglinear.data.ngram_parts import join_parts
+from loglinear.data.runs import context_ranges
 from loglinear.errors import FormatError, IncompatibleError
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.formats.running_text import RunningText, TextOptions
@@ -234,7 +235,7 @@ class _Work:
         self.word_counts: NDArray[np.uint64] = np.stack([one.words for one in counts]).sum(axis=0, dtype=np.uint64)
         sizes = np.sum([one.sizes for one in counts], axis=0)
         self.largest = float(sizes.max() / max(sizes.sum(), 1))
-        ranges = [Range(*pair) for pair in cut_words(sizes, len(self.workers))]
+        ranges = [Range(*pair) for pair in context_ranges(sizes, len(self.workers))]
         least = settings.min_counts if settings.estimator == "maxent" else [1]
         tasks = []
         for k, place in enumerate(ranges):

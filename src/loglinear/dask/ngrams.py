@@ -25,7 +25,6 @@ from loglinear.data.corpus import UnknownPolicy, number_text
 from loglinear.data.ngram import NgramTrie
 from loglinear.data.ngram_classes import NgramClasses, ngram_classes
 from loglinear.data.ngram_parts import merged_part, sorted_records
-from loglinear.data.sentences import UnknownWords
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.formats.running_text import RunningText
 from loglinear.losses.ngram_parts import NgramPartLoss, Unigrams
@@ -43,7 +42,6 @@ class Counts(NamedTuple):
     sizes: NDArray[np.uint64]  # [V + 1] distinct n-grams by the most recent word of their history
     words: NDArray[np.uint64]  # [V] tokens
     n_tokens: int  # ends of sentences included
-    unknown: UnknownWords | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +67,7 @@ def sort_part(
     sentences = number_text(text, vocabulary, unknown=unknown, n_threads=threads)
     table, sizes, words = sorted_records(sentences, order, n_threads=threads)
     n_tokens = sentences.n_tokens + sentences.n_sentences
-    return Records(order, table, Counts(sizes, words, n_tokens, sentences.unknown))
+    return Records(order, table, Counts(sizes, words, n_tokens))
 
 
 def counts_of(records: Records) -> Counts:

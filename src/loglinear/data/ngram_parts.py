@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
-from loglinear.data.ngram import NgramTrie
+from loglinear.data.ngram import NgramTrie, mapped_trie
+from loglinear.data.runs import WORD_BYTES, count_runs
 from loglinear.data.sentences import Sentences
 from loglinear.threads import pool
 
-PIECE_TOKENS = 1 << 23  # of a text that are sorted at a time
+SORTING = 1 << 29  # bytes, while the n-grams of a part of the text are sorted
 BUFFER = 1 << 26  # bytes, while records are merged
 
 
@@ -31,13 +31,10 @@ def sorted_records(
     They are records [n * (order + 1)]: history, most recent word first, word, count (native/trie/runs.hh). With them
     come how many have each word as the most recent of their history [V + 1], and the tokens of each word [V].
     """
-    words, sentence_ptr = sentences.contiguous()
-    with tempfile.TemporaryDirectory(prefix="loglinear-") as folder:
-        runs = _core.TrieRuns(folder, sentences.n_words, order)
-        if sentences.n_sentences:
-            runs.add(pool(n_threads), sentences.n_words, words, sentence_ptr, PIECE_TOKENS)
-        table = runs.records(0, sentences.n_words + 1)
     V = sentences.n_words
+    limit = SORTING + WORD_BYTES * V
+    runs = count_runs(sentences, order, limit=limit, folder=tempfile.gettempdir(), n_threads=n_threads)
+    table = runs.records(0, V + 1)
     recent = table.reshape(-1, order + 1)[:, 0] if order > 1 else np.full(table.size // 2, V, np.uint32)
     return table, np.bincount(recent, minlength=V + 1).astype(np.uint64), runs.word_counts()
 
@@ -47,66 +44,15 @@ def merged_part(
     n_threads: int | None = None,
 ) -> NgramTrie:  # fmt: skip
     """Return a part of the trie from the records of it that the parts of a text have; ``word_counts`` of the whole."""
-    V = word_counts.size
-    with tempfile.TemporaryDirectory(prefix="loglinear-") as folder:
-        runs = _core.TrieRuns(folder, V, order)
-        runs.add_words(word_counts)
-        for one in records:
-            if one.size:
-                runs.add_records(np.ascontiguousarray(one))
-        merged = runs.merge(pool(n_threads), begin, end, BUFFER, True, None)
+    runs = _core.TrieRuns(tempfile.gettempdir(), word_counts.size, order)
+    runs.add_words(word_counts)
+    for one in records:
+        if one.size:
+            runs.add_records(np.ascontiguousarray(one))
+    merged = runs.merge(pool(n_threads), begin, end, BUFFER, True, None)
     if merged.is_wide:
         raise OverflowError("a part of the n-grams has more than 2^32: use more workers")
-    return NgramTrie(order, V, *merged.arrays())
-
-
-def cut_words(sizes: NDArray[Any], n_parts: int) -> list[tuple[int, int]]:
-    """Cut the words into at most so many ranges (begin, end) whose sizes are similar; ``sizes``: n-grams by word."""
-    total = np.cumsum(sizes, dtype=np.float64)
-    bounds = [0]
-    for k in range(1, n_parts):
-        # the cut whose sum is nearest to its share
-        goal = total[-1] * k / n_parts
-        at = int(np.searchsorted(total, goal))
-        if at > 0 and goal - total[at - 1] < total[min(at, total.size - 1)] - goal:
-            at -= 1
-        bounds.append(min(max(at + 1, bounds[-1]), sizes.size))
-    bounds.append(sizes.size)
-    return [(a, b) for a, b in pairwise(bounds) if b > a]
-
-
-def part_of(trie: NgramTrie, begin: int, end: int) -> NgramTrie:
-    """Return the part of the contexts whose most recent word is in [begin, end); ``<s>`` is word V."""
-    V = trie.n_words
-    words = trie.context_word[1 : int(trie.context_start[2])] if trie.order > 1 else trie.context_word[:0]
-    low, high = (1 + int(np.searchsorted(words, word)) for word in (begin, end))
-    contexts, entries = [(0, 1)], [(0, V)]
-    for _ in range(1, trie.order):
-        contexts.append((low, high))
-        entries.append((int(trie.context_entry[low]), int(trie.context_entry[high])))
-        low, high = int(trie.context_child[low]), int(trie.context_child[high])
-    context_start = np.concatenate([[0], np.cumsum([b - a for a, b in contexts])])
-    entry_start = np.concatenate([[0], np.cumsum([b - a for a, b in entries])])
-
-    def joined(array: NDArray[Any], ranges: Sequence[tuple[int, int]], shifts: Sequence[int] | None = None) -> Any:
-        pieces = [array[a:b] for a, b in ranges]
-        if shifts is not None:
-            pieces = [piece - np.uint32(shift % 2**32) for piece, shift in zip(pieces, shifts)]
-        return np.concatenate(pieces)
-
-    context_moved = [a - int(to) for (a, _), to in zip(contexts, context_start)]
-    entry_moved = [a - int(to) for (a, _), to in zip(entries, entry_start)]
-    child = joined(trie.context_child, contexts, [*context_moved[1:], 0])
-    child[0] = 1
-    child[int(context_start[-2]) :] = context_start[-1]
-    parents = joined(trie.entry_parent, entries, [0, *entry_moved[:-1]])
-    return NgramTrie(
-        trie.order, V, context_start, entry_start, joined(trie.context_word, contexts),
-        np.append(child, np.uint32(context_start[-1])),
-        np.append(joined(trie.context_entry, contexts, entry_moved), np.uint32(entry_start[-1])),
-        joined(trie.context_count, contexts), joined(trie.entry_word, entries), parents,
-        joined(trie.entry_count, entries),
-    )  # fmt: skip
+    return mapped_trie(merged)
 
 
 def join_parts(order: int, parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:

@@ -14,7 +14,7 @@ Several workers, each with a part of the corpus in the numbers of one vocabulary
 
 1. ``runs = count_runs(part, order, ...)`` on each worker sorts its part; ``runs.sizes()`` [V + 1] says how many n-grams
    follow each word, ``<s>`` last, and ``runs.word_counts()`` [V] counts its words;
-2. ``context_ranges(sum of the sizes, n)`` cuts the contexts into n ranges [begin, end) of most recent words;
+2. ``context_ranges(sum of the sizes, n)`` cuts the contexts into at most n ranges [begin, end) of most recent words;
 3. the owner of a range gets ``runs.records(begin, end)`` of every worker, arrays of sorted n-grams with their counts,
    and makes of them, in any order, ``own = _core.TrieRuns(folder, V, order)``, ``own.add_records(records)``;
    ``own.add_words(counts)`` adds the counts of words of every worker, so that the unigrams are those of the whole;
@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -103,12 +103,19 @@ def _piece_tokens(limit: int, n_words: int) -> int:
     return min(left // PIECE_BYTES, NONE // 2)
 
 
-def context_ranges(sizes: NDArray[np.uint64] | Sequence[int], n_parts: int) -> list[tuple[int, int]]:
-    """Cut contexts into ``n_parts`` ranges [begin, end) of most recent words, of similar numbers of n-grams.
+def context_ranges(sizes: NDArray[Any], n_parts: int) -> list[tuple[int, int]]:
+    """Cut contexts into at most ``n_parts`` ranges [begin, end) of most recent words, of similar numbers of n-grams.
 
-    ``sizes`` are those of ``TrieRuns.sizes()``, summed over the parts of a corpus. A range may be empty.
+    ``sizes`` are those of ``TrieRuns.sizes()``, summed over the parts of a corpus.
     """
-    ends = np.cumsum(np.asarray(sizes, np.uint64))
-    cuts = np.searchsorted(ends, ends[-1] * np.arange(1, n_parts) / n_parts, side="left") + 1
-    bounds = [0, *np.minimum(cuts, ends.size).tolist(), ends.size]
-    return list(pairwise(bounds))
+    total = np.cumsum(sizes, dtype=np.float64)
+    bounds = [0]
+    for k in range(1, n_parts):
+        # the cut whose sum is nearest to its share
+        goal = total[-1] * k / n_parts
+        at = int(np.searchsorted(total, goal))
+        if at > 0 and goal - total[at - 1] < total[min(at, total.size - 1)] - goal:
+            at -= 1
+        bounds.append(min(max(at + 1, bounds[-1]), sizes.size))
+    bounds.append(sizes.size)
+    return [(a, b) for a, b in pairwise(bounds) if b > a]

@@ -20,6 +20,7 @@ import numpy as np
 
 from loglinear.arrays import FloatArray
 from loglinear.data.ngram import NgramTrie
+from loglinear.errors import IncompatibleError
 from loglinear.losses.ngram_maxent import native_maxent
 from loglinear.threads import pool
 
@@ -98,9 +99,9 @@ class NgramRootLoss:
         return value
 
     # Curvature
-    def hessian(self, w: FloatArray) -> _RootCurvature:
+    def hessian(self, w: FloatArray) -> _Curvature:
         """Return the second derivatives at ``w``, of which only the diagonal is known."""
-        return _RootCurvature(self, np.array(w))
+        return _Curvature(self, np.array(w))
 
     def diagonal(self, w: FloatArray, out: FloatArray) -> None:
         """Write sum over histories of tokens times p (1 - p)."""
@@ -138,9 +139,9 @@ class NgramPartLoss:
         return float(self._follower.swap(Raised(*found)))
 
     # Curvature
-    def hessian(self, w: FloatArray) -> _PartCurvature:
+    def hessian(self, w: FloatArray) -> _Curvature:
         """Return the second derivatives at ``w``, of which only the diagonal is known."""
-        return _PartCurvature(self, np.array(w))
+        return _Curvature(self, np.array(w))
 
     def diagonal(self, w: FloatArray, out: FloatArray) -> None:
         """Write sum over histories of tokens times p (1 - p)."""
@@ -163,8 +164,10 @@ class NgramPartLoss:
         return log_p, log_r
 
 
-class _RootCurvature:
-    def __init__(self, loss: NgramRootLoss, w: FloatArray) -> None:
+class _Curvature:
+    """Second derivatives of a loss at one point, of which only the diagonal is known."""
+
+    def __init__(self, loss: NgramRootLoss | NgramPartLoss, w: FloatArray) -> None:
         self._loss, self._w = loss, w
 
     def diagonal(self, out: FloatArray) -> None:
@@ -173,17 +176,4 @@ class _RootCurvature:
 
     def product(self, v: FloatArray, out: FloatArray) -> None:
         """Refuse: second derivatives in parts have no products."""
-        raise NotImplementedError("n-gram models in parts have no products with the Hessian: use owlqn or lbfgs")
-
-
-class _PartCurvature:
-    def __init__(self, loss: NgramPartLoss, w: FloatArray) -> None:
-        self._loss, self._w = loss, w
-
-    def diagonal(self, out: FloatArray) -> None:
-        """Write the diagonal."""
-        self._loss.diagonal(self._w, out)
-
-    def product(self, v: FloatArray, out: FloatArray) -> None:
-        """Refuse: second derivatives in parts have no products."""
-        raise NotImplementedError("n-gram models in parts have no products with the Hessian: use owlqn or lbfgs")
+        raise IncompatibleError("n-gram models in parts have no products with the Hessian: use owlqn or lbfgs")
