@@ -17,11 +17,9 @@ from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.data.matrix import SparseRows
 from loglinear.data.multiclass import MulticlassData
+from loglinear.losses.intercepts import intercept_step, solve_intercepts
 from loglinear.structure.tying import Tying
 from loglinear.threads import pool
-
-_ROUNDING = 1e-14  # relative error of a sum of losses, roughly
-_FREE_STEPS = 50  # of Newton's method for the intercepts; about five are needed, more only where steps are cut
 
 
 class MultinomialLoss:
@@ -32,7 +30,8 @@ class MultinomialLoss:
     def __init__(self, data: MulticlassData, *, intercept: bool = True, n_threads: int | None = None) -> None:
         self.data, self.intercept, self.n_threads = data, intercept, n_threads
         self.n_columns = 1 if data.n_classes <= 2 else data.n_classes  # K
-        self.n_weights = (data.n_features + intercept) * self.n_columns
+        self.n_intercepts = self.n_columns if intercept else 0
+        self.n_weights = data.n_features * self.n_columns + self.n_intercepts
         self._margins = np.empty(data.n_examples * self.n_columns)
 
     def split(self, w: FloatArray) -> tuple[FloatArray, FloatArray | None]:
@@ -93,49 +92,18 @@ class MultinomialLoss:
     # FreeWeights
     def solve_free(self, w: FloatArray) -> None:
         """Solve for the intercepts by Newton's method on the margins, which costs no pass over the features."""
-        if not self.intercept:
-            return
-        threads, K = pool(self.n_threads), self.n_columns
-        bias = self.split(w)[1]
-        assert bias is not None
-        margins, best, best_bias = np.empty_like(self._margins), np.inf, bias.copy()
-        self.margins(w, margins)
-        fixed, step, shift, slopes, steepest = margins.copy(), np.zeros(K), np.zeros(K), np.empty(K), np.inf
-        for _ in range(_FREE_STEPS):
-            _core.add_bias(threads, fixed, shift + step, margins)
-            value = self._loss(margins)  # leaves the residuals in the margins
-            _core.column_sums(threads, margins, K, slopes)
-            steep = np.abs(slopes).max()
-            # Near the optimum values agree to rounding while slopes still tell a better point from a worse one.
-            if not (value < best or (value <= best + _ROUNDING * abs(best) and steep < steepest)):
-                if np.abs(step).max() <= 1e-14 * (1.0 + np.abs(best_bias).max()):
-                    break
-                step *= 0.25
-                continue
-            shift, best, steepest, best_bias = shift + step, value, steep, bias + shift + step
-            if steep == 0.0:
-                break
-            step = -self._solve_bias(fixed, shift, slopes)
-        bias[:] = best_bias
+        if self.intercept:
+            solve_intercepts(self.intercept_loss(w), w[-self.n_columns :])
 
     def correct_free(self, w: FloatArray, gradient: FloatArray, out: FloatArray) -> None:
         """Write the intercepts' step that cancels their entries of the gradient."""
         if self.intercept:
-            margins = np.empty_like(self._margins)
-            self.margins(w, margins)
-            out[-self.n_columns :] = -self._solve_bias(margins, np.zeros(self.n_columns), gradient[-self.n_columns :])
+            free = slice(-self.n_columns, None)
+            out[free] = intercept_step(self.intercept_loss(w).curvature(np.zeros(self.n_columns)), gradient[free])
 
-    def _solve_bias(self, margins: FloatArray, shift: FloatArray, slopes: FloatArray) -> FloatArray:
-        """Return B^+ slopes, B the second derivatives by the intercepts; equal shifts of all classes change nothing."""
-        K, weight = self.n_columns, self.data.sample_weight
-        p = np.empty_like(margins)
-        _core.add_bias(pool(self.n_threads), margins, shift, p)
-        _core.probabilities(pool(self.n_threads), p, K, False)
-        p = p.reshape(-1, K)
-        weighted = p if weight is None else p * weight[:, None]
-        if K == 1:
-            return slopes / max(float(weighted[:, 0] @ (1.0 - p[:, 0])), 1e-300)
-        return np.linalg.pinv(np.diag(weighted.sum(axis=0)) - weighted.T @ p, hermitian=True) @ slopes
+    def intercept_loss(self, w: FloatArray) -> InterceptLoss:
+        """Return the loss as a function of what is added to the intercepts of ``w``."""
+        return InterceptLoss(self, w)
 
     # Stochastic
     def partition(self, n_parts: int, rng: np.random.Generator) -> Sequence[MultinomialLoss]:
@@ -175,6 +143,34 @@ class MultinomialLoss:
             data = MulticlassData(rows, self.data.labels, self.data.n_classes, self.data.sample_weight)
             return MultinomialLoss(data, intercept=self.intercept, n_threads=self.n_threads)
         return TiedMultinomialLoss(self, tying)
+
+
+class InterceptLoss:
+    """A MultinomialLoss as a function of a shift of its intercepts [K]: margins are kept, features are not read."""
+
+    def __init__(self, loss: MultinomialLoss, w: FloatArray) -> None:
+        self._loss, self._margins = loss, np.empty_like(loss._margins)
+        self._work = np.empty_like(loss._margins)
+        loss.margins(w, self._margins)
+
+    def value_and_slopes(self, shift: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value and the derivatives by the intercepts [K]."""
+        loss, slopes = self._loss, np.empty(self._loss.n_columns)
+        _core.add_bias(pool(loss.n_threads), self._margins, shift, self._work)
+        value = loss._loss(self._work)  # leaves the residuals in the margins
+        _core.column_sums(pool(loss.n_threads), self._work, loss.n_columns, slopes)
+        return value, slopes
+
+    def curvature(self, shift: FloatArray) -> FloatArray:
+        """Return the second derivatives by the intercepts [K, K]."""
+        loss, K, weight = self._loss, self._loss.n_columns, self._loss.data.sample_weight
+        _core.add_bias(pool(loss.n_threads), self._margins, shift, self._work)
+        _core.probabilities(pool(loss.n_threads), self._work, K, False)
+        p = self._work.reshape(-1, K)
+        weighted = p if weight is None else p * weight[:, None]
+        if K == 1:
+            return np.array([[weighted[:, 0] @ (1.0 - p[:, 0])]])
+        return np.diag(weighted.sum(axis=0)) - weighted.T @ p
 
 
 class MultinomialHessian:

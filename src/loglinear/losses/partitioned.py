@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear.arrays import FloatArray
+from loglinear.losses.intercepts import InterceptProblem, Intercepts, intercept_step, solve_intercepts
 from loglinear.protocols import Curvature, Hessian, Scaled, Sized
 
 
@@ -29,9 +30,11 @@ class Parts(Protocol):
 
 
 class Facts(NamedTuple):
-    """The weights that a part has, its number of examples, the work of one evaluation, and the class of its loss."""
+    """The weights that a part has, how many of them are intercepts, its number of examples, the work of one evaluation,
+    and the class of its loss."""
 
     kept: NDArray[np.intp]
+    n_intercepts: int
     n_examples: int
     work: float
     kind: type
@@ -45,7 +48,8 @@ class Shard:
 
     def facts(self) -> Facts:
         """Return what the whole must know of the part."""
-        return Facts(self.kept, self.n_examples, float(self.loss.work()), type(self.loss))
+        n_intercepts = self.loss.n_intercepts if isinstance(self.loss, Intercepts) else 0
+        return Facts(self.kept, n_intercepts, self.n_examples, float(self.loss.work()), type(self.loss))
 
     def value_and_gradient(self, w: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and the gradient of the part."""
@@ -72,6 +76,11 @@ class Shard:
     def spread(self, step: FloatArray) -> float:
         """Return the part's bound of how far apart ``step`` moves the scores of two outcomes."""
         return float(self.loss.spread(step))
+
+    def intercept_loss(self, w: FloatArray) -> InterceptProblem:
+        """Return the part's loss as a function of its intercepts, those of all parts."""
+        problem: InterceptProblem = self.loss.intercept_loss(w)
+        return problem
 
     def restrict(self, active: NDArray[np.bool_]) -> Shard:
         """Return the part with most weights held at zero; ``kept`` numbers the weights of this part."""
@@ -107,6 +116,7 @@ class PartitionedLoss:
         self.parts, self.n_weights, self._facts = parts, n_weights, list(facts)
         self.kept = [one.kept for one in facts]
         self.kind: type = facts[0].kind
+        self.n_intercepts = facts[0].n_intercepts  # the last weights
 
     @classmethod
     def of(cls, parts: Parts, n_parts: int, n_weights: int) -> PartitionedLoss:
@@ -172,7 +182,21 @@ class PartitionedLoss:
 
 
 class CurvedLoss(PartitionedLoss):
-    """Parts whose losses have second derivatives. Powers: Curvature besides."""
+    """Parts whose losses have second derivatives, and perhaps intercepts. Powers: Curvature, FreeWeights besides."""
+
+    # FreeWeights
+    def solve_free(self, w: FloatArray) -> None:
+        """Solve for the intercepts, which all parts share, on the margins that every part keeps."""
+        if self.n_intercepts:
+            solve_intercepts(PartitionedIntercepts(self, w), w[-self.n_intercepts :])
+
+    def correct_free(self, w: FloatArray, gradient: FloatArray, out: FloatArray) -> None:
+        """Write the intercepts' step that cancels their entries of the gradient."""
+        if self.n_intercepts:
+            curvature = PartitionedIntercepts(self, w).curvature(np.zeros(self.n_intercepts))
+            out[-self.n_intercepts :] = intercept_step(curvature, gradient[-self.n_intercepts :])
+
+    # Curvature
 
     def hessian(self, w: FloatArray) -> PartitionedHessian:
         """Return the second derivatives at ``w``."""
@@ -200,3 +224,21 @@ class PartitionedHessian:
     def product(self, v: FloatArray, out: FloatArray) -> None:
         """Write the sum of the products."""
         self._loss._sum(self._parts.call("product", self._loss._sent(v)), out)
+
+
+class PartitionedIntercepts:
+    """The loss as a function of what is added to the intercepts of ``w``; margins stay where the parts are."""
+
+    def __init__(self, loss: PartitionedLoss, w: FloatArray) -> None:
+        self._parts = loss.parts.derive("intercept_loss", loss._sent(w))
+        self._n_parts = len(loss.kept)
+
+    def value_and_slopes(self, shift: FloatArray) -> tuple[float, FloatArray]:
+        """Return the sums of the values and of the first derivatives."""
+        found = self._parts.call("value_and_slopes", [(shift,)] * self._n_parts)
+        return float(sum(value for value, _ in found)), np.sum([slopes for _, slopes in found], axis=0)
+
+    def curvature(self, shift: FloatArray) -> FloatArray:
+        """Return the sum of the second derivatives."""
+        total: FloatArray = np.sum(self._parts.call("curvature", [(shift,)] * self._n_parts), axis=0)
+        return total
