@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import subprocess
 import sys
 from pathlib import Path
 
@@ -40,3 +41,31 @@ def test_ctrl_c_saves_the_model_trained_so_far(command: str, tmp_path: Path) -> 
     assert f"is saved in {model}" in done.stdout
     assert "Traceback" not in done.stdout
     assert loglinear.load(model, verify=True).status_ == "interrupted"
+
+
+IMPORTING = """
+import os, signal, sys
+from loglinear.cli import main
+
+class Interrupting:  # sends Ctrl-C when the n-th module is looked for
+    left = int(sys.argv.pop(1))
+
+    def find_spec(self, *_):
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("n", [1, 3, 40, 100, 170, 230, 290, 330, 400, 700, 1100])
+def test_ctrl_c_during_imports_is_one_line(n: int, folder: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", IMPORTING, str(n), "classify", "train", folder / "train.tsv", "-o", tmp_path / "m"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 130, done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("interrupted")
+    assert (tmp_path / "m").exists() == (f"is saved in {tmp_path / 'm'}" in done.stderr)

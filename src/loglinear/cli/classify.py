@@ -105,8 +105,6 @@ def train(
 ) -> None:
     """Train a classifier and save it. Ctrl-C stops early and saves the model trained so far."""
     orders = _ngrams(ngrams)
-    for path in filter(None, (output, checkpoint)):
-        console.check_writable(path)
 
     from loglinear.models import MaxentClassifier
     from loglinear.models.classifier.files import train_on_file

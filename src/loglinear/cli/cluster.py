@@ -8,6 +8,7 @@ import typer
 
 from loglinear.cli import console
 from loglinear.cli.options import Encoding, Json, TextColumn, Threads, Verbose, source
+from loglinear.cli.outputs import WRITTEN
 from loglinear.status import Status
 
 app = console.new_app()
@@ -24,11 +25,15 @@ def cluster(
         ),
     ],
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="File of lines 'word TAB class'.", show_default=False)
+        str,
+        typer.Option("--output", "-o", metavar="FILE", help="File of lines 'word TAB class'.", show_default=False),
+        WRITTEN,
     ],
     n_classes: Annotated[int, typer.Option("--classes", "-k", metavar="K", help="Number of classes.")] = 200,
     paths: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Also write 'bits TAB word TAB count', as Brown's tool does.")
+        str | None,
+        typer.Option(metavar="FILE", help="Also write 'bits TAB word TAB count', as Brown's tool does."),
+        WRITTEN,
     ] = None,
     method: Annotated[
         str, typer.Option(metavar="exchange|bidirectional|brown", help="Method of clustering.")
@@ -44,8 +49,6 @@ def cluster(
     """Put words that stand between like neighbours into classes. Ctrl-C stops early and saves the classes so far."""
     from loglinear.models.word_classes import WordClasses
 
-    for path in filter(None, (output, paths)):
-        console.check_writable(path)
     model = WordClasses(
         n_classes, method=method, min_count=min_count, max_passes=max_passes, encoding=encoding,
         text_column=text_column, n_threads=threads, verbose=1 if verbose else "auto",

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
-import stat
 import sys
-import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
+
+from loglinear import interrupts
+from loglinear.cli.outputs import check_outputs
 
 if TYPE_CHECKING:
     from loglinear.report.html import Section
     from loglinear.report.tables import Table
 
-ERROR, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
+ERROR, INTERRUPTED, BROKEN_PIPE = 2, interrupts.EXIT_CODE, 141
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
 
@@ -50,14 +51,18 @@ def note_unseen(unseen: dict[str, int]) -> None:
 
 
 def command(function: _Command) -> _Command:
-    """Turn errors that a user can cause into one sentence and an exit code; LOGLINEAR_DEBUG=1 shows the traceback."""
+    """Turn errors that a user can cause into one sentence and an exit code; LOGLINEAR_DEBUG=1 shows the traceback.
+
+    Outputs are checked first.
+    """
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> None:
         from loglinear.errors import LoglinearError
 
         try:
-            with _warnings_as_lines():
+            with interrupts.raise_interrupts(), _warnings_as_lines():
+                check_outputs(function, inspect.signature(function).bind(*args, **kwargs).arguments)
                 function(*args, **kwargs)
                 sys.stdout.flush()
         except BrokenPipeError:
@@ -97,28 +102,6 @@ def _warnings_as_lines() -> Iterator[None]:
         warnings.simplefilter("ignore", InterruptedWarning)  # the command itself says it, with the exit code
         warnings.showwarning = show
         yield
-
-
-def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise ValueError for an output that cannot be written: before hours of training, not after."""
-    target = Path(path).resolve()
-    try:
-        mode = target.stat().st_mode
-    except OSError:
-        mode = None
-    if mode is not None and stat.S_ISDIR(mode):
-        raise ValueError(f"{path}: cannot be written: it is a folder")
-    if mode is not None and not stat.S_ISREG(mode):
-        return  # a device or a pipe
-    if mode is not None and not mode & 0o222:
-        raise ValueError(f"{path}: cannot be written: the file is read-only")
-    if not target.parent.is_dir():
-        raise ValueError(f"{path}: cannot be written: there is no folder {target.parent}")
-    try:
-        with tempfile.TemporaryFile(dir=target.parent):
-            pass
-    except OSError as error:
-        raise ValueError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from loglinear.cli import console
+from loglinear.cli.outputs import WRITTEN
 
 app = console.new_app()
 
@@ -16,14 +17,12 @@ app = console.new_app()
 @console.command
 def demo(
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Report to write.")
+        str, typer.Option("--output", "-o", metavar="FILE", help="Report to write."), WRITTEN
     ] = "demo-report.html",
     quick: Annotated[bool, typer.Option("--quick", help="A smaller version, in a few seconds.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Train classifiers, taggers and language models on Python's standard library, look inside, write a report."""
-    console.check_writable(output)
-
     from loglinear.demo import run
 
     report = run(quick=quick, say=console.note if sys.stderr.isatty() else lambda message: None)

@@ -8,6 +8,7 @@ import typer
 
 from loglinear.cli import console, training
 from loglinear.cli.options import Classes, Json, Output, Threads, numbers, source
+from loglinear.cli.outputs import WRITTEN
 from loglinear.cli.tuning import Dev, TrainCommand, Tune, several_strengths, tune_setting
 from loglinear.status import Status
 
@@ -61,8 +62,6 @@ def build(
     json: Json = False,
 ) -> None:  # fmt: skip
     """Learn a lexicon and a language model from text with readings, and save them as one model."""
-    console.check_writable(output)
-
     from loglinear.models import InputMethod
     from loglinear.report.input_method import model_facts
 
@@ -136,6 +135,7 @@ def adapt(
             "--output", "-o", metavar="FILE", show_default=False,
             help="File to write: a reranker, or with map an input method.",
         ),
+        WRITTEN,
     ],
     dev: Annotated[
         list[str] | None,
@@ -190,7 +190,6 @@ def adapt(
     A reranker is trained on the candidates of its sentences. MODEL stays as it is, and the reranker chooses among its
     candidates (ime convert --reranker). With --method map, the language model is mixed with one of the domain instead.
     """
-    console.check_writable(output)
     tuned = tune_setting(tune, dev)
     strengths, tuned = (None, tuned) if strength is None else several_strengths(strength, tuned)
     settings = {

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from loglinear.cli import console
+from loglinear.cli.outputs import WRITTEN
 
 app = console.new_app()
 
@@ -16,13 +17,12 @@ app = console.new_app()
 def inspect(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
     top: Annotated[int, typer.Option(help="Features to show per class or label.")] = 10,
-    html: Annotated[str | None, typer.Option(metavar="FILE", help="Also write a page with the same tables.")] = None,
+    html: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Also write a page with the same tables."), WRITTEN
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Describe a model file and verify its checksum (exit code 1 if it is damaged)."""
-    if html is not None:
-        console.check_writable(html)
-
     from loglinear.report.html import write_page
     from loglinear.report.model import describe_model
 

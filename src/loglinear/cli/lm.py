@@ -13,6 +13,7 @@ from loglinear.cli.lm_cache import Cache, CacheKind, CacheWindow, cache_setting
 from loglinear.cli.lm_plan import plan
 from loglinear.cli.lm_train import train
 from loglinear.cli.options import DocumentFormat, Json, TextColumn, Threads, numbers, source
+from loglinear.cli.outputs import WRITTEN
 from loglinear.cli.tuning import TrainCommand, tune_setting
 
 app = console.new_app()
@@ -108,7 +109,7 @@ def mix(
     ] = None,
     weights: Annotated[str | None, typer.Option(metavar="W,W,...", help="The weights, which sum to one.")] = None,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="MODEL", help="Merge the models into one file.")
+        str | None, typer.Option("--output", "-o", metavar="MODEL", help="Merge the models into one file."), WRITTEN
     ] = None,
     static: Annotated[
         bool, typer.Option("--static", help="Also print the perplexity of the merged model; with -o always.")
@@ -126,8 +127,6 @@ def mix(
 
     With a general model and one of a domain, this is MAP adaptation.
     """
-    if output is not None:
-        console.check_writable(output)
     given = numbers("weights", weights, float)
 
     from loglinear.models.language_model.files import Text

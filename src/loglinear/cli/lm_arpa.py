@@ -8,6 +8,7 @@ import typer
 
 from loglinear.cli import console
 from loglinear.cli.options import DocumentFormat, Json, Output, Threads, source
+from loglinear.cli.outputs import WRITTEN
 
 Model = Annotated[
     str,
@@ -24,6 +25,7 @@ def export_arpa(
             metavar="OUT", help="ARPA file (.gz, .bz2, .xz or .zst compresses), or NAME.bin: binary file of KenLM.",
             show_default=False,
         ),
+        WRITTEN,
     ],
     full_precision: Annotated[bool, typer.Option("--full-precision", help="All digits instead of seven.")] = False,
     quantise: Annotated[
@@ -52,7 +54,6 @@ def export_arpa(
     A binary file opens at once, whatever its size; --quantise 8 makes it smallest, about 5 bytes per n-gram.
     A model of words and a topic is approximated; --test measures by how much that raises the perplexity.
     """
-    console.check_writable(output)
     from loglinear.models.language_model.files import export, load_language_model
 
     found = load_language_model(model, threads)
@@ -89,8 +90,6 @@ def import_arpa(
     json: Json = False,
 ) -> None:
     """Convert an ARPA file or a binary file of KenLM to a model file."""
-    console.check_writable(output)
-
     from loglinear.backoff.binary import is_binary
     from loglinear.models import LanguageModel
     from loglinear.report.language_model import model_facts

@@ -8,6 +8,7 @@ import typer
 
 from loglinear.cli import console
 from loglinear.cli.options import DocumentFormat, Json, Threads, source
+from loglinear.cli.outputs import Written
 
 
 @console.command
@@ -20,7 +21,9 @@ def plan(
     measure: Annotated[bool, typer.Option("--measure", help="Also run the methods predicted to be fast.")] = False,
     limit: Annotated[float, typer.Option(metavar="SECONDS", help="What --measure runs at most.")] = 60.0,
     graph: Annotated[
-        str | None, typer.Option(metavar="text|FILE.svg", help="Print or draw the digraph of the features.")
+        str | None,
+        typer.Option(metavar="text|FILE.svg", help="Print or draw the digraph of the features."),
+        Written(words=("text",)),
     ] = None,
     memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Memory that a method may take, such as 4G.")

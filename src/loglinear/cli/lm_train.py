@@ -171,7 +171,6 @@ def train(
     json: Json = False,
 ) -> None:  # fmt: skip
     """Train a language model and save it. Ctrl-C stops early and saves the model trained so far."""
-    console.check_writable(output)
     if strength == "auto":
         console.note("warning: --strength auto is now --tune")
         strength, tune = None, tune or ON_DEV

@@ -8,7 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-Output = Annotated[str, typer.Option("--output", "-o", metavar="MODEL", help="File to write.", show_default=False)]
+from loglinear.cli.outputs import WRITTEN
+
+Output = Annotated[
+    str, typer.Option("--output", "-o", metavar="MODEL", help="File to write.", show_default=False), WRITTEN
+]
 Threads = Annotated[int | None, typer.Option("--threads", help="Number of threads.", show_default="all cores")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Print one line per step on stderr.")]
@@ -43,7 +47,9 @@ ClusterAddress = Annotated[
     typer.Option("--cluster", metavar="ADDRESS", help="Train on the workers of a Dask scheduler, as tcp://host:8786."),
 ]
 Checkpoint = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Save the state of training to this file, and resume from it.")
+    str | None,
+    typer.Option(metavar="FILE", help="Save the state of training to this file, and resume from it."),
+    WRITTEN,
 ]
 
 

@@ -91,8 +91,6 @@ def train(
     json: Json = False,
 ) -> None:  # fmt: skip
     """Train a parser on bracketed trees and save it. Ctrl-C stops early and saves the model trained so far."""
-    for path in filter(None, (output, checkpoint)):
-        console.check_writable(path)
     settings = choices.given(
         estimator=estimator, features=features, direction=direction, vertical=vertical, min_word_count=min_word_count,
         annotate_tags=annotate_tags or None, annotate_heads=annotate_heads or None,

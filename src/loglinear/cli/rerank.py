@@ -129,8 +129,6 @@ def train(
     json: Json = False,
 ) -> None:  # fmt: skip
     """Train a reranker and save it. Ctrl-C stops early and saves the best model so far."""
-    console.check_writable(output)
-
     from loglinear.models.reranker.estimator import Reranker
     from loglinear.models.reranker.files import read_function_words, train_reranker, training_summary
     from loglinear.report.reranker import path_rows, path_table, training_facts, verdict

@@ -165,8 +165,6 @@ def train(
     json: Json = False,
 ) -> None:  # fmt: skip
     """Train a tagger and save it. Ctrl-C stops early and saves the model trained so far."""
-    for path in filter(None, (output, checkpoint)):
-        console.check_writable(path)
     settings = choices.given(
         estimator=estimator, templates=templates, dialect=dialect, classes=classes, order=order, features=features,
         transitions=transitions, min_count=min_count, min_feature_count=min_feature_count, max_features=max_features,

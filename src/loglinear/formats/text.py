@@ -155,7 +155,8 @@ def atomic_write(path: Source) -> Iterator[BinaryIO]:
         with target.open("wb") as device:
             yield device
         return
-    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.tmp")
+    name = target.name.encode(errors="ignore")[:200].decode(errors="ignore")  # names may have 255 bytes
+    temporary = target.with_name(f".{name}.{secrets.token_hex(6)}.tmp")
     try:
         file = temporary.open("xb")
     except OSError as error:

@@ -8,18 +8,16 @@ point, after ``max_iterations`` passes over the data, or on Ctrl-C, which return
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import FrameType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from loglinear.arrays import FloatArray, new_copy, new_like, new_zeros
 from loglinear.errors import IncompatibleError
+from loglinear.interrupts import CtrlC
 from loglinear.optimise.checkpoint import Checkpoint
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.stopping import Gap, Stopping
@@ -76,29 +74,6 @@ def check_powers(objective: Objective, solver: Solver) -> None:
                     f"solver {solver.name!r} needs the power {power.__name__}, which {type(piece).__name__} lacks; "
                     "use solver='auto' or see docs/architecture.md for the powers of each solver"
                 )
-
-
-class CtrlC:
-    """A context in which the first Ctrl-C asks for a stop between steps, and the second one interrupts at once."""
-
-    def __enter__(self) -> CtrlC:
-        self.pressed = False
-        self._old: Any = None
-        if threading.current_thread() is threading.main_thread():
-            old = signal.getsignal(signal.SIGINT)
-            if old is signal.default_int_handler:
-                self._old = old
-                signal.signal(signal.SIGINT, self._handle)
-        return self
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.pressed:
-            raise KeyboardInterrupt
-        self.pressed = True
-
-    def __exit__(self, *exc: object) -> None:
-        if self._old is not None:
-            signal.signal(signal.SIGINT, self._old)
 
 
 def minimise(

@@ -15,7 +15,7 @@ import numpy as np
 from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.data.candidates import CandidateLists
-from loglinear.optimise.minimise import CtrlC
+from loglinear.interrupts import CtrlC
 from loglinear.stagewise.base_scores import fit_base_weights
 from loglinear.stagewise.method import list_arrays
 from loglinear.stagewise.path import HeldOutPath

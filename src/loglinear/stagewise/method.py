@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.data.candidates import CandidateLists
-from loglinear.optimise.minimise import CtrlC
+from loglinear.interrupts import CtrlC
 from loglinear.stagewise.base_scores import base_margins, fit_base_weights
 from loglinear.stagewise.path import StagewisePath
 from loglinear.status import Status

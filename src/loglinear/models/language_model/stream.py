@@ -10,9 +10,10 @@ import numpy as np
 
 from loglinear.data.ngram import MAX_ORDER
 from loglinear.data.sentences import Sentences
+from loglinear.interrupts import CtrlC
 from loglinear.models.language_model.online import OnlineNgrams
 from loglinear.models.language_model.settings import Settings
-from loglinear.optimise.minimise import CtrlC, History
+from loglinear.optimise.minimise import History
 from loglinear.optimise.progress import TrainingProgress
 from loglinear.solvers.solver import State
 
