@@ -3,6 +3,7 @@
 #include "bindings/arrays.hh"
 #include "linear/ftrl.hh"
 #include "linear/separable.hh"
+#include "linear/subset.hh"
 #include "linear/vector.hh"
 
 namespace loglinear::bindings {
@@ -235,10 +236,27 @@ void bind_separable(nb::module_& m) {
         "One pass of FTRL-Proximal over the rows; returns the progressive loss.");
 }
 
+void bind_subset(nb::module_& m) {
+  nb::class_<Subset>(m, "Subset", "which entries of a vector a part has: ascending positions")
+      .def("__init__", [](Subset* self, In<std::int64_t> positions, std::int64_t n_whole) {
+        new (self) Subset(view(positions), n_whole);
+      }, nb::arg("positions").noconvert(), nb::arg("n_whole"))
+      .def("gather", [](const Subset& subset, ThreadPool& pool, In<double> whole, Out<double> part) {
+        nb::gil_scoped_release release;
+        subset.gather(pool, view(whole), view(part));
+      }, nb::arg("pool"), nb::arg("whole").noconvert(), nb::arg("part").noconvert(), "part = whole[positions]")
+      .def("add", [](const Subset& subset, ThreadPool& pool, In<double> part, Out<double> whole) {
+        nb::gil_scoped_release release;
+        subset.add(pool, view(part), view(whole));
+      }, nb::arg("pool"), nb::arg("part").noconvert(), nb::arg("whole").noconvert(), "whole[positions] += part")
+      .def("__len__", &Subset::size);
+}
+
 }  // namespace
 
 void bind_vector(nb::module_& m) {
   bind_vectors(m);
+  bind_subset(m);
   bind_separable(m);
 }
 

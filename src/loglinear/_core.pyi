@@ -191,6 +191,19 @@ def dots(pool: ThreadPool, rows: Sequence[Annotated[NDArray, dict(order='C', dev
 def weighted_sum(pool: ThreadPool, coefficients: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], rows: Sequence[Annotated[NDArray, dict(order='C', device='cpu', writable=False)]], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
     """out = sum_i coefficients[i] rows[i]; rows may be float64 or float32"""
 
+class Subset:
+    """which entries of a vector a part has: ascending positions"""
+
+    def __init__(self, positions: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], n_whole: int) -> None: ...
+
+    def gather(self, pool: ThreadPool, whole: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], part: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """part = whole[positions]"""
+
+    def add(self, pool: ThreadPool, part: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], whole: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """whole[positions] += part"""
+
+    def __len__(self) -> int: ...
+
 class Separable:
     """sum_j a_j |w_j| + b_j w_j^2 / 2 over the first n_penalised weights."""
 

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from loglinear import _core
 from loglinear.data.matrix import SparseRows
 from loglinear.data.multiclass import MulticlassData
 from loglinear.losses.multinomial import MultinomialLoss
 from loglinear.losses.partitioned import PartitionedLoss, Shard
 from loglinear.protocols import FreeWeights
+from loglinear.threads import pool
 
 N, D = 60, 7
 
@@ -102,3 +104,25 @@ def test_without_intercepts_nothing_is_free():
     parts.correct_free(w, w, step)
     assert np.array_equal(solved, w)
     assert not step.any()
+
+
+@pytest.mark.parametrize("density", [0.0, 0.01, 0.5, 0.999, 1.0])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_a_part_gets_and_adds_the_entries_that_it_has(density, n_threads):
+    rng = np.random.default_rng(0)
+    whole = rng.normal(size=100_000)
+    positions = np.flatnonzero(rng.random(whole.size) < density)
+    subset = _core.Subset(positions, whole.size)
+    part = np.empty(len(subset))
+    subset.gather(pool(n_threads), whole, part)
+    assert np.array_equal(part, whole[positions])
+    expected = whole.copy()
+    expected[positions] += 3.0 * part
+    subset.add(pool(n_threads), 3.0 * part, whole)
+    assert np.array_equal(whole, expected)
+
+
+@pytest.mark.parametrize("positions", [[1, 0], [0, 0], [-1, 2], [0, 5]])
+def test_positions_that_do_not_ascend_within_the_whole_are_refused(positions):
+    with pytest.raises(ValueError, match="positions must ascend"):
+        _core.Subset(np.array(positions), 5)

@@ -88,7 +88,7 @@ class DaskMaxentClassifier(OnCluster, MaxentClassifier):
         try:
             again = [(encode_part, count_part, one, reads, tasks.shared) for one in given]
             shards = cluster.encode([(own, *facts) for own in columns], again)
-            loss = PartitionedLoss.of(shards, len(given), self._n_weights())
+            loss = PartitionedLoss.of(shards, len(given), self._n_weights(), self.n_threads)
             n_free = self._n_columns() * self.fit_intercept
             problem = SpreadProblem(loss, settings, self._known(), n_free)
             self.strength_ = settings.strength

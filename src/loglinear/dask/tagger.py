@@ -130,7 +130,7 @@ class DaskTagger(OnCluster, Tagger):
         try:
             again = [(encode_sentences, count_sentences, one, *reads, tasks.shared, conversion) for one in given]
             shards = cluster.encode([(own, *last) for own in parts], again)
-            loss = PartitionedLoss.of(shards, len(given), features.n_weights)
+            loss = PartitionedLoss.of(shards, len(given), features.n_weights, self.n_threads)
             problem = SpreadProblem(loss, solver_settings(self), _known(features, self.n_tokens_), features=features)
             self.hmm_, self.input_only_, self.strength_ = None, None, float(self.strength)
             solution = self._solve(problem, None, held_out)  # type: ignore[arg-type]

@@ -14,9 +14,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.losses.intercepts import InterceptProblem, Intercepts, intercept_step, solve_intercepts
 from loglinear.protocols import Curvature, Hessian, Scaled, Sized
+from loglinear.threads import pool
 
 
 class Parts(Protocol):
@@ -112,32 +114,43 @@ class PartitionedLoss:
 
     floor = 0.0  # minus the logarithm of a probability, in every part
 
-    def __init__(self, parts: Parts, n_weights: int, facts: Sequence[Facts]) -> None:
-        self.parts, self.n_weights, self._facts = parts, n_weights, list(facts)
+    def __init__(
+        self, parts: Parts, n_weights: int, facts: Sequence[Facts], n_threads: int | None = None
+    ) -> None:  # fmt: skip
+        self.parts, self.n_weights, self._facts, self.n_threads = parts, n_weights, list(facts), n_threads
         self.kept = [one.kept for one in facts]
+        self._subsets = [_core.Subset(kept.astype(np.int64, copy=False), n_weights) for kept in self.kept]
         self.kind: type = facts[0].kind
         self.n_intercepts = facts[0].n_intercepts  # the last weights
 
     @classmethod
-    def of(cls, parts: Parts, n_parts: int, n_weights: int) -> PartitionedLoss:
-        """Ask the shards for the weights that they have; the loss has the powers that theirs have."""
+    def of(cls, parts: Parts, n_parts: int, n_weights: int, n_threads: int | None = None) -> PartitionedLoss:
+        """Ask the shards for the weights that they have; the loss has the powers that theirs have.
+
+        n_threads : threads that cut and add vectors here
+        """
         facts = parts.call("facts", [()] * n_parts)
         kind = facts[0].kind
         which = CurvedLoss if issubclass(kind, Curvature) else ScaledLoss if issubclass(kind, Scaled) else cls
-        return which(parts, n_weights, facts)
+        return which(parts, n_weights, facts, n_threads)
 
     def _none(self) -> list[tuple[Any, ...]]:
         return [()] * len(self.kept)
 
     def _sent(self, v: FloatArray) -> list[tuple[Any, ...]]:
-        return [(v.take(kept, mode="clip"),) for kept in self.kept]  # clipping checks nothing, and is quicker
+        """Return what each part gets of a vector of all weights."""
+        sent = []
+        for subset in self._subsets:
+            own = np.empty(len(subset))
+            subset.gather(pool(self.n_threads), v, own)
+            sent.append((own,))
+        return sent
 
     def _sum(self, found: Sequence[FloatArray], out: FloatArray) -> None:
+        """Write the sum of what the parts found, in their order."""
         out[:] = 0.0
-        for k, (kept, one) in enumerate(zip(self.kept, found)):
-            if k:
-                one = out.take(kept, mode="clip") + one
-            out[kept] = one
+        for subset, one in zip(self._subsets, found):
+            subset.add(pool(self.n_threads), one, out)
 
     # Loss
     def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
@@ -178,7 +191,7 @@ class PartitionedLoss:
             used[one] = True
         number = np.cumsum(used) - 1
         smaller = [fact._replace(kept=number[one]) for fact, one in zip(facts, mine)]
-        return type(self)(parts, int(used.sum()), smaller), np.flatnonzero(used)
+        return type(self)(parts, int(used.sum()), smaller, self.n_threads), np.flatnonzero(used)
 
 
 class CurvedLoss(PartitionedLoss):
