@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from loglinear.features.words import WordNgrams
+from loglinear.features.text.words import WordNgrams
 from loglinear.formats.svmlight import read_svmlight
 
 

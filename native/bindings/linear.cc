@@ -4,6 +4,7 @@
 #include "linear/log_loss.hh"
 #include "linear/margins.hh"
 #include "linear/tying.hh"
+#include "linear/weighting.hh"
 
 namespace loglinear::bindings {
 
@@ -84,6 +85,16 @@ void bind_margins(nb::module_& m) {
     column_sums(pool, view(R), K, view(out));
   }, nb::arg("pool"), nb::arg("R").noconvert(), nb::arg("n_classes"), nb::arg("out").noconvert());
 
+  m.def("weigh_rows", [](ThreadPool& pool, In<std::int64_t> indptr, In<std::int32_t> indices, const std::string& growth,
+                         std::optional<In<double>> scale, bool unit, Out<double> values) {
+    require(growth == "count" || growth == "binary" || growth == "log",
+            "weighting: growth must be 'count', 'binary' or 'log'");
+    const Growth chosen = growth == "count" ? Growth::count : growth == "log" ? Growth::logarithm : Growth::binary;
+    nb::gil_scoped_release release;
+    weigh_rows(pool, view(indptr), view(indices), chosen, view(scale), unit, view(values));
+  }, nb::arg("pool"), nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(), nb::arg("growth"),
+        nb::arg("scale").none().noconvert(), nb::arg("unit"), nb::arg("values").noconvert(),
+        "counts -> values of features, in place");
   m.def("add_bias", [](ThreadPool& pool, In<double> M, In<double> bias, Out<double> out) {
     nb::gil_scoped_release release;
     add_bias(pool, view(M), view(bias), view(out));

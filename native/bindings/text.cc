@@ -5,14 +5,18 @@
 #include "text/json_lines.hh"
 #include "text/svmlight.hh"
 #include "text/templates.hh"
+#include "text/text_ngrams.hh"
 #include "text/wapiti_regex.hh"
-#include "text/word_ngrams.hh"
 #include "util/interner.hh"
 
 namespace loglinear::bindings {
 
 using namespace text;
 namespace {
+
+struct BoundKinds {
+  NgramKinds kinds;
+};
 
 nb::tuple rows_to_numpy(CountRows&& rows) {
   return nb::make_tuple(to_numpy(std::move(rows.indptr)), to_numpy(std::move(rows.indices)),
@@ -62,27 +66,47 @@ void bind_rows(nb::module_& m) {
       }, nb::arg("blob").noconvert(), nb::arg("offsets").noconvert(), nb::arg("out").noconvert(),
            "out[i] = id of string i, or -1");
 
-  m.def("fit_word_ngrams", [](ThreadPool& pool, In<std::uint8_t> blob, In<std::int64_t> offsets,
-                              const std::vector<std::int32_t>& orders, std::int64_t min_count) {
-    WordNgrams result;
+  nb::class_<BoundKinds>(m, "NgramKinds", "Which n-grams of texts are counted.")
+      .def("__init__", [](BoundKinds* self, std::vector<std::int32_t> orders, std::vector<std::int32_t> char_orders,
+                          bool across_words, const BoundIndex* stop_words) {
+        new (self) BoundKinds{{std::move(orders), std::move(char_orders), across_words,
+                               stop_words ? &stop_words->index : nullptr}};
+        self->kinds.check();
+      }, nb::arg("orders"), nb::arg("char_orders"), nb::arg("across_words"), nb::arg("stop_words").none(),
+           nb::keep_alive<1, 5>());
+  m.def("fit_text_ngrams", [](ThreadPool& pool, In<std::uint8_t> blob, In<std::int64_t> offsets,
+                              const BoundKinds& bound, std::int64_t min_count) {
+    TextNgrams result;
     {
       nb::gil_scoped_release release;
-      result = fit_word_ngrams(pool, Strings{as_characters(blob), view(offsets)}, orders, min_count);
+      result = fit_text_ngrams(pool, Strings{as_characters(blob), view(offsets)}, bound.kinds, min_count);
     }
     return nb::make_tuple(rows_to_numpy(std::move(result.rows)), bytes_array(std::move(result.names.blob)),
                           to_numpy(std::move(result.names.offsets)));
-  }, nb::arg("pool"), nb::arg("blob").noconvert(), nb::arg("offsets").noconvert(), nb::arg("orders"),
+  }, nb::arg("pool"), nb::arg("blob").noconvert(), nb::arg("offsets").noconvert(), nb::arg("kinds"),
         nb::arg("min_count"), "((indptr, indices, values), names blob, names offsets)");
-  m.def("count_word_ngrams", [](ThreadPool& pool, In<std::uint8_t> blob, In<std::int64_t> offsets,
-                                const std::vector<std::int32_t>& orders, const BoundIndex& vocabulary) {
+  m.def("count_text_ngrams", [](ThreadPool& pool, In<std::uint8_t> blob, In<std::int64_t> offsets,
+                                const BoundKinds& bound, const BoundIndex& vocabulary) {
     CountRows rows;
     {
       nb::gil_scoped_release release;
-      rows = count_word_ngrams(pool, Strings{as_characters(blob), view(offsets)}, orders, vocabulary.index);
+      rows = count_text_ngrams(pool, Strings{as_characters(blob), view(offsets)}, bound.kinds, vocabulary.index);
     }
     return rows_to_numpy(std::move(rows));
-  }, nb::arg("pool"), nb::arg("blob").noconvert(), nb::arg("offsets").noconvert(), nb::arg("orders"),
+  }, nb::arg("pool"), nb::arg("blob").noconvert(), nb::arg("offsets").noconvert(), nb::arg("kinds"),
         nb::arg("vocabulary"), "(indptr, indices, values)");
+  m.def("hash_text_ngrams", [](ThreadPool& pool, In<std::uint8_t> blob, In<std::int64_t> offsets,
+                               const BoundKinds& bound, std::int64_t n_buckets,
+                               std::optional<In<std::int32_t>> numbers) {
+    CountRows rows;
+    {
+      nb::gil_scoped_release release;
+      rows = hash_text_ngrams(pool, Strings{as_characters(blob), view(offsets)}, bound.kinds, n_buckets,
+                              numbers ? view(*numbers) : std::span<const std::int32_t>());
+    }
+    return rows_to_numpy(std::move(rows));
+  }, nb::arg("pool"), nb::arg("blob").noconvert(), nb::arg("offsets").noconvert(), nb::arg("kinds"),
+        nb::arg("n_buckets"), nb::arg("numbers").none(), "(indptr, indices, values)");
   m.def("replace_words", [](ThreadPool& pool, In<std::uint8_t> blob, In<std::int64_t> offsets, const BoundIndex& words,
                             In<std::int32_t> labels, In<std::uint8_t> names, In<std::int64_t> name_offsets,
                             const std::string& mark) {

@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "text/word_ngrams.hh"
+#include "text/text_ngrams.hh"
 #include "util/interner.hh"
 #include "util/thread_pool.hh"
 

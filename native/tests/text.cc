@@ -9,7 +9,7 @@
 #include "text/conll.hh"
 #include "text/crfsuite.hh"
 #include "text/svmlight.hh"
-#include "text/word_ngrams.hh"
+#include "text/text_ngrams.hh"
 #include "util/errors.hh"
 
 namespace loglinear::tests::text {
@@ -72,25 +72,30 @@ TEST(svmlight_reads) {
   }
 }
 
-TEST(word_ngrams_do_not_depend_on_threads) {
+TEST(text_ngrams_do_not_depend_on_threads) {
   std::mt19937 random(4);
   std::vector<std::string> texts(3000);
   for (auto& text : texts)
     for (auto n = random() % 60; n > 0; --n) text += "w" + std::to_string(random() % (1 + random() % 500)) + " ";
-  const PackedStrings packed = pack(texts);
-  for (const std::vector<std::int32_t>& orders : {std::vector<std::int32_t>{1, 2}, {3}, {1, 4}})
+  const PackedStrings packed = pack(texts), stop = pack({"w1", "w2"});
+  const StringIndex stop_words(stop);
+  const std::vector<NgramKinds> all{{{1, 2}, {}, false, nullptr}, {{3}, {}, false, nullptr},
+                                    {{1, 4}, {2, 3}, false, &stop_words}, {{}, {1, 5}, true, nullptr}};
+  for (const NgramKinds& kinds : all)
     for (std::int64_t min_count : {1, 3}) {
       ThreadPool one(1), four(4);
-      const WordNgrams a = fit_word_ngrams(one, packed, orders, min_count);
-      const WordNgrams b = fit_word_ngrams(four, packed, orders, min_count);
+      const TextNgrams a = fit_text_ngrams(one, packed, kinds, min_count);
+      const TextNgrams b = fit_text_ngrams(four, packed, kinds, min_count);
       CHECK(a.names.blob == b.names.blob && a.names.offsets == b.names.offsets);
       CHECK(a.rows.indptr == b.rows.indptr && a.rows.indices == b.rows.indices && a.rows.values == b.rows.values);
-      const CountRows c = count_word_ngrams(four, packed, orders, StringIndex(a.names));
+      const CountRows c = count_text_ngrams(four, packed, kinds, StringIndex(a.names));
       CHECK(a.rows.indptr == c.indptr && a.rows.indices == c.indices && a.rows.values == c.values);
+      const CountRows d = hash_text_ngrams(one, packed, kinds, 1000, {}), e = hash_text_ngrams(four, packed, kinds, 1000, {});
+      CHECK(d.indptr == e.indptr && d.indices == e.indices && d.values == e.values);
     }
   ThreadPool pool(1);
-  CHECK_THROWS(fit_word_ngrams(pool, packed, std::vector<std::int32_t>{}, 1), InvalidInput);
-  CHECK_THROWS(fit_word_ngrams(pool, packed, std::vector<std::int32_t>{2, 1}, 1), InvalidInput);
+  CHECK_THROWS(fit_text_ngrams(pool, packed, NgramKinds{}, 1), InvalidInput);
+  CHECK_THROWS(fit_text_ngrams(pool, packed, NgramKinds{{2, 1}, {}}, 1), InvalidInput);
 }
 
 }  // namespace loglinear::tests::text

@@ -104,6 +104,9 @@ def dense_gradient(pool: ThreadPool, X: Annotated[NDArray[numpy.float64], dict(o
 
 def column_sums(pool: ThreadPool, R: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], n_classes: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
+def weigh_rows(pool: ThreadPool, indptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], growth: str, scale: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, unit: bool, values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+    """counts -> values of features, in place"""
+
 def add_bias(pool: ThreadPool, M: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
 def check_labels(labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], n_classes: int) -> None: ...
@@ -313,10 +316,18 @@ class StringIndex:
     def find(self, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')]) -> None:
         """out[i] = id of string i, or -1"""
 
-def fit_word_ngrams(pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], orders: Sequence[int], min_count: int) -> tuple:
+class NgramKinds:
+    """Which n-grams of texts are counted."""
+
+    def __init__(self, orders: Sequence[int], char_orders: Sequence[int], across_words: bool, stop_words: StringIndex | None) -> None: ...
+
+def fit_text_ngrams(pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], kinds: NgramKinds, min_count: int) -> tuple:
     """((indptr, indices, values), names blob, names offsets)"""
 
-def count_word_ngrams(pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], orders: Sequence[int], vocabulary: StringIndex) -> tuple:
+def count_text_ngrams(pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], kinds: NgramKinds, vocabulary: StringIndex) -> tuple:
+    """(indptr, indices, values)"""
+
+def hash_text_ngrams(pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], kinds: NgramKinds, n_buckets: int, numbers: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)] | None) -> tuple:
     """(indptr, indices, values)"""
 
 def replace_words(pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], words: StringIndex, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], names: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], name_offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], mark: str) -> tuple:

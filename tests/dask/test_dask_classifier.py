@@ -208,3 +208,17 @@ def test_commands_that_cannot_be_followed_are_refused(texts, tmp_path, options, 
     assert done.returncode != 0
     assert message in " ".join(done.stderr.split())
     assert not (tmp_path / "m.ll").exists()
+
+
+@pytest.mark.parametrize("settings", [
+    {"weighting": "log_tfidf", "min_count": 2}, {"weighting": "binary", "char_ngrams": (2,), "stop_words": ["w1"]},
+    {"hash_size": 97, "weighting": "tfidf"}, {"hash_size": 5000},
+], ids=str)  # fmt: skip
+def test_settings_of_texts_give_the_same_model(client, texts, settings):
+    local = MaxentClassifier(**TIGHT, **settings)
+    train_on_file(local, texts / "all.tsv")
+    model = DaskMaxentClassifier(client=client, **TIGHT, **settings).fit(str(texts / "part*.tsv"))
+    check_same(model, local)
+    new = ["w1 w2 w300 w2", "unknown"]
+    np.testing.assert_allclose(model.predict_proba(new), local.predict_proba(new), atol=1e-4)
+    np.testing.assert_allclose(model.to_local().predict_proba(new), model.predict_proba(new), atol=1e-12)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from loglinear import MaxentClassifier, load
+from loglinear.features.text.words import WordNgrams
 from loglinear.features.word_classes import WordClassLexicon
-from loglinear.features.words import WordNgrams
 
 CLASSES = {"the": "00", "A": "00", "dog": "01", "cat": "01", "barks": "1"}
 TEXTS = ["The dog barks", "a cat, a dog!", "", "cows"]

@@ -11,8 +11,8 @@ from sklearn.feature_extraction import DictVectorizer
 from loglinear.errors import ModelFileError
 from loglinear.features import FEATURISERS
 from loglinear.features.dicts import DictFeatures
+from loglinear.features.text.words import WordNgrams
 from loglinear.features.tokens import TokenFeatures
-from loglinear.features.words import WordNgrams
 
 DICTS = [{"b": 2, "a": "x", "flag": True}, {}, {"a": "y", "b": -0.5, "a=y": 3.0}, {"flag": False, "n": np.float32(0.5)}]
 TOKENS = [["the", "cat", "the"], (), ["a", "é"]]
@@ -95,7 +95,7 @@ def test_save_load_take(featuriser, examples):
     assert len(again.vocabulary) == rows.shape[1]
 
 
-@pytest.mark.parametrize("kind", sorted(FEATURISERS))
+@pytest.mark.parametrize("kind", sorted({*FEATURISERS} - {"hashed"}))  # which has no names
 def test_damaged_models_are_refused(kind):
     cls = FEATURISERS[kind]
     arrays = {"vocabulary_blob": np.zeros(1, np.uint8), "vocabulary_offsets": np.array([0, 1])}

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loglinear.errors import LoglinearError
-from loglinear.features.words import WordNgrams
+from loglinear.features.text.words import WordNgrams
 
 SEPARATORS = (
     "\u0080-\u00a9\u00ab-\u00b4\u00b6-\u00b9\u00bb-\u00bf\u00d7\u00f7\u037e\u0387\u055a-\u055f\u0589\u058a\u05be\u05c0"

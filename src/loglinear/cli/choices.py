@@ -73,6 +73,16 @@ def list_formats(value: Any) -> Any:
     return value
 
 
+def list_weightings(value: Any) -> Any:
+    """Describe the weightings of counts if asked to."""
+    if value == "list":
+        from loglinear.features.weighting import WEIGHTINGS
+
+        console.print_facts([(name, weighting.about) for name, weighting in WEIGHTINGS.items()])
+        raise typer.Exit
+    return value
+
+
 def list_templates(value: Any) -> Any:
     """Show the built-in sets of templates if asked to."""
     if value == "list":

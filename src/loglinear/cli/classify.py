@@ -20,6 +20,7 @@ from loglinear.cli.options import (
     Threads,
     Verbose,
     Workers,
+    numbers,
 )
 from loglinear.cli.tuning import Dev, TrainCommand, tune_setting
 from loglinear.formats import FORMATS
@@ -27,11 +28,12 @@ from loglinear.formats import FORMATS
 app = console.new_app()
 
 
-def _ngrams(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise ValueError(f"--ngrams takes whole numbers separated by commas, such as 1,2, not {text!r}") from None
+def _orders(option: str, text: str) -> tuple[int, ...]:
+    """Return the orders of n-grams of an option; none for an empty text or "none"."""
+    if text.strip() in ("", "none"):
+        return ()
+    found: tuple[int, ...] = numbers(option, text, int)
+    return found
 
 
 Data = Annotated[
@@ -91,8 +93,30 @@ def train(
     max_iterations: Annotated[int, typer.Option(help="Maximum number of passes over the data.")] = 10_000,
     tolerance: Annotated[float, typer.Option(help="Relative gap to the optimum that training must reach.")] = 1e-4,
     seed: Annotated[int | None, typer.Option(help="Seed of the stochastic solver and of cross-validation.")] = None,
-    ngrams: Annotated[str, typer.Option(metavar="N,N,...", help="Word n-grams of texts that are features.")] = "1",
-    min_count: Annotated[int, typer.Option(help="Drop word n-grams that occur less often.")] = 1,
+    ngrams: Annotated[
+        str, typer.Option(metavar="N,N,...|none", help="Orders of the word n-grams of texts that are features.")
+    ] = "1",
+    char_ngrams: Annotated[
+        str, typer.Option(metavar="N,N,...|none", help="Orders of the character n-grams of texts that are features.")
+    ] = "none",
+    across_words: Annotated[
+        bool, typer.Option("--across-words", help="Let character n-grams go across words.")
+    ] = False,
+    lowercase: Annotated[bool, typer.Option(help="Put texts in lower case.")] = True,
+    stop_words: Annotated[
+        str | None, typer.Option(metavar="english|FILE", help="Words to leave out: a file has one word per line.")
+    ] = None,
+    min_count: Annotated[int, typer.Option(help="Drop n-grams that occur less often.")] = 1,
+    hash_size: Annotated[
+        int | None, typer.Option(metavar="N", help="Hash n-grams to N features, which have no names.")
+    ] = None,
+    weighting: Annotated[
+        str,
+        typer.Option(
+            metavar="count|binary|log|tfidf|log_tfidf|list", callback=choices.list_weightings, is_eager=True,
+            help="Values of n-grams; list: describe all.",
+        ),
+    ] = "count",
     classes: Classes = None,
     encoding: Encoding = "utf-8",
     text_column: TextColumn = None,
@@ -104,7 +128,7 @@ def train(
     json: Json = False,
 ) -> None:
     """Train a classifier and save it. Ctrl-C stops early and saves the model trained so far."""
-    orders = _ngrams(ngrams)
+    orders, char_orders = _orders("ngrams", ngrams), _orders("char-ngrams", char_ngrams)
 
     from loglinear.models import MaxentClassifier
     from loglinear.models.classifier.files import train_on_file
@@ -112,8 +136,9 @@ def train(
     settings = {
         "penalty": penalty, "strength": strength, "l1_ratio": l1_ratio, "nonnegative": nonnegative, "solver": solver,
         "tolerance": tolerance, "max_iterations": max_iterations, "tune": tune_setting(tune, dev), "ngrams": orders,
-        "min_count": min_count, "classes": classes, "text_column": text_column, "label_column": label_column,
-        "n_threads": threads, "random_state": seed,
+        "char_ngrams": char_orders, "across_words": across_words, "lowercase": lowercase, "stop_words": stop_words,
+        "hash_size": hash_size, "weighting": weighting, "min_count": min_count, "classes": classes,
+        "text_column": text_column, "label_column": label_column, "n_threads": threads, "random_state": seed,
         "checkpoint": checkpoint, "verbose": 1 if verbose else "auto",
     }  # fmt: skip
     examples: Any  # or how many there were

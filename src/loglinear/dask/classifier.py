@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,14 @@ from distributed import Client
 from loglinear.arrays import fingerprint
 from loglinear.dask.clients import client_of
 from loglinear.dask.estimator import OnCluster
-from loglinear.dask.examples import Summary, count_part, encode_part, join_features, summarise
+from loglinear.dask.examples import HASHED, Summary, count_part, encode_part, join_features, summarise
 from loglinear.dask.parts import PartTasks
 from loglinear.dask.problem import Known, SpreadProblem
 from loglinear.dask.shards import Cluster, Held
 from loglinear.dask.sources import are_names, partitions_of, pieces_of
 from loglinear.errors import IncompatibleError
+from loglinear.features.text.settings import TextSettings
+from loglinear.features.weighting import COUNT
 from loglinear.losses.partitioned import PartitionedLoss
 from loglinear.models.classifier.estimator import MaxentClassifier
 from loglinear.models.classifier.files import Columns, read_for
@@ -30,7 +33,8 @@ from loglinear.models.validation import as_pair
 from loglinear.optimise.checkpoint import open_checkpoint
 from loglinear.optimise.training import Solution
 
-_KIND_EXAMPLES: dict[str, Any] = {"words": [""], "dicts": [{}], "tokens": [[]]}  # one of each, to make its featuriser
+# One example of each kind, to make its featuriser.
+_KIND_EXAMPLES: dict[str, Any] = {"words": [""], HASHED: [""], "dicts": [{}], "tokens": [[]]}
 
 
 class DaskMaxentClassifier(OnCluster, MaxentClassifier):
@@ -74,7 +78,9 @@ class DaskMaxentClassifier(OnCluster, MaxentClassifier):
         client = client_of(self.client)
         given = self._parts(X, y, sample_weight, client, format, encoding)
         tasks = PartTasks(client, given, self.verbose)
-        reads = {"ngrams": self.ngrams, "classes": self.classes}
+        texts = TextSettings.of(self)
+        texts.featuriser()  # what is wrong with the settings is said here
+        reads = replace(texts, min_count=1, weighting=COUNT)  # rarities are those of all parts, and are counted first
         counted = tasks.submit(count_part, given, reads, tasks.shared)
         columns = self._join(tasks.results(tasks.submit(summarise, counted), "partitions read"), y)
         if isinstance(pair, (str, os.PathLike)):
@@ -82,7 +88,8 @@ class DaskMaxentClassifier(OnCluster, MaxentClassifier):
             examples, _ = read_for(self, pair, format, encoding, columns=named, n_threads=self.n_threads)
             pair = examples.X, examples.labels
         held_out = None if pair is None else self._encoded(*pair)
-        facts = self.classes_, self.n_features_in_, self.fit_intercept, tasks.shared
+        weighted = (COUNT, None) if self.featuriser_ is None else (self.featuriser_.weighting, self.featuriser_._idf)
+        facts = self.classes_, self.n_features_in_, self.fit_intercept, *weighted, tasks.shared
         cluster = Cluster(client, [(Held, (encode_part, one)) for one in counted], given)
         del counted
         try:
@@ -134,14 +141,26 @@ class DaskMaxentClassifier(OnCluster, MaxentClassifier):
                 raise ValueError(f"partitions of X have {', '.join(map(str, widths))} columns: give all the same")
             self.n_features_in_ = widths[-1]
             return [None] * len(summaries)
-        featuriser = featuriser_for(_KIND_EXAMPLES[kinds[0]], ngrams=self.ngrams, min_count=self.min_count,
-                                    classes=self.classes)  # fmt: skip
+        featuriser = featuriser_for(_KIND_EXAMPLES[kinds[0]], TextSettings.of(self))
         assert featuriser is not None
+        if kinds == [HASHED]:
+            self.featuriser_, self.n_features_in_ = featuriser, featuriser.n_features
+            documents = np.zeros(self.n_features_in_, np.int64)
+            for part in found:
+                assert part.documents is not None
+                documents += part.documents
+            featuriser.set_document_counts(documents, self.n_examples_)
+            return [None] * len(summaries)
         least = self.min_count if kinds == ["words"] else None
         featuriser._vocabulary, columns = join_features(summaries, least, in_order=kinds != ["words"])
-        self.featuriser_, self.n_features_in_ = featuriser, len(featuriser.vocabulary)
+        self.featuriser_, self.n_features_in_ = featuriser, featuriser.n_features
         if self.n_features_in_ == 0:
             raise ValueError("the examples have no features at all: there is nothing to learn from")
+        documents = np.zeros(self.n_features_in_, np.int64)
+        for one, own in zip(summaries, columns):
+            if one is not None and one.documents is not None and own is not None:
+                documents[own[own >= 0]] += one.documents[own >= 0]
+        featuriser.set_document_counts(documents, self.n_examples_)
         return columns
 
     def _solve(self, problem: SpreadProblem, held_out: Any, before: Any) -> Solution:
@@ -162,5 +181,8 @@ class DaskMaxentClassifier(OnCluster, MaxentClassifier):
 
     def _known(self) -> Known:
         """Return the fingerprint of the features and the classes, however the examples are cut into parts."""
-        names = None if self.featuriser_ is None else self.featuriser_.vocabulary.blob
-        return Known(fingerprint(names, start=" ".join(map(str, self.classes_.tolist()))))
+        featuriser, start = self.featuriser_, " ".join(map(str, self.classes_.tolist()))
+        if featuriser is None:
+            return Known(fingerprint(None, start=start))
+        start += "" if featuriser.settings() == {} else f" {featuriser.settings()}"
+        return Known(fingerprint(*featuriser._name_arrays().values(), start=start))

@@ -15,16 +15,22 @@ from distributed import get_worker
 from numpy.typing import NDArray
 from scipy import sparse
 
+from loglinear.arrays import FloatArray
 from loglinear.data.matrix import DenseRows, Rows, SparseRows
 from loglinear.data.multiclass import MulticlassData
 from loglinear.features.featuriser import Featuriser
+from loglinear.features.text.hashed import HashedNgrams
+from loglinear.features.text.settings import TextSettings
 from loglinear.features.vocabulary import Vocabulary, join_vocabularies
+from loglinear.features.weighting import COUNT, document_counts, weigh
 from loglinear.formats.examples import Labels
 from loglinear.losses.multinomial import MultinomialLoss
 from loglinear.losses.partitioned import Shard
 from loglinear.models.classifier.inputs import featurise, featuriser_for, matrix_rows
 from loglinear.models.classifier.labels import known_numbers
 from loglinear.threads import pool
+
+HASHED = HashedNgrams.kind
 
 
 def own_threads(shared: bool) -> int:
@@ -43,18 +49,19 @@ class Counted:
 
     def summary(self) -> Summary:
         """Return what the client must know of the part."""
-        rows, names = self.rows, None
-        totals = None
+        rows, names, totals, documents = self.rows, None, None, None
         if self.featuriser is not None and isinstance(rows, SparseRows):
-            names = self.featuriser.vocabulary
-            totals = np.bincount(rows.indices, rows.values, minlength=rows.n_columns).astype(np.float64)
+            documents = document_counts(rows.indices, rows.n_columns)
+            if self.featuriser.kind != HASHED:
+                names = self.featuriser.vocabulary
+                totals = np.bincount(rows.indices, rows.values, minlength=rows.n_columns).astype(np.float64)
         kind = "matrix" if self.featuriser is None else self.featuriser.kind
-        return Summary(kind, rows.n_rows, rows.n_columns, np.unique(self.labels), names, totals)
+        return Summary(kind, rows.n_rows, rows.n_columns, np.unique(self.labels), names, totals, documents)
 
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Facts of a part: the kind of its examples, its size, its labels, and its features with their totals."""
+    """Facts of a part: the kind of its examples, its size, its labels, its features, their totals and examples."""
 
     kind: str
     n_examples: int
@@ -62,9 +69,10 @@ class Summary:
     labels: NDArray[Any]
     names: Vocabulary | None
     totals: NDArray[np.float64] | None
+    documents: NDArray[np.int64] | None  # how many examples have each feature
 
 
-def count_part(given: Any, reads: dict[str, Any], shared: bool) -> Counted | None:
+def count_part(given: Any, reads: TextSettings, shared: bool) -> Counted | None:
     """Read a part and number its own features; None for one without examples."""
     threads = own_threads(shared)
     if hasattr(given, "read"):
@@ -77,7 +85,7 @@ def count_part(given: Any, reads: dict[str, Any], shared: bool) -> Counted | Non
     if not isinstance(X, (SparseRows, DenseRows)):
         X = _plain(X)
     labels = np.asarray(y.names)[y.numbers] if isinstance(y, Labels) else np.asarray(y)
-    featuriser = None if isinstance(X, (SparseRows, DenseRows)) else featuriser_for(X, **{**reads, "min_count": 1})
+    featuriser = None if isinstance(X, (SparseRows, DenseRows)) else featuriser_for(X, reads)
     if isinstance(X, (SparseRows, DenseRows)):
         rows: Rows = X
     elif featuriser is not None:
@@ -122,12 +130,13 @@ def summarise(part: Counted | None) -> Summary | None:
 
 def encode_part(
     part: Counted | None, columns: NDArray[np.int32] | None, classes: NDArray[Any], n_features: int, intercept: bool,
-    shared: bool,
+    weighting: str, idf: FloatArray | None, shared: bool,
 ) -> Shard:  # fmt: skip
     """Return the shard of a part.
 
     columns : the number of each of the part's own features among those of all parts, -1 for one that is left out;
-        None: matrices, whose columns have their numbers
+        None: matrices and hashed features, whose columns have their numbers
+    idf : of all features, for weightings by rarity
     """
     threads = own_threads(shared)
     n_classes = classes.size
@@ -138,6 +147,11 @@ def encode_part(
     else:
         rows, labels, weight = part.rows, known_numbers(part.labels, classes), part.weight
         rows, features = _own_columns(rows, columns, pool(threads))
+        if isinstance(rows, SparseRows) and weighting != COUNT:
+            values = rows.values.copy()  # the part may be encoded again
+            own = None if idf is None else idf[features]
+            weigh(weighting, (rows.indptr, rows.indices, values), own, threads)
+            rows = SparseRows(rows.indptr, rows.indices, values, rows.n_columns)
     data = MulticlassData(rows, labels, n_classes, weight)
     kept = (features[:, None] * K + np.arange(K)).ravel()
     if intercept:
@@ -190,9 +204,11 @@ def join_features(
     if in_order:
         names = list(joined.take(kept))
         kept = kept[np.array(sorted(range(len(names)), key=names.__getitem__), np.intp)]
-    else:  # n-grams: the shorter ones first
+    else:  # n-grams: those of words, the shorter ones first, then those of characters, whose names have marks
         blanks = np.concatenate([[0], np.cumsum(joined.blob == ord(" "))])[joined.offsets]
-        kept = kept[np.argsort(np.diff(blanks)[kept], kind="stable")]
+        of_words = joined.blob[joined.offsets[:-1]] != ord('"')
+        order = np.where(of_words, np.diff(blanks), np.iinfo(np.int64).max)
+        kept = kept[np.argsort(order[kept], kind="stable")]
     renumber = np.full(len(joined), -1, np.int32)
     renumber[kept] = np.arange(kept.size, dtype=np.int32)
     return joined.take(kept), [None if one is None else renumber[one] for one in numbers]

@@ -11,7 +11,7 @@ from loglinear import solvers
 from loglinear.data.matrix import SparseRows
 from loglinear.data.multiclass import MulticlassData
 from loglinear.demo.docstrings import Corpus
-from loglinear.features.words import WordNgrams
+from loglinear.features.text.words import WordNgrams
 from loglinear.metrics.accuracy import accuracy
 from loglinear.models import MaxentClassifier
 from loglinear.models.classifier.training import LinearProblem

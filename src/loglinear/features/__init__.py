@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 FEATURISERS: Registry[type[Featuriser]] = Registry(
     "featuriser",
     {
-        "words": "loglinear.features.words:WordNgrams",
+        "words": "loglinear.features.text.words:WordNgrams",
+        "hashed": "loglinear.features.text.hashed:HashedNgrams",
         "dicts": "loglinear.features.dicts:DictFeatures",
         "tokens": "loglinear.features.tokens:TokenFeatures",
     },

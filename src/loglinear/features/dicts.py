@@ -24,7 +24,7 @@ class DictFeatures(Featuriser):
 
     kind = "dicts"
 
-    def fit_transform(self, examples: Sequence[Example], n_threads: int = 1) -> Rows:
+    def _fit_counts(self, examples: Sequence[Example], n_threads: int) -> Rows:
         """Learn the features of the examples and return their values in each."""
         names, values, lengths = _flatten(examples)
         numbers: dict[str, int] = {}
@@ -32,7 +32,7 @@ class DictFeatures(Featuriser):
         self._vocabulary, renumber = sort_names(numbers)
         return sum_rows(lengths, renumber[ids], values, len(numbers))
 
-    def transform(self, examples: Sequence[Example], n_threads: int = 1) -> Rows:
+    def _counts(self, examples: Sequence[Example], n_threads: int) -> Rows:
         """Return the values of the known features in each example; others are ignored."""
         vocabulary = self.vocabulary
         names, values, lengths = _flatten(examples)

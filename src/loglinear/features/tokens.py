@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
 from loglinear.features.featuriser import Featuriser, Rows, sort_names, sum_rows
+from loglinear.features.weighting import COUNT, check_weighting
 
 
 class TokenFeatures(Featuriser):
-    """Counts of tokens."""
+    """Counts of tokens, weighted (features/weighting.py)."""
 
     kind = "tokens"
 
-    def fit_transform(self, examples: Sequence[Sequence[str]], n_threads: int = 1) -> Rows:
+    def __init__(self, weighting: str = COUNT) -> None:
+        self.weighting = check_weighting(weighting)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments of the constructor, as JSON values."""
+        return {} if self.weighting == COUNT else {"weighting": self.weighting}
+
+    def _fit_counts(self, examples: Sequence[Sequence[str]], n_threads: int) -> Rows:
         """Learn the tokens of the examples and count them in each."""
         lengths = _check(examples)
         numbers: dict[str, int] = {}
@@ -24,7 +33,7 @@ class TokenFeatures(Featuriser):
         self._vocabulary, renumber = sort_names(numbers)
         return sum_rows(lengths, renumber[ids], np.ones(len(ids)), len(numbers))
 
-    def transform(self, examples: Sequence[Sequence[str]], n_threads: int = 1) -> Rows:
+    def _counts(self, examples: Sequence[Sequence[str]], n_threads: int) -> Rows:
         """Count the known tokens of each example; others are ignored."""
         vocabulary = self.vocabulary
         lengths = _check(examples)

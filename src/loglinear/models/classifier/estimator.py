@@ -19,6 +19,7 @@ from loglinear.arrays import FloatArray
 from loglinear.data.matrix import DenseRows, Rows, SparseRows
 from loglinear.data.multiclass import MulticlassData
 from loglinear.errors import InterruptedWarning
+from loglinear.features.text.settings import TextSettings
 from loglinear.models.classifier import path
 from loglinear.models.classifier.inputs import featurise, featuriser_for, matrix_rows
 from loglinear.models.classifier.labels import known_numbers, number_labels
@@ -60,8 +61,16 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
     tune : None (default), "validation", "cv" or the strengths to try: choose the strength along a path from strong to
         weak, on the ``validation`` examples of ``fit`` or ("cv") by five-fold cross-validation; ``strength_`` is the
         choice
-    ngrams, min_count : tuple of int and int, for lists of texts: the orders of the word n-grams that are features, and
-        how often one must occur; defaults (1,) and 1
+    ngrams, char_ngrams : tuples of int, for lists of texts: the orders of the word n-grams and of the character n-grams
+        that are features; defaults (1,) and ()
+    across_words : bool, whether character n-grams go across words; default False: a word has a space on either side
+    lowercase : bool, whether texts are put in lower case; default True
+    stop_words : words that are left out before word n-grams are made: "english", a list, or a file with one per line;
+        default None
+    min_count : int, how often an n-gram must occur to be a feature; default 1
+    hash_size : int or None, hash n-grams to so many features, which have no names; default None
+    weighting : "count" (default), "binary", "log", "tfidf" or "log_tfidf": values of n-grams of texts and of tokens;
+        "log_tfidf" is ``TfidfVectorizer(sublinear_tf=True)`` of scikit-learn
     classes : word classes whose n-grams are features of texts as well: a file (``word TAB class``, or the ``paths`` of
         Brown's tool) or a dict (``WordClasses.to_dict()``); default None. The model file has them
     text_column, label_column : str or None, keys of the text and of the label where ``X`` is an iterable of records
@@ -92,7 +101,13 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         fit_intercept: bool = True,
         tune: str | Sequence[float] | None = None,
         ngrams: tuple[int, ...] = (1,),
+        char_ngrams: tuple[int, ...] = (),
+        across_words: bool = False,
+        lowercase: bool = True,
+        stop_words: Sequence[str] | str | os.PathLike[str] | None = None,
         min_count: int = 1,
+        hash_size: int | None = None,
+        weighting: str = "count",
         classes: Mapping[str, str] | str | os.PathLike[str] | None = None,
         text_column: str | None = None,
         label_column: str | None = None,
@@ -113,7 +128,13 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         self.fit_intercept = fit_intercept
         self.tune = tune
         self.ngrams = ngrams
+        self.char_ngrams = char_ngrams
+        self.across_words = across_words
+        self.lowercase = lowercase
+        self.stop_words = stop_words
         self.min_count = min_count
+        self.hash_size = hash_size
+        self.weighting = weighting
         self.classes = classes
         self.text_column = text_column
         self.label_column = label_column
@@ -131,7 +152,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
     # ---- encoding ---------------------------------------------------------------------------------------------------
     def _fit_rows(self, X: Any) -> Rows:
         """Encode training examples of any accepted kind; sets ``featuriser_`` and ``n_features_in_``."""
-        self.featuriser_ = featuriser_for(X, ngrams=self.ngrams, min_count=self.min_count, classes=self.classes)
+        self.featuriser_ = featuriser_for(X, TextSettings.of(self))
         if isinstance(X, (SparseRows, DenseRows)):
             rows: Rows = X
         elif self.featuriser_ is not None:

@@ -1,12 +1,13 @@
 """Model files of classifiers.
 
-Features whose weights are all zero are left out: the featuriser forgets them; for plain matrices the kept columns are
-numbered. Probabilities do not change.
+Features whose weights are all zero are left out: the featuriser forgets them, unless the length of rows depends on
+them; then, and for plain matrices, the kept columns are numbered. Probabilities do not change.
 """
 
 from __future__ import annotations
 
 import itertools
+import os
 from typing import Any
 
 import numpy as np
@@ -67,15 +68,17 @@ def save(model: Any, path: Any) -> None:
     label_kind, arrays = _label_arrays(model.classes_)
     parameters = {k: v for k, v in model.parameters().items() if k not in ("text_column", "label_column")}
     parameters["classes"] = file_name(parameters.get("classes"))  # the featuriser has the classes themselves
+    if not isinstance(parameters.get("stop_words"), (str, os.PathLike, type(None))):
+        parameters["stop_words"] = list(parameters["stop_words"])
     settings: dict[str, Any] = {"parameters": as_json(parameters), "labels": label_kind}
     if featuriser is not None:
-        if kept.size < n_features:
+        if kept.size < n_features and not featuriser.by_rarity:
             featuriser = featuriser.take(kept)
             weights, n_features = weights[kept], kept.size
         settings["featuriser"] = {"kind": featuriser.kind}
         settings["featuriser"]["settings"], extra = featuriser.to_arrays()
         arrays.update({f"featuriser.{name}": array for name, array in extra.items()})
-    elif kept.size < n_features // 2:
+    if kept.size < n_features // 2:
         arrays["kept"] = kept.astype(np.int64)
         weights = weights[kept]
     if hasattr(model, "feature_names_in_"):
@@ -94,7 +97,8 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     try:
         parameters = parameters_of(archive)
         label_kind, n_features = settings["labels"], int(settings["n_features"])
-        parameters["ngrams"] = tuple(int(n) for n in parameters.get("ngrams", (1,)))
+        for name, default in (("ngrams", (1,)), ("char_ngrams", ())):
+            parameters[name] = tuple(int(n) for n in parameters.get(name, default))
         model = cls(**parameters)
         check_n_threads(model.n_threads)
     except (KeyError, TypeError, ValueError) as error:
@@ -130,6 +134,6 @@ def _featuriser(archive: Archive, source: Any, n_features: int) -> Any:
         featuriser = FEATURISERS[entry["kind"]].from_arrays(dict(entry["settings"]), archive.part("featuriser."))
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's features are damaged ({error})") from None
-    if len(featuriser.vocabulary) != n_features:
-        raise ModelFileError(f"{source}: {len(featuriser.vocabulary)} feature names for {n_features} weights")
+    if featuriser.n_features != n_features:
+        raise ModelFileError(f"{source}: {featuriser.n_features} feature names for {n_features} weights")
     return featuriser

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 22  # bytes of examples classified at a time
 
-# The kind of examples -> (the featuriser that reads them, the format they come in, their name in messages).
-_KINDS = {
-    "matrix": (None, "svmlight", "numbered features (svmlight)"),
-    "text": ("words", "tsv", "text (tsv, or jsonl with 'text')"),
-    "features": ("dicts", "jsonl", "named features (jsonl with 'features')"),
-    "tokens": ("tokens", "jsonl", "tokens (jsonl with 'tokens')"),
+# The kind of examples -> (the featurisers that read them, the format they come in, their name in messages).
+_KINDS: dict[str, tuple[tuple[str | None, ...], str, str]] = {
+    "matrix": ((None,), "svmlight", "numbered features (svmlight)"),
+    "text": (("words", "hashed"), "tsv", "text (tsv, or jsonl with 'text')"),
+    "features": (("dicts",), "jsonl", "named features (jsonl with 'features')"),
+    "tokens": (("tokens",), "jsonl", "tokens (jsonl with 'tokens')"),
 }
 
 
@@ -145,7 +145,7 @@ def train_on_file(
 def kind_of(model: ClassifierPredictor) -> str:
     """Return the kind of examples a classifier was trained on."""
     featuriser = None if model.featuriser_ is None else model.featuriser_.kind
-    return next(kind for kind, (reads, _, _) in _KINDS.items() if reads == featuriser)
+    return next(kind for kind, (reads, _, _) in _KINDS.items() if featuriser in reads)
 
 
 def read_for(

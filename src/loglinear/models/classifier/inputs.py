@@ -15,34 +15,28 @@ from loglinear.data.matrix import DenseRows, Rows, SparseRows
 from loglinear.errors import FormatError
 from loglinear.features.dicts import DictFeatures
 from loglinear.features.featuriser import Featuriser
+from loglinear.features.text.settings import TextSettings
 from loglinear.features.tokens import TokenFeatures
-from loglinear.features.word_classes import WordClassLexicon
-from loglinear.features.words import WordNgrams
 from loglinear.formats.streams.columns import LABEL, is_frame, text_of
 from loglinear.threads import pool
 
 RECORDS = "<records>"  # the source of records in messages; the line is then the number of the record
 
 
-def featuriser_for(
-    X: Any, *, ngrams: tuple[int, ...], min_count: int, classes: Any = None
-) -> Featuriser | None:
+def featuriser_for(X: Any, settings: TextSettings) -> Featuriser | None:
     """Return the featuriser for this kind of examples; None for matrices."""
-    texts = isinstance(X, (list, tuple)) and bool(X) and isinstance(X[0], str)
-    if classes is not None and not texts:
-        raise ValueError("word classes are those of the words of texts: give texts, or leave classes out")
-    if not isinstance(X, (list, tuple)) or not X:
-        return None
-    first = X[0]
-    if isinstance(first, dict):
-        return DictFeatures()
+    first = X[0] if isinstance(X, (list, tuple)) and X else None
     if isinstance(first, str):
-        lexicon = None if classes is None else WordClassLexicon.of(classes).for_texts()
-        return WordNgrams(ngrams=ngrams, min_count=min_count, classes=lexicon)
+        return settings.featuriser()
+    if isinstance(first, dict):
+        settings.refuse("named features")
+        return DictFeatures()
     if isinstance(first, (list, tuple)) and (not first or isinstance(first[0], str)):
         strings = next((row for row in X if isinstance(row, (list, tuple)) and row), None)
         if strings is None or isinstance(strings[0], str):
-            return TokenFeatures()
+            settings.refuse("lists of tokens", weighted=True)
+            return TokenFeatures(settings.weighting)
+    settings.refuse("numbers")
     return None
 
 
@@ -81,4 +75,4 @@ def featurise(featuriser: Featuriser, X: Any, n_threads: int | None, *, fit: boo
     """Return the rows of raw examples."""
     n = pool(n_threads).size
     indptr, indices, values = featuriser.fit_transform(X, n) if fit else featuriser.transform(X, n)
-    return SparseRows(indptr, indices, np.asarray(values, dtype=np.float64), len(featuriser.vocabulary))
+    return SparseRows(indptr, indices, np.asarray(values, dtype=np.float64), featuriser.n_features)

@@ -127,7 +127,7 @@ class ClassifierPredictor(Predictor):
     def feature_name(self, j: int) -> str:
         """Return the name of one feature."""
         if self.featuriser_ is not None:
-            return self.featuriser_.vocabulary[j]
+            return self.featuriser_.name(j)
         return str(self.feature_names_in_[j]) if hasattr(self, "feature_names_in_") else f"x{j}"
 
     def top_features(self, k: int = 10) -> dict[Any, list[tuple[str, float]]]:

@@ -1,4 +1,5 @@
-#include "text/word_ngrams.hh"
+// This file is long because fitting, counting and hashing n-grams share their ways through texts and rows.
+#include "text/text_ngrams.hh"
 
 #include <algorithm>
 #include <limits>
@@ -6,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "text/char_ngrams.hh"
 #include "util/errors.hh"
 #include "util/words.hh"
 
@@ -16,11 +18,8 @@ namespace {
 constexpr std::int32_t kDropped = -1;
 constexpr std::int64_t kMaxFeatures = std::numeric_limits<std::int32_t>::max();
 
-void check_orders(std::span<const std::int32_t> orders) {
-  if (orders.empty()) throw InvalidInput("word n-grams: no orders were asked for");
-  for (std::size_t i = 0; i < orders.size(); ++i)
-    if (orders[i] < 1 || (i && orders[i] <= orders[i - 1]))
-      throw InvalidInput("word n-grams: orders must be positive and ascending");
+[[noreturn]] void refuse_number() {
+  throw InvalidInput("too many distinct n-grams; use fewer orders, a larger min_count, or hash_size");
 }
 
 // Numbers that cut n items, of which item i starts at begin(i), into runs of about `size`.
@@ -39,7 +38,15 @@ std::vector<std::size_t> cut_texts(const ThreadPool& pool, Strings texts) {
   return cut(texts.size(), size, [&](std::size_t i) { return texts.offsets[i]; });
 }
 
-// All texts as numbers of words.
+// emit(word) for every word of the text that is no stop word.
+template <class Emit>
+void for_each_kept_word(std::string_view text, const StringIndex* stop_words, Emit emit) {
+  for_each_word(text, [&](std::string_view word) {
+    if (!stop_words || stop_words->find(word) < 0) emit(word);
+  });
+}
+
+// All texts as numbers of words, or of character n-grams.
 struct Tokens {
   std::vector<std::int64_t> begin;  // [n_texts + 1]
   std::vector<std::int32_t> words;  // [n_tokens], kDropped for rare ones
@@ -50,7 +57,9 @@ struct Tokens {
   }
 };
 
-Tokens number_words(ThreadPool& pool, Strings texts, std::int64_t min_count) {
+// make_each() gives a function that calls emit(string) for the words of a text.
+template <class MakeEach>
+Tokens number_words(ThreadPool& pool, Strings texts, std::int64_t min_count, MakeEach make_each) {
   struct Chunk {
     Interner interner;
     std::vector<std::int32_t> words;  // numbers of this chunk
@@ -63,9 +72,10 @@ Tokens number_words(ThreadPool& pool, Strings texts, std::int64_t min_count) {
   tokens.begin.resize(texts.size() + 1);
   pool.run(chunks.size(), [&](std::size_t c) {
     Chunk& chunk = chunks[c];
+    auto each = make_each();
     for (std::size_t t = cuts[c]; t < cuts[c + 1]; ++t) {
       const std::size_t before = chunk.words.size();
-      for_each_word(texts[t], [&](std::string_view word) {
+      each(texts[t], [&](std::string_view word) {
         const std::int32_t id = chunk.interner.intern(word);
         if (static_cast<std::size_t>(id) == chunk.counts.size()) chunk.counts.push_back(0);
         ++chunk.counts[static_cast<std::size_t>(id)];
@@ -177,7 +187,7 @@ void count_shard(Shard& shard, std::uint64_t number, std::uint64_t n_shards, con
   const auto flush = [&] {
     for (std::size_t i = 0; i < n_pending; ++i) {
       const std::uint64_t entry = shard.add(pending[i].key, pending[i].position);
-      if (entry > most) throw InvalidInput("too many distinct word n-grams; use fewer orders or a larger min_count");
+      if (entry > most) refuse_number();
       ids[static_cast<std::size_t>(pending[i].position)] = static_cast<std::int32_t>(entry * n_shards + number);
     }
     n_pending = 0;
@@ -309,85 +319,144 @@ void append_names(ThreadPool& pool, const Tokens& tokens, const std::vector<std:
   });
 }
 
+void check_orders(const std::vector<std::int32_t>& orders) {
+  for (std::size_t i = 0; i < orders.size(); ++i)
+    if (orders[i] < 1 || (i && orders[i] <= orders[i - 1]))
+      throw InvalidInput("n-grams: orders must be positive and ascending");
+}
+
+// The names of all n-grams of one text, one after another, so that look-ups can be made a batch at a time.
+class Names {
+ public:
+  explicit Names(const NgramKinds& kinds)
+      : kinds_(kinds), characters_(kinds.char_orders, kinds.across_words) {}
+
+  // list(n, name): n n-grams, of which name(i) is the string; called once for every order of words, then for characters
+  template <class List>
+  void list(std::string_view text, List list) {
+    line_.clear(), begin_.clear();
+    for_each_kept_word(text, kinds_.stop_words, [&](std::string_view word) { push(word, 1, ' '); });
+    begin_.push_back(line_.size());
+    const std::size_t n_words = begin_.size() - 1;
+    for (const std::int32_t order : kinds_.orders) {
+      const auto n = static_cast<std::size_t>(order);
+      list(n_words < n ? 0 : n_words - n + 1,
+           [&](std::size_t i) { return std::string_view(line_.data() + begin_[i], begin_[i + n] - begin_[i] - 1); });
+    }
+    if (kinds_.char_orders.empty()) return;
+    line_.clear(), begin_.clear();
+    characters_.for_each(text, [&](std::string_view name) { push(name, 0, ' '); });
+    begin_.push_back(line_.size());
+    list(begin_.size() - 1,
+         [&](std::size_t i) { return std::string_view(line_.data() + begin_[i], begin_[i + 1] - begin_[i]); });
+  }
+
+ private:
+  void push(std::string_view name, std::size_t n_after, char after) {
+    begin_.push_back(line_.size());
+    line_.append(name);
+    line_.append(n_after, after);
+  }
+
+  const NgramKinds& kinds_;
+  CharNgrams characters_;
+  std::string line_;                // words with a space after each: their n-grams are parts of it
+  std::vector<std::size_t> begin_;  // of each name, and one past the line's end
+};
+
 }  // namespace
 
-WordNgrams fit_word_ngrams(ThreadPool& pool, Strings texts, std::span<const std::int32_t> orders,
-                           std::int64_t min_count) {
-  texts.check();
-  check_orders(orders);
-  const Tokens tokens = number_words(pool, texts, min_count);
+void NgramKinds::check() const {
+  if (orders.empty() && char_orders.empty()) throw InvalidInput("n-grams: no orders were asked for");
+  check_orders(orders), check_orders(char_orders);
+}
 
-  WordNgrams result;
+TextNgrams fit_text_ngrams(ThreadPool& pool, Strings texts, const NgramKinds& kinds, std::int64_t min_count) {
+  texts.check(), kinds.check();
+  TextNgrams result;
   struct Kept {  // an order that was asked for
     std::vector<std::int32_t> own;
+    const Tokens* tokens;
     const std::vector<std::int32_t>* ids;
     std::int64_t order;
     std::int32_t base;  // number of its first feature
   };
   std::vector<Kept> kept;
   std::int64_t n_features = 0;
-  Order current;
-  for (std::int64_t order = 1; order <= orders.back(); ++order) {
-    if (order > 1) current = extend(pool, tokens, order == 2 ? tokens.words : current.ids, order, min_count);
-    if (!std::binary_search(orders.begin(), orders.end(), static_cast<std::int32_t>(order))) continue;
-    const auto n = static_cast<std::int64_t>(order == 1 ? tokens.names.size() : current.first.size());
-    if (n_features + n > kMaxFeatures)
-      throw InvalidInput("too many distinct word n-grams; use fewer orders or a larger min_count");
-    if (order == 1) result.names = tokens.names;
-    else append_names(pool, tokens, current.first, order, result.names);
-    Kept k{{}, &tokens.words, order, static_cast<std::int32_t>(n_features)};
-    if (order > 1) k.own = order == orders.back() ? std::move(current.ids) : current.ids;
-    kept.push_back(std::move(k));
-    n_features += n;
+  const auto keep = [&](const Tokens& tokens, std::int64_t order, std::size_t n) {
+    if (n_features + static_cast<std::int64_t>(n) > kMaxFeatures) refuse_number();
+    kept.push_back(Kept{{}, &tokens, &tokens.words, order, static_cast<std::int32_t>(n_features)});
+    n_features += static_cast<std::int64_t>(n);
+  };
+
+  Tokens words, characters;
+  if (!kinds.orders.empty()) {
+    words = number_words(pool, texts, min_count, [&] {
+      return [&](std::string_view text, auto emit) { for_each_kept_word(text, kinds.stop_words, emit); };
+    });
+    Order current;
+    for (std::int64_t order = 1; order <= kinds.orders.back(); ++order) {
+      if (order > 1) current = extend(pool, words, order == 2 ? words.words : current.ids, order, min_count);
+      if (!std::binary_search(kinds.orders.begin(), kinds.orders.end(), static_cast<std::int32_t>(order))) continue;
+      keep(words, order, order == 1 ? words.names.size() : current.first.size());
+      if (order == 1) result.names = words.names;
+      else append_names(pool, words, current.first, order, result.names);
+      if (order > 1) kept.back().own = order == kinds.orders.back() ? std::move(current.ids) : current.ids;
+    }
+  }
+  if (!kinds.char_orders.empty()) {
+    characters = number_words(pool, texts, min_count, [&] {
+      return [grams = CharNgrams(kinds.char_orders, kinds.across_words)](std::string_view text, auto emit) mutable {
+        grams.for_each(text, emit);
+      };
+    });
+    keep(characters, 1, characters.names.size());
+    for (std::size_t i = 0; i < characters.names.size(); ++i) result.names.push_back(characters.names[i]);
   }
   for (Kept& k : kept)
     if (k.order > 1) k.ids = &k.own;
 
-  const auto cuts = cut(texts.size(), 1 << 15, [&](std::size_t t) { return tokens.begin[t]; });
-  result.rows = count_rows(pool, texts.size(), cuts, [&] {
+  result.rows = count_rows(pool, texts.size(), cut_texts(pool, texts), [&] {
     return [&](std::size_t t, std::vector<std::int32_t>& ids) {
       for (const Kept& k : kept)
-        for (std::int64_t p = tokens.begin[t]; p + k.order <= tokens.begin[t + 1]; ++p)
+        for (std::int64_t p = k.tokens->begin[t]; p + k.order <= k.tokens->begin[t + 1]; ++p)
           if (const std::int32_t id = (*k.ids)[static_cast<std::size_t>(p)]; id >= 0) ids.push_back(k.base + id);
     };
   });
   return result;
 }
 
-CountRows count_word_ngrams(ThreadPool& pool, Strings texts, std::span<const std::int32_t> orders,
-                            const StringIndex& vocabulary) {
-  texts.check();
-  check_orders(orders);
-  struct Collect {
-    Strings texts;
-    std::span<const std::int32_t> orders;
-    const StringIndex& vocabulary;
-    std::string line;                // the words of one text joined by single spaces: n-grams are parts of it
-    std::vector<std::size_t> begin;  // of each word, and one past the line's end
-
-    void operator()(std::size_t t, std::vector<std::int32_t>& ids) {
-      line.clear();
-      begin.clear();
-      for_each_word(texts[t], [&](std::string_view word) {
-        begin.push_back(line.size());
-        line.append(word);
-        line.push_back(' ');
+CountRows count_text_ngrams(ThreadPool& pool, Strings texts, const NgramKinds& kinds, const StringIndex& vocabulary) {
+  texts.check(), kinds.check();
+  return count_rows(pool, texts.size(), cut_texts(pool, texts), [&] {
+    return [&, names = Names(kinds)](std::size_t t, std::vector<std::int32_t>& ids) mutable {
+      names.list(texts[t], [&](std::size_t n, auto name) {
+        vocabulary.find_each(n, name, [&](std::int32_t id) {
+          if (id >= 0) ids.push_back(id);
+        });
       });
-      begin.push_back(line.size());
-      const std::size_t n_words = begin.size() - 1;
-      for (const std::int32_t order : orders) {
-        const auto n = static_cast<std::size_t>(order);
-        vocabulary.find_each(
-            n_words < n ? 0 : n_words - n + 1,
-            [&](std::size_t i) { return std::string_view(line.data() + begin[i], begin[i + n] - begin[i] - 1); },
-            [&](std::int32_t id) {
-              if (id >= 0) ids.push_back(id);
-            });
-      }
-    }
-  };
-  return count_rows(pool, texts.size(), cut_texts(pool, texts),
-                    [&] { return Collect{texts, orders, vocabulary, {}, {}}; });
+    };
+  });
+}
+
+CountRows hash_text_ngrams(ThreadPool& pool, Strings texts, const NgramKinds& kinds, std::int64_t n_buckets,
+                           std::span<const std::int32_t> numbers) {
+  texts.check(), kinds.check();
+  if (n_buckets < 1 || n_buckets > kMaxFeatures) throw InvalidInput("hashing: the number of buckets is out of range");
+  if (!numbers.empty() && numbers.size() != static_cast<std::size_t>(n_buckets))
+    throw InvalidInput("hashing: there must be a number for every bucket");
+  const auto n_all = static_cast<std::uint64_t>(n_buckets);
+  return count_rows(pool, texts.size(), cut_texts(pool, texts), [&] {
+    return [&, names = Names(kinds)](std::size_t t, std::vector<std::int32_t>& ids) mutable {
+      names.list(texts[t], [&](std::size_t n, auto name) {
+        for (std::size_t i = 0; i < n; ++i) {
+          const std::uint64_t bucket = ((hash_bytes(name(i)) >> 32) * n_all) >> 32;
+          const std::int32_t id = numbers.empty() ? static_cast<std::int32_t>(bucket) : numbers[bucket];
+          if (id >= 0) ids.push_back(id);
+        }
+      });
+    };
+  });
 }
 
 PackedStrings replace_words(ThreadPool& pool, Strings texts, const StringIndex& words,

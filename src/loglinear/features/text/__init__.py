@@ -1,0 +1,1 @@
+"""Features of texts: word and character n-grams, named or hashed, stop words."""
