@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import figures, invoke
+from scipy import sparse
 from sklearn.datasets import load_digits, load_wine
 from sklearn.exceptions import ConvergenceWarning
 
@@ -38,11 +39,19 @@ def test_digits_with_a_weak_ridge(solver):
 def test_wine_whose_features_differ_in_size(solver):
     X, y = load_wine(return_X_y=True)
     if solver == "clustered":
-        from scipy import sparse
-
         X = sparse.csr_matrix(X)
     best = MaxentClassifier(solver="newton", tolerance=1e-12).fit(X, y)
     assert_at_the_optimum(MaxentClassifier(solver=solver).fit(X, y), best.objective_)
+
+
+@pytest.mark.parametrize("seed", [0, 8, 15, 16, 17])
+def test_wine_in_another_order(seed):
+    # Sums in another order lead along another path; on each of these a model of few directions once agreed too early.
+    X, y = load_wine(return_X_y=True)
+    best = MaxentClassifier(solver="newton", tolerance=1e-12).fit(X, y)
+    order = np.random.default_rng(seed).permutation(len(y))
+    model = MaxentClassifier(solver="clustered").fit(sparse.csr_matrix(X[order]), y[order])
+    assert_at_the_optimum(model, best.objective_)
 
 
 @pytest.mark.parametrize("penalty", ["l1", "l2", "elastic_net"])

@@ -11,6 +11,7 @@ The relative gap is (objective - optimum) / objective. Training converges when i
 3. A bound within the tolerance proves it. A bound that is LOOSE times above the estimate would take many more passes
    (pure l1, weights almost without a ridge); there the estimate counts, if the quadratic model of the objective agrees
    with it twice in a row, or once where a working set was solved in between, and is called one: ``is_bound`` is False.
+   A model that has seen fewer directions than an earlier one agrees too easily: none gets fewer products than before.
 
 Steps at which a solver does not know the violation over all weights (coarse phases, working sets) are passed over.
 """
@@ -89,6 +90,7 @@ class Stopping:
         self._phase = 0
         self._partial = False  # whether the steps since the last look were on some of the weights
         self._agreed = False  # whether the last assessment let the estimate count
+        self._products = 0  # the most that an assessment of this phase took
 
     def look(self, state: State, warm: bool = False) -> Gap:
         """Return the gap after a step; ``warm``: before the first one, from weights that may be optimal already."""
@@ -96,7 +98,7 @@ class Stopping:
             self._partial = True
             return self.gap
         if state.phase != self._phase:
-            self._phase, self._agreed = state.phase, False
+            self._phase, self._agreed, self._products = state.phase, False, 0
             self._passes, self._values = [], []
         self._passes.append(state.passes)
         self._values.append(state.value)
@@ -117,8 +119,7 @@ class Stopping:
 
     def _estimate_counts(self, state: State, remaining: float, goal: float) -> bool:
         """Compute a bound; return whether it is so loose that the estimate, which it then sets, counts in its place."""
-        budget = FIRST_PRODUCTS + SHARE * state.passes - self._spent
-        decrease = self._assess(state.weights, goal, int(budget))
+        decrease = self._assess(state.weights, goal, max(self._budget(state.passes), self._products))
         above = state.value - self.lower
         self._next = state.passes + max(PAUSE * state.passes, 2.0)
         self._wanted = math.inf if above <= goal else remaining * max(goal / above, 1.0 / LOOSE)
@@ -135,10 +136,14 @@ class Stopping:
     def _due(self, passes: float, remaining: float, goal: float) -> bool:
         """Return whether a bound is worth its passes now: the estimate, or a step of many passes, promises it."""
         if remaining <= goal and passes >= self._next and (remaining <= self._wanted or passes >= self._latest):
-            return True
+            return self._agreed or 2 * self._budget(passes) >= self._products or passes >= self._latest
         if len(self._values) < 2 or self._passes[-1] - self._passes[-2] < LONG_STEP:
             return False
         return 0.0 < self._values[-2] - self._values[-1] <= LAST_GAIN * goal
+
+    def _budget(self, passes: float) -> int:
+        """Return how many products with the Hessian a bound may cost now."""
+        return int(FIRST_PRODUCTS + SHARE * passes - self._spent)
 
     def finish(self, weights: FloatArray, value: float, at_limit: bool) -> Gap:
         """Return the gap of the weights that training ended with for another reason than its tolerance.
@@ -166,6 +171,7 @@ class Stopping:
         found = assess(self.objective, weights, enough, min(max(max_products, 0), MAX_PRODUCTS))
         self.lower = max(self.lower, found.lower)
         self._spent += 1.0 + found.products
+        self._products = max(self._products, found.products)
         return found.decrease
 
     def _remaining(self) -> float:
