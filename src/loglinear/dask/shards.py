@@ -10,6 +10,7 @@ import logging
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
 from typing import Any
 
 from distributed import Client, KilledWorker
@@ -119,11 +120,19 @@ class Cluster:
     def _result(self, k: int) -> Any:
         """Wait for the actor of a part, but not for ever where no worker is left."""
         alone: float | None = None
+        repeats = itertools.count(1)
         while True:
             try:
                 return self._futures[k].result(timeout=2)
             except (KilledWorker, MemoryError) as error:
                 raise out_of_memory(self.client, self.given, k, error) from error
+            except (CancelledError, RuntimeError) as error:  # its worker, or one with what it is made of, was just lost
+                if self._futures[k].status == "error" or next(repeats) > MAX_REPEATS:
+                    raise
+                log.debug("part %d: %s", k, error)
+                time.sleep(0.2)
+                self.look()
+                self._submit(k)
             except TimeoutError:
                 alone = None if self.look() else alone or time.monotonic()
                 if alone is not None and time.monotonic() - alone > PATIENCE:
