@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, cast
@@ -197,6 +198,10 @@ class DaskLanguageModel(LanguageModel):
         self.to_local().save(path)
 
 
+def _itself(one: Any) -> Any:
+    return one
+
+
 class _Work:
     """The text and its n-grams on the workers."""
 
@@ -227,7 +232,7 @@ class _Work:
     def sort(self, vocabulary: WordVocabulary, unknown: Any, settings: Settings) -> int:
         """Sort the n-grams, exchange them by context and merge them to parts; return the number of tokens."""
         self.vocabulary = vocabulary
-        known = self.client.scatter(vocabulary, broadcast=True, hash=False)
+        known = self._known(vocabulary)
         sorted_ = [self._submit(k, sort_part, one, known, unknown, self.order, self._shared)
                    for k, one in enumerate(self._texts)]  # fmt: skip
         counts = self.client.gather([self._submit(k, counts_of, one) for k, one in enumerate(sorted_)])
@@ -244,6 +249,15 @@ class _Work:
             tasks.append((make_shard, arguments))
         self.cluster = Cluster(self.client, tasks)
         return sum(one.n_tokens for one in counts)
+
+    def _known(self, vocabulary: WordVocabulary) -> Any:
+        """Return the vocabulary as the result of a task, which Dask makes anew where a worker that has it is lost.
+
+        Scattered data cannot be made anew, and Dask soon drops all but one of their copies.
+        """
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
+            return self.client.submit(_itself, vocabulary, pure=False)
 
     def call(self, method: str, *arguments: Any) -> list[Any]:
         """Return what a method of every part returns."""
