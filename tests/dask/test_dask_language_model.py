@@ -118,6 +118,23 @@ def test_a_killed_worker_is_replaced_and_the_optimum_stays(client, folder):
         time.sleep(0.2)
 
 
+def test_the_vocabulary_outlives_the_worker_that_has_it(client):
+    from loglinear.dask.language_model import _Work
+
+    work = _Work.__new__(_Work)
+    work.client = client
+    client.wait_for_workers(2, timeout=60)
+    known = work._known(["a", "b"])
+    assert known.result(timeout=30) == ["a", "b"]
+    holders = [address for addresses in client.who_has([known]).values() for address in addresses]
+    pids = client.run(os.getpid, workers=holders)
+    assert pids
+    for pid in pids.values():
+        os.kill(pid, signal.SIGKILL)
+    client.wait_for_workers(2, timeout=60)
+    assert known.result(timeout=60) == ["a", "b"]
+
+
 def test_bags_of_sentences_and_empty_partitions(client, folder):
     lines = (folder / "all.txt").read_text(encoding="utf-8").splitlines()
     bag = db.from_delayed([_delayed(lines[:700]), _delayed([]), _delayed(lines[700:])])
