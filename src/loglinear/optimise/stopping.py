@@ -11,7 +11,8 @@ The relative gap is (objective - optimum) / objective. Training converges when i
 3. A bound within the tolerance proves it. A bound that is LOOSE times above the estimate would take many more passes
    (pure l1, weights almost without a ridge); there the estimate counts, if the quadratic model of the objective agrees
    with it twice in a row, or once where a working set was solved in between, and is called one: ``is_bound`` is False.
-   A model that has seen fewer directions than an earlier one agrees too easily: none gets fewer products than before.
+   A model that has seen fewer directions than an earlier one agrees too easily: none gets fewer products than before,
+   even where that exceeds the share of the passes.
 
 Steps at which a solver does not know the violation over all weights (coarse phases, working sets) are passed over.
 """
