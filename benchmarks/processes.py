@@ -27,6 +27,7 @@ class Run:
     seconds: float
     megabytes: float
     output: str  # what it printed; empty if that went to a file
+    cpu_seconds: float = 0.0  # of all its threads
 
 
 def megabytes() -> float:
@@ -64,4 +65,4 @@ def run(command: Sequence[str | Path], limit: float, *, text: Path | None = None
             stdout.seek(0)
             output = stdout.read().decode()
     unit = 1 if sys.platform == "darwin" else 1024
-    return Run(seconds, usage.ru_maxrss * unit / 1e6, output)
+    return Run(seconds, usage.ru_maxrss * unit / 1e6, output, usage.ru_utime + usage.ru_stime)

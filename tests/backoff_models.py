@@ -106,3 +106,19 @@ def all_log_p(model, length=None):
     n_words = model.vocabulary.n_words
     histories = every_history(n_words, model.order - 1 if length is None else length)
     return {(h, w): log_p(entries, backoffs, h, w) for h in histories for w in range(n_words)}
+
+
+def wide_bigrams(n_words, n_following):
+    """A bigram model: word w is followed by the words w + 1, ..., w + n_following; every word is a context."""
+    rng = np.random.default_rng(0)
+    vocabulary = WordVocabulary.from_words([f"w{i}" for i in range(2, n_words)])
+    following = np.sort((np.arange(n_words)[:, None] + np.arange(1, n_following + 1)) % n_words, axis=1)
+    return BackoffModel(
+        vocabulary, 2, np.array([0, 1, 1 + n_words]), np.array([0, n_words, n_words * (1 + n_following)]),
+        np.concatenate([[0xFFFFFFFF], np.arange(n_words)]).astype(np.uint32),
+        np.concatenate([[1], np.full(1 + n_words, 1 + n_words)]).astype(np.uint32),
+        np.concatenate([[0], n_words + n_following * np.arange(n_words + 1)]).astype(np.uint32),
+        np.concatenate([[0.0], np.full(n_words, -1.0)]),
+        np.concatenate([np.arange(n_words), following.ravel()]).astype(np.uint32),
+        -rng.random(n_words * (1 + n_following)) - 5.0,
+    )  # fmt: skip

@@ -1,18 +1,16 @@
 """The surface of kenlm: against the real package on the same files, method by method.
 
-What needs KenLM's program ``build_binary`` finds it by the environment variable BUILD_BINARY or on the path, and is
-skipped where it is not.
+Binary files come from KenLM's own program ``build_binary`` (peers.py says from where), and its example runs unchanged.
 """
 
 import bz2
 import copy
-import os
 import pickle
-import shutil
 import subprocess
 import sys
 
 import numpy as np
+import peers
 import pytest
 from backoff_models import random_model
 from ngrams import reference_trie
@@ -202,11 +200,8 @@ KINDS = {
 
 
 @pytest.fixture(scope="module")
-def build_binary():
-    program = os.environ.get("BUILD_BINARY") or shutil.which("build_binary")
-    if program is None:
-        pytest.skip("KenLM's build_binary is neither in BUILD_BINARY nor on the path")
-    return program
+def build_binary(pytestconfig):
+    return peers.kenlm_build_binary(pytestconfig)
 
 
 @pytest.fixture(scope="module", params=[(kind, words) for kind in KINDS for words in (True, False)], ids=str)
@@ -335,3 +330,13 @@ def test_a_binary_file_is_a_language_model(tmp_path, arpa):
     opened.save(tmp_path / "m.ll")
     assert LanguageModel.load(tmp_path / "m.ll").perplexity(texts) == pytest.approx(model.perplexity(texts), rel=1e-6)
     assert opened.top("w1", 3)[0][1] == pytest.approx(model.top("w1", 3)[0][1], rel=1e-5)
+
+
+def test_kenlm_s_own_example(pytestconfig):
+    root = peers.source(pytestconfig, "kenlm")
+    code = "import runpy, sys; from loglinear import kenlm; kenlm.install(); runpy.run_path(sys.argv[1])"
+    command = [sys.executable, "-c", code, root / "python" / "example.py"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.startswith("5-gram model\nlanguage modeling is fun .\n-")
+    assert run.stdout.count("is an OOV") == 6  # of three words, each told twice

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
-#include "backoff/arpa.hh"
+#include "arpa/text.hh"
 #include "trie/cuts.hh"
 #include "util/errors.hh"
 
@@ -93,7 +94,7 @@ void lay_out(const BackoffArrays& model, const Arcs& arcs, std::span<const std::
   for (std::size_t c = 0; c < shape.n_contexts(); ++c) {
     if (n == out.contexts.size() || state[c] != n) continue;
     const std::uint32_t own = shape.context_entry[c + 1] - shape.context_entry[c];
-    const std::uint64_t size = c == 0 || own <= kListed ? own : std::uint64_t{own} + own / 2 + 1;
+    const std::uint64_t size = slots_of(c == 0, own);
     const std::uint32_t parent = c == 0 ? 0 : state[arcs.parents[c]];
     const float log_backoff = c == 0 ? 0.0f : static_cast<float>(model.log_backoff[c]);
     out.contexts[n++] = {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(size), parent, log_backoff};
@@ -112,16 +113,8 @@ void fill_context(const BackoffArrays& model, const Arcs& arcs, std::span<const 
   const auto entry = [&](std::uint32_t e) {
     return AutomatonEntry{shape.entry_word[e], static_cast<float>(model.log_probability[e]), state[arcs.next[e]]};
   };
-  if (c == 0 || own.size <= kListed) {
-    for (std::uint32_t e = begin; e < end; ++e) slots[e - begin] = entry(e);
-    return;
-  }
-  std::fill(slots, slots + own.size, AutomatonEntry{kBlank, 0.0f, 0});
-  for (std::uint32_t e = begin; e < end; ++e) {
-    std::uint32_t at = table_slot(shape.entry_word[e], own.size);
-    while (slots[at].word != kBlank) at = at + 1 == own.size ? 0 : at + 1;
-    slots[at] = entry(e);
-  }
+  SlotWriter writer(slots, own.size, c == 0);
+  for (std::uint32_t e = begin; e < end; ++e) writer.add(entry(e));
 }
 
 OwnedAutomaton assemble(ThreadPool& pool, const BackoffArrays& model, const Arcs& arcs) {
@@ -143,12 +136,11 @@ OwnedAutomaton assemble(ThreadPool& pool, const BackoffArrays& model, const Arcs
 
 // ---- checking --------------------------------------------------------------------------------------------------
 
-void check_context(const BackoffAutomaton& a, std::uint32_t c, std::size_t level_start) {
+// `next` is where the slots of the next context begin.
+void check_context(const BackoffAutomaton& a, std::uint32_t c, std::size_t level_start, std::uint64_t next) {
   const AutomatonContext& own = a.contexts[c];
   const std::uint64_t end = std::uint64_t{own.first} + own.size;
-  demand(end == (c + 1 < a.contexts.size() ? a.contexts[c + 1].first : a.entries.size()),
-         "the slots of contexts do not follow one another");
-  demand(end <= a.entries.size(), "the slots of contexts do not follow one another");
+  demand(end == next && end <= a.entries.size(), "the slots of contexts do not follow one another");
   demand(usable(own.log_backoff), "a back-off is NaN or infinity");
   demand(c == 0 ? own.parent == 0 : own.parent < level_start, "the parent of a context is not a shorter one");
 }
@@ -178,12 +170,17 @@ void check_entries(const BackoffAutomaton& a, std::uint32_t c) {
   }
 }
 
+// Where the slots of the context after c begin.
+std::uint64_t after(const BackoffAutomaton& a, std::size_t c) {
+  return c + 1 < a.contexts.size() ? a.contexts[c + 1].first : a.entries.size();
+}
+
 }  // namespace
 
 OwnedAutomaton build_automaton(ThreadPool& pool, const BackoffArrays& model) {
   Arcs arcs = link(pool, model.shape);
   if (arcs.complete) return assemble(pool, model, arcs);
-  const OwnedBackoff completed = closed(pool, model);
+  const arpa::OwnedBackoff completed = arpa::closed(pool, model);
   const BackoffArrays whole = completed;
   arcs = link(pool, whole.shape);
   if (!arcs.complete) throw InvalidInput("query arrays: the model could not be completed");
@@ -200,34 +197,103 @@ void BackoffAutomaton::check_frame() const {
   demand(begin < contexts.size(), "the state after <s> does not exist");
   demand(contexts[0].first == 0 && contexts[0].size == n_words && entries.size() >= n_words,
          "the empty context does not have one entry for each word");
-  check_context(*this, 0, 0);
+  if (!blocks) check_context(*this, 0, 0, after(*this, 0));  // otherwise this is done with its block
   check_entries(*this, 0);
 }
 
-void BackoffAutomaton::check_block(std::uint32_t context) const {
-  const std::uint32_t first = context >> kBlockBits << kBlockBits;
-  const auto last = static_cast<std::uint32_t>(
-      std::min<std::size_t>(first + (std::size_t{1} << kBlockBits), contexts.size()));
-  for (std::uint32_t c = std::max(first, 1u); c < last; ++c) {
-    check_context(*this, c, static_cast<std::size_t>(context_start[length(c)]));
-    check_entries(*this, c);
+void BackoffAutomaton::check_contexts(std::uint32_t first, std::uint32_t last, std::uint64_t end) const {
+  for (std::uint32_t c = first; c < last; ++c) {
+    const std::uint64_t next = c + 1 < last ? contexts[c + 1].first : end;
+    check_context(*this, c, static_cast<std::size_t>(context_start[length(c)]), next);
+    if (c > 0) check_entries(*this, c);
   }
-  blocks->done[context >> kBlockBits].store(1, std::memory_order_relaxed);
 }
 
 void BackoffAutomaton::check(ThreadPool& pool) const {
   check_frame();
+  if (blocks) {
+    parallel_for(pool, blocks->size(), 1, [&](std::size_t from, std::size_t to) {
+      for (std::size_t block = from; block < to; ++block)
+        if (!blocks->done(block)) blocks->enter(*this, block);
+    });
+    return;
+  }
   for (std::size_t k = 0; k < order(); ++k) {
     const auto start = static_cast<std::size_t>(context_start[k]);
     parallel_for(pool, static_cast<std::size_t>(context_start[k + 1]) - start, kContextsInChunk,
                  [&](std::size_t from, std::size_t to) {
-                   for (std::size_t c = from; c < to; ++c)
-                     check_context(*this, static_cast<std::uint32_t>(start + c), start);
+                   for (std::size_t c = start + from; c < start + to; ++c)
+                     check_context(*this, static_cast<std::uint32_t>(c), start, after(*this, c));
                  });
   }
   parallel_for(pool, contexts.size(), kContextsInChunk, [&](std::size_t from, std::size_t to) {
     for (std::size_t c = from; c < to; ++c) check_entries(*this, static_cast<std::uint32_t>(c));
   });
+}
+
+// ---- blocks of a file -------------------------------------------------------------------------------------------
+
+CheckedBlocks::CheckedBlocks(const BackoffAutomaton& automaton, const StoredAutomaton* stored)
+    : stored_(stored), done_((automaton.contexts.size() >> kBlockBits) + 1) {
+  if (!stored_) return;
+  if (automaton.contexts.empty() || automaton.entries.size() < automaton.n_words)
+    throw InvalidInput("query arrays: the empty context does not have one entry for each word");
+  claim(0, automaton.n_words);
+  stored_->file->read(stored_->contexts, sizeof(AutomatonContext), stored_->contexts_at);
+  stored_->file->read(stored_->entries, automaton.n_words * sizeof(AutomatonEntry), stored_->entries_at);
+}
+
+void CheckedBlocks::enter(const BackoffAutomaton& a, std::size_t block) const {
+  const std::lock_guard lock(locks_[block % locks_.size()]);
+  if (done(block)) return;
+  const auto first = static_cast<std::uint32_t>(block << kBlockBits);
+  const auto last = static_cast<std::uint32_t>(std::min<std::size_t>(first + kContextsInBlock, a.contexts.size()));
+  if (stored_) {
+    read_and_check(a, first, last);
+  } else if (first < last) {
+    a.check_contexts(first, last, last < a.contexts.size() ? a.contexts[last].first : a.entries.size());
+  }
+  done_[block].store(1, std::memory_order_release);
+}
+
+void CheckedBlocks::read_and_check(const BackoffAutomaton& a, std::uint32_t first, std::uint32_t last) const {
+  if (first == last) return;
+  const std::size_t n = last - first, n_read = n + (last < a.contexts.size() ? 1 : 0);
+  std::vector<AutomatonContext> own(n_read);  // and the one after them, which is another block's
+  stored_->file->read(own.data(), n_read * sizeof(AutomatonContext),
+                      stored_->contexts_at + std::uint64_t{first} * sizeof(AutomatonContext));
+  const std::size_t skipped = first == 0 ? 1 : 0;  // the empty context is there already
+  const std::uint64_t end = n_read > n ? own[n].first : a.entries.size();
+  const std::uint64_t begin = skipped < n_read ? own[skipped].first : end;
+  if (begin > end || end > a.entries.size())
+    throw InvalidInput("query arrays: the slots of contexts do not follow one another");
+  claim(begin, end);
+  try {
+    std::copy(own.begin() + static_cast<std::ptrdiff_t>(skipped), own.begin() + static_cast<std::ptrdiff_t>(n),
+              stored_->contexts + first + skipped);
+    stored_->file->read(stored_->entries + begin, (end - begin) * sizeof(AutomatonEntry),
+                        stored_->entries_at + begin * sizeof(AutomatonEntry));
+    a.check_contexts(first, last, end);
+  } catch (...) {
+    release(begin, end);
+    throw;
+  }
+}
+
+void CheckedBlocks::claim(std::uint64_t begin, std::uint64_t end) const {
+  if (begin == end) return;
+  const std::lock_guard lock(claims_lock_);
+  const auto next = claims_.lower_bound(begin);
+  const bool is_free = (next == claims_.end() || next->first >= end) &&
+                       (next == claims_.begin() || std::prev(next)->second <= begin);
+  if (!is_free) throw InvalidInput("query arrays: the slots of contexts do not follow one another");
+  claims_.emplace(begin, end);
+}
+
+void CheckedBlocks::release(std::uint64_t begin, std::uint64_t end) const {
+  if (begin == end) return;
+  const std::lock_guard lock(claims_lock_);
+  claims_.erase(begin);
 }
 
 }  // namespace loglinear::backoff

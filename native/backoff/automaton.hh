@@ -13,13 +13,18 @@
 // word; those of a larger one are a hash table with linear probing, a third of it blank. Words are compared, not hashes
 // of n-grams, so an entry that is found is always the right one.
 #pragma once
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "backoff/model.hh"
+#include "disk/open_file.hh"
 #include "util/thread_pool.hh"
 
 namespace loglinear::backoff {
@@ -45,12 +50,73 @@ inline std::uint32_t table_slot(std::uint32_t word, std::uint32_t size) {
   return static_cast<std::uint32_t>(std::uint64_t{hash} * size >> 32);
 }
 
-inline constexpr unsigned kBlockBits = 12;  // contexts are checked in blocks of 4096
+// How many slots the entries of a context take.
+inline std::uint64_t slots_of(bool is_empty_context, std::uint64_t n_entries) {
+  return is_empty_context || n_entries <= kListed ? n_entries : n_entries + n_entries / 2 + 1;
+}
 
-// Which blocks of contexts, with their entries, have been checked.
-struct CheckedBlocks {
-  explicit CheckedBlocks(std::size_t n_contexts) : done((n_contexts >> kBlockBits) + 1) {}
-  mutable std::vector<std::atomic<std::uint8_t>> done;
+// Writes the entries of a context, which come in the order of their words, to its slots.
+class SlotWriter {
+ public:
+  SlotWriter(AutomatonEntry* slots, std::uint64_t size, bool is_empty_context)
+      : slots_(slots), size_(static_cast<std::uint32_t>(size)), listed_(is_empty_context || size <= kListed) {
+    if (!listed_) std::fill(slots, slots + size, AutomatonEntry{kBlank, 0.0f, 0});
+  }
+  void add(const AutomatonEntry& entry) {
+    if (listed_) {
+      *slots_++ = entry;
+      return;
+    }
+    std::uint32_t at = table_slot(entry.word, size_);
+    while (slots_[at].word != kBlank) at = at + 1 == size_ ? 0 : at + 1;
+    slots_[at] = entry;
+  }
+
+ private:
+  AutomatonEntry* slots_;
+  std::uint32_t size_;
+  bool listed_;
+};
+
+// Automata of files are checked block by block, and read block by block, before a block is used for the first time.
+//
+// A block is kContextsInBlock contexts and their entries. Where a file is given, the arrays of the automaton are empty
+// memory, and a block is read into its place; nobody writes there again, so that what was checked stays as it is,
+// whatever happens to the file. Blocks may be entered by many threads.
+struct BackoffAutomaton;
+
+inline constexpr unsigned kBlockBits = 12;
+inline constexpr std::size_t kContextsInBlock = std::size_t{1} << kBlockBits;
+
+// Where the arrays of an automaton are in a file, and the memory that they are to be read to.
+struct StoredAutomaton {
+  const disk::OpenFile* file;
+  std::uint64_t contexts_at, entries_at;
+  AutomatonContext* contexts;
+  AutomatonEntry* entries;
+};
+
+class CheckedBlocks {
+ public:
+  // Reads the empty context with its entries, if the arrays are in a file. Throws InvalidInput for a faulty file, as all
+  // do here.
+  CheckedBlocks(const BackoffAutomaton& automaton, const StoredAutomaton* stored);
+
+  bool done(std::size_t block) const { return done_[block].load(std::memory_order_acquire) != 0; }
+  void enter(const BackoffAutomaton& automaton, std::size_t block) const;
+  std::size_t size() const { return done_.size(); }
+
+ private:
+  void read_and_check(const BackoffAutomaton& automaton, std::uint32_t first, std::uint32_t last) const;
+  void claim(std::uint64_t begin, std::uint64_t end) const;
+  void release(std::uint64_t begin, std::uint64_t end) const;
+
+  const StoredAutomaton* stored_;
+  mutable std::vector<std::atomic<std::uint8_t>> done_;
+  mutable std::array<std::mutex, 16> locks_;
+  // The slots that blocks have, by the first one: no two blocks of a file, whatever it holds, are read to one place.
+  mutable std::mutex claims_lock_;
+  mutable std::map<std::uint64_t, std::uint64_t> claims_;
 };
 
 // A view of caller-owned arrays. They may come from a file of a stranger: either all of them are checked at once, or,
@@ -73,9 +139,10 @@ struct BackoffAutomaton {
   void check_frame() const;
   // The same for the block of a context, which exists.
   void enter(std::uint32_t context) const {
-    if (blocks && !blocks->done[context >> kBlockBits].load(std::memory_order_relaxed)) check_block(context);
+    if (blocks && !blocks->done(context >> kBlockBits)) blocks->enter(*this, context >> kBlockBits);
   }
-  void check_block(std::uint32_t context) const;
+  // The same for contexts [first, last), where the slots of the next one begin at `end`.
+  void check_contexts(std::uint32_t first, std::uint32_t last, std::uint64_t end) const;
 
   // The slot where the search for a word begins.
   const AutomatonEntry* seek(std::uint32_t context, std::uint32_t word) const {

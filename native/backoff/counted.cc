@@ -1,13 +1,13 @@
 #include "backoff/counted.hh"
 
 #include <algorithm>
-#include <bit>
 #include <memory>
 #include <string>
 
 #include "simd/loops.hh"
 #include "trie/cuts.hh"
 #include "util/errors.hh"
+#include "util/ranked_bits.hh"
 #include "util/reused.hh"
 #include "util/views.hh"
 
@@ -17,36 +17,6 @@ using namespace trie;
 using disk::MappedArray;
 
 namespace {
-
-// Which contexts stay, and how many of them come before each.
-class Kept {
- public:
-  explicit Kept(std::size_t n) : words_((n + 63) / 64 + 1, 0), before_(words_.size() / kBlock + 2, 0) {}
-
-  void set(std::size_t i) { __atomic_fetch_or(&words_[i / 64], std::uint64_t{1} << (i % 64), __ATOMIC_RELAXED); }
-  void count() {
-    for (std::size_t b = 0; b + 1 < before_.size(); ++b) {
-      before_[b + 1] = before_[b];
-      for (std::size_t i = b * kBlock; i < std::min((b + 1) * kBlock, words_.size()); ++i)
-        before_[b + 1] += static_cast<std::uint64_t>(std::popcount(words_[i]));
-    }
-  }
-  bool has(std::size_t i) const { return words_[i / 64] >> (i % 64) & 1; }
-  std::uint64_t rank(std::size_t i) const {
-    std::uint64_t n = before_[i / 64 / kBlock];
-    for (std::size_t j = i / 64 / kBlock * kBlock; j < i / 64; ++j)
-      n += static_cast<std::uint64_t>(std::popcount(words_[j]));
-    return n + static_cast<std::uint64_t>(std::popcount(words_[i / 64] & ((std::uint64_t{1} << (i % 64)) - 1)));
-  }
-
- private:
-  static constexpr std::size_t kBlock = 8;  // words
-  std::vector<std::uint64_t> words_, before_;
-};
-
-std::uint64_t slots_of(bool root, std::uint64_t n_own) {
-  return root || n_own <= kListed ? n_own : n_own + n_own / 2 + 1;
-}
 
 template <class Position>
 class Builder {
@@ -92,7 +62,7 @@ class Builder {
 
   // Which contexts stay, and where the slots of every chunk begin.
   void plan() {
-    if (cuts_) kept_ = std::make_unique<Kept>(trie_.n_contexts() + 1);
+    if (cuts_) kept_ = std::make_unique<RankedBits>(trie_.n_contexts() + 1);
     levels_.resize(trie_.order);
     out_.n_ngrams.assign(trie_.order, 0);
     out_.context_start = {0};
@@ -220,19 +190,9 @@ class Builder {
                                                  : arcs_[trie_.entry_parent[e] - first_entry(n - 1)];
       return AutomatonEntry{trie_.entry_word[e], static_cast<float>(log_p[e - begin]), next};
     };
-    if (c == 0 || size <= kListed) {
-      for (std::size_t e = begin; e < end; ++e)
-        if (stays(n, e)) *slots++ = entry(e);
-      return;
-    }
-    const auto n_slots = static_cast<std::uint32_t>(size);
-    std::fill(slots, slots + size, AutomatonEntry{kBlank, 0.0f, 0});
-    for (std::size_t e = begin; e < end; ++e) {
-      if (!stays(n, e)) continue;
-      std::uint32_t at = table_slot(trie_.entry_word[e], n_slots);
-      while (slots[at].word != kBlank) at = at + 1 == n_slots ? 0 : at + 1;
-      slots[at] = entry(e);
-    }
+    SlotWriter writer(slots, size, c == 0);
+    for (std::size_t e = begin; e < end; ++e)
+      if (stays(n, e)) writer.add(entry(e));
   }
 
   // What nothing after order n reads: its entries, its contexts but for their children, and the children before.
@@ -259,7 +219,7 @@ class Builder {
   std::span<const OrderSmoothing> orders_;
   const CountedOptions& options_;
   bool cuts_;
-  std::unique_ptr<Kept> kept_;
+  std::unique_ptr<RankedBits> kept_;
   std::vector<std::vector<Chunk>> levels_;   // [order]
   std::vector<std::uint64_t> slot_start_;    // [order] where the slots of a length end
   std::vector<std::uint64_t> descendants_;   // of each context of one word, the first of the length at hand

@@ -106,6 +106,7 @@ class Sampler {
 
   // The entry of a context at which the sum of probabilities passes u; null where it does not.
   const AutomatonEntry* own_entry(std::uint32_t context, double u) {
+    a_.enter(context);
     const AutomatonContext& c = a_.contexts[context];
     const auto slots = a_.entries.subspan(c.first, c.size);
     if (c.size > kLarge) {

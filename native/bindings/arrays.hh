@@ -97,6 +97,7 @@ struct BoundIndex {
 void bind_linear(nb::module_& m);
 void bind_vector(nb::module_& m);
 void bind_tree(nb::module_& m);
+void bind_attributes(nb::module_& m);
 void bind_text(nb::module_& m);
 void bind_hmm(nb::module_& m);
 void bind_chain(nb::module_& m);

@@ -1,15 +1,17 @@
-#include "backoff/arpa.hh"
+#include "arpa/lines.hh"
+#include "arpa/text.hh"
 #include "backoff/counted.hh"
 #include "backoff/kneser_ney.hh"
-#include "backoff/lines.hh"
 #include "backoff/mix.hh"
 #include "backoff/pruning.hh"
 #include "backoff/smoothing.hh"
 #include "bindings/arrays.hh"
 #include "bindings/tries.hh"
+#include "ngram/trie_automaton.hh"
 
 namespace loglinear::bindings {
 
+using namespace arpa;
 using namespace backoff;
 using namespace trie;
 namespace {
@@ -236,6 +238,62 @@ void bind_counted(nb::module_& m) {
         nb::arg("meter").none(), "the automaton of the smoothed model; consume: the trie is gone afterwards");
 }
 
+// A model on a trie, with the arrays it views.
+struct BoundTrieAutomaton {
+  In<std::int64_t> context_start, entry_start;
+  In<std::uint32_t> context_word, context_child, context_entry, entry_word, entry_parent;
+  In<double> log_probability, log_backoff;
+  Out<std::uint8_t> keep;
+  Out<std::uint32_t> links;
+  std::unique_ptr<ngram::TrieAutomaton> automaton;
+
+  BoundTrieAutomaton(ThreadPool& pool, std::size_t n_words, In<std::int64_t> context_starts,
+                     In<std::int64_t> entry_starts, In<std::uint32_t> context_words, In<std::uint32_t> children,
+                     In<std::uint32_t> entries, In<std::uint32_t> entry_words, In<std::uint32_t> parents,
+                     In<double> log_probabilities, In<double> log_backoffs, Out<std::uint8_t> kept,
+                     Out<std::uint32_t> link)
+      : context_start(std::move(context_starts)), entry_start(std::move(entry_starts)),
+        context_word(std::move(context_words)), context_child(std::move(children)), context_entry(std::move(entries)),
+        entry_word(std::move(entry_words)), entry_parent(std::move(parents)),
+        log_probability(std::move(log_probabilities)), log_backoff(std::move(log_backoffs)), keep(std::move(kept)),
+        links(std::move(link)) {
+    const TrieView trie{context_start.size() == 0 ? 0 : context_start.size() - 1, n_words, view(context_start),
+                        view(entry_start), view(context_word), view(context_child), view(context_entry), {},
+                        view(entry_word), view(entry_parent), {}};
+    nb::gil_scoped_release release;
+    const ngram::TrieValues values{view(log_probability), view(log_backoff)};
+    automaton = std::make_unique<ngram::TrieAutomaton>(pool, trie, values, view(keep), view(links));
+  }
+
+  void write(ThreadPool& pool, Out<std::uint32_t>& contexts, Out<std::uint32_t>& entries) const {
+    nb::gil_scoped_release release;
+    require(contexts.size() % 4 == 0 && entries.size() % 3 == 0, "an automaton has rows of 4 and of 3 numbers");
+    automaton->write(pool, {reinterpret_cast<AutomatonContext*>(contexts.data()), contexts.size() / 4},
+                     {reinterpret_cast<AutomatonEntry*>(entries.data()), entries.size() / 3});
+  }
+};
+
+void bind_trie_automaton(nb::module_& m) {
+  using A = BoundTrieAutomaton;
+  nb::class_<A>(m, "TrieAutomaton", "the automaton of a model whose n-grams lie on a trie")
+      .def(nb::init<ThreadPool&, std::size_t, In<std::int64_t>, In<std::int64_t>, In<std::uint32_t>, In<std::uint32_t>,
+                    In<std::uint32_t>, In<std::uint32_t>, In<std::uint32_t>, In<double>, In<double>, Out<std::uint8_t>,
+                    Out<std::uint32_t>>(),
+           nb::arg("pool"), nb::arg("n_words"), nb::arg("context_start").noconvert(),
+           nb::arg("entry_start").noconvert(), nb::arg("context_word").noconvert(),
+           nb::arg("context_child").noconvert(), nb::arg("context_entry").noconvert(),
+           nb::arg("entry_word").noconvert(), nb::arg("entry_parent").noconvert(),
+           nb::arg("log_probability").noconvert(), nb::arg("log_backoff").noconvert(), nb::arg("keep").noconvert(),
+           nb::arg("links").noconvert())
+      .def_prop_ro("begin", [](const A& a) { return a.automaton->begin(); })
+      .def_prop_ro("context_start", [](const A& a) { return a.automaton->context_start(); })
+      .def_prop_ro("n_slots", [](const A& a) { return a.automaton->n_slots(); })
+      .def("write", [](const A& a, ThreadPool& pool, Out<std::uint32_t> contexts, Out<std::uint32_t> entries) {
+        a.write(pool, contexts, entries);
+      }, nb::arg("pool"), nb::arg("contexts").noconvert(), nb::arg("entries").noconvert(),
+           "write contexts [n, 4] and entries [n_slots, 3]");
+}
+
 void bind_smoothing(nb::module_& m) {
   nb::class_<SmoothingTrie>(m, "SmoothingTrie", "The arrays of an n-gram trie, checked.")
       .def(nb::init<ThreadPool&, std::size_t, std::size_t, In<std::int64_t>, In<std::int64_t>, In<std::uint32_t>,
@@ -343,6 +401,7 @@ void bind_pruning(nb::module_& m) {
 void bind_estimators(nb::module_& m) {
   bind_smoothing(m);
   bind_counted(m);
+  bind_trie_automaton(m);
   bind_pruning(m);
 }
 

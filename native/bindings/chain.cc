@@ -74,7 +74,7 @@ struct BoundFeatures {
 struct BoundTokens {
   ChainTokens tokens;
   std::mutex busy;
-  std::vector<ChainGradient> sums;  // work space of the evaluation that holds `busy`; a second one brings its own
+  ChainWork work;  // of the evaluation that holds `busy`; a second one brings its own
   BoundTokens(ThreadPool& pool, const BoundFeatures& features, const BoundSequences& sequences)
       : tokens([&] {
           nb::gil_scoped_release release;
@@ -126,9 +126,9 @@ double loss(ThreadPool& pool, const std::string& kind, BoundModel& model, BoundS
   nb::gil_scoped_release release;
   model.model.set(view(w), true);
   const std::unique_lock alone(tokens.busy, std::try_to_lock);
-  std::vector<ChainGradient> own;
+  ChainWork own;
   return chain_loss(pool, which, model.model, sequences.sequences, tokens.tokens, view(node_base), view(labels),
-                    view(allowed), alone ? tokens.sums : own, view(gradient));
+                    view(allowed), alone ? tokens.work : own, view(gradient));
 }
 
 ChainInput input(BoundModel& model, BoundSequences& sequences, const Doubles& node_base, BoundModel* local) {
@@ -169,7 +169,8 @@ void bind_chain(nb::module_& m) {
       });
   nb::class_<BoundTokens>(m, "ChainTokens", "Attributes of tokens resolved to weights, for training.")
       .def(nb::init<ThreadPool&, const BoundFeatures&, const BoundSequences&>(), nb::arg("pool"), nb::arg("features"),
-           nb::arg("sequences"));
+           nb::arg("sequences"))
+      .def_prop_ro("n_bundles", [](const BoundTokens& b) { return b.tokens.nodes.n_bundles; });
   m.def("observed_features", &observed, nb::arg("pool"), nb::arg("sequences"), nb::arg("labels").noconvert(),
         nb::arg("n_labels"), nb::arg("scopes").none(), nb::arg("pairs"), nb::arg("min_count"),
         "(pointers, codes) of the features that occur");

@@ -28,6 +28,15 @@ void bind_sparse(nb::module_& m, const char* name) {
            },
            nb::arg("pool"), nb::arg("weights").noconvert(), nb::arg("bias").none().noconvert(), nb::arg("n_classes"),
            nb::arg("out").noconvert(), "out[r, k] = bias[k] + sum_j X[r, j] weights[j, k]")
+      .def("sparse_margins",
+           [](const Matrix& x, ThreadPool& pool, In<std::int64_t> weight_ptr, In<std::int32_t> classes,
+              In<double> weights, In<double> bias, Out<double> out) {
+             nb::gil_scoped_release release;
+             sparse_margins(pool, x.matrix, view(weight_ptr), view(classes), view(weights), view(bias), view(out));
+           },
+           nb::arg("pool"), nb::arg("weight_ptr").noconvert(), nb::arg("classes").noconvert(),
+           nb::arg("weights").noconvert(), nb::arg("bias").noconvert(), nb::arg("out").noconvert(),
+           "margins with the weights of each feature given by class, those of zero left out")
       .def("gradient",
            [](const Matrix& x, ThreadPool& pool, In<double> residuals, std::size_t K, int power, Out<double> out) {
              nb::gil_scoped_release release;

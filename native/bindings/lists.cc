@@ -77,6 +77,18 @@ void bind_features(nb::module_& m) {
                           to_numpy(std::move(result.names.offsets)));
   }, nb::arg("pool"), nb::arg("blob").noconvert(), nb::arg("offsets").noconvert(), nb::arg("list_ptr").noconvert(),
         nb::arg("options"), nb::arg("min_count"), "((indptr, indices, values), names blob, names offsets)");
+  m.def("find_candidate_features", [](ThreadPool& pool, In<std::uint8_t> blob, In<std::int64_t> offsets,
+                                      In<std::int64_t> list_ptr, const BoundOptions& options) {
+    CandidateFeatureUses uses;
+    {
+      nb::gil_scoped_release release;
+      uses = find_candidate_features(pool, Strings{as_characters(blob), view(offsets)}, view(list_ptr),
+                                     options.options);
+    }
+    return nb::make_tuple(bytes_array(std::move(uses.names.blob)), to_numpy(std::move(uses.names.offsets)),
+                          to_numpy(std::move(uses.n_lists)), to_numpy(std::move(uses.differs)));
+  }, nb::arg("pool"), nb::arg("blob").noconvert(), nb::arg("offsets").noconvert(), nb::arg("list_ptr").noconvert(),
+        nb::arg("options"), "(names blob, names offsets, n_lists, differs) of all features");
   m.def("count_candidate_features", [](ThreadPool& pool, In<std::uint8_t> blob, In<std::int64_t> offsets,
                                        In<std::int64_t> list_ptr, const BoundOptions& options,
                                        const BoundIndex& vocabulary) {

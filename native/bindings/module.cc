@@ -59,6 +59,7 @@ NB_MODULE(_core, m) {
   bind_vector(m);
   bind_tree(m);
   bind_text(m);
+  bind_attributes(m);
   bind_hmm(m);
   bind_chain(m);
   bind_baselines(m);

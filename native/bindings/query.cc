@@ -264,7 +264,7 @@ void bind_writing(nb::module_& m) {
     std::vector<std::uint8_t> file;
     {
       nb::gil_scoped_release release;
-      const backoff::ArpaText text(pool, model.model, Strings{as_characters(blob), view(offsets)});
+      const arpa::ArpaText text(pool, model.model, Strings{as_characters(blob), view(offsets)});
       file = write_trie(pool, text, {bits, bits, array_bits});
     }
     return to_numpy(std::move(file));
@@ -283,12 +283,16 @@ void bind_query(nb::module_& m) {
   m.def("build_automaton", &automaton_arrays, nb::arg("pool"), nb::arg("model"),
         "(state after <s>, context_start, contexts [n, 4], entries [m, 3]) of a back-off model");
 
+  nb::class_<BoundFile>(m, "AutomatonFile", "An open file, and where the arrays of an automaton begin in it.")
+      .def(nb::init<int, std::string, std::uint64_t, std::uint64_t>(), nb::arg("descriptor"), nb::arg("name"),
+           nb::arg("contexts_at"), nb::arg("entries_at"));
   nb::class_<BoundQueries>(m, "BackoffQueries", "An automaton and its words, in arrays which it keeps alive.")
       .def(nb::init<ThreadPool&, std::uint32_t, In<std::int64_t>, In<std::uint32_t>, In<std::uint32_t>,
-                    In<std::uint8_t>, In<std::int64_t>, bool>(),
+                    In<std::uint8_t>, In<std::int64_t>, bool, const BoundFile*>(),
            nb::arg("pool"), nb::arg("begin"), nb::arg("context_start").noconvert(), nb::arg("contexts").noconvert(),
            nb::arg("entries").noconvert(), nb::arg("blob").noconvert(), nb::arg("offsets").noconvert(),
-           nb::arg("is_open"))
+           nb::arg("is_open"), nb::arg("file").none() = nb::none(), nb::keep_alive<1, 10>(),
+           "With a file, contexts and entries are empty memory, to which it is read when it is used.")
       .def("check_all", [](const BoundQueries& q, ThreadPool& pool) {
         nb::gil_scoped_release release;
         q.check_all(pool);

@@ -11,6 +11,7 @@
 #include "backoff/query.hh"
 #include "bindings/arrays.hh"
 #include "disk/mapped.hh"
+#include "disk/open_file.hh"
 #include "kenlm/model.hh"
 #include "trie/build.hh"
 #include "trie/merge.hh"
@@ -121,6 +122,15 @@ struct QueryState {
   }
 };
 
+// Where the arrays of an automaton are in an open file.
+struct BoundFile {
+  disk::OpenFile file;
+  std::uint64_t contexts_at, entries_at;
+
+  BoundFile(int descriptor, std::string name, std::uint64_t contexts, std::uint64_t entries)
+      : file(descriptor, std::move(name)), contexts_at(contexts), entries_at(entries) {}
+};
+
 // The automaton, the words and the arrays they view, kept alive together.
 struct BoundQueries {
   In<std::int64_t> context_start;
@@ -129,11 +139,13 @@ struct BoundQueries {
   In<std::int64_t> offsets;
   StringIndex words;
   backoff::QueryModel model;
+  backoff::StoredAutomaton stored;
   std::unique_ptr<backoff::CheckedBlocks> blocks;
   static constexpr std::size_t kSmall = 1 << 19;  // slots that are checked at once, in a few milliseconds
 
+  // With a file, which must outlive this, contexts and entries are memory that it is read to.
   BoundQueries(ThreadPool& pool, std::uint32_t begin, In<std::int64_t> start, In<std::uint32_t> c,
-               In<std::uint32_t> e, In<std::uint8_t> b, In<std::int64_t> o, bool is_open)
+               In<std::uint32_t> e, In<std::uint8_t> b, In<std::int64_t> o, bool is_open, const BoundFile* file)
       : context_start(std::move(start)), contexts(std::move(c)), entries(std::move(e)), blob(std::move(b)),
         offsets(std::move(o)), words([&] {
           nb::gil_scoped_release release;
@@ -143,18 +155,26 @@ struct BoundQueries {
     require(contexts.ndim() == 2 && contexts.shape(1) == 4, "query arrays: contexts must have four columns");
     require(entries.ndim() == 2 && entries.shape(1) == 3, "query arrays: entries must have three columns");
     require(!is_open || offsets.size() > 2, "query arrays: an open vocabulary has at least two words");
-    model.automaton = {offsets.size() - 1, begin, view(context_start),
-                       {reinterpret_cast<const backoff::AutomatonContext*>(contexts.data()), contexts.shape(0)},
-                       {reinterpret_cast<const backoff::AutomatonEntry*>(entries.data()), entries.shape(0)},
-                       nullptr};
+    backoff::BackoffAutomaton& a = model.automaton;
+    a = {offsets.size() - 1, begin, view(context_start),
+         {reinterpret_cast<const backoff::AutomatonContext*>(contexts.data()), contexts.shape(0)},
+         {reinterpret_cast<const backoff::AutomatonEntry*>(entries.data()), entries.shape(0)},
+         nullptr};
+    const bool is_small = a.entries.size() <= kSmall;
     nb::gil_scoped_release release;
-    if (entries.shape(0) <= kSmall) {
-      model.automaton.check(pool);
-      return;
+    if (file)
+      stored = {&file->file, file->contexts_at, file->entries_at, const_cast<backoff::AutomatonContext*>(a.contexts.data()),
+                const_cast<backoff::AutomatonEntry*>(a.entries.data())};
+    if (file || !is_small) {
+      blocks = std::make_unique<backoff::CheckedBlocks>(a, file ? &stored : nullptr);
+      a.blocks = blocks.get();
     }
-    model.automaton.check_frame();
-    blocks = std::make_unique<backoff::CheckedBlocks>(contexts.shape(0));
-    model.automaton.blocks = blocks.get();
+    if (!is_small) {
+      a.check_frame();
+    } else {
+      a.check(pool);
+      a.blocks = nullptr;
+    }
   }
 
   // Checks what has not been used yet.

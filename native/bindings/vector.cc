@@ -1,8 +1,5 @@
-#include <nanobind/stl/tuple.h>
-
-#include "bindings/arrays.hh"
+#include "bindings/shared/separable.hh"
 #include "linear/ftrl.hh"
-#include "linear/separable.hh"
 #include "linear/subset.hh"
 #include "linear/vector.hh"
 
@@ -115,48 +112,33 @@ void bind_vectors(nb::module_& m) {
         "out = sum_i coefficients[i] rows[i]; rows may be float64 or float32");
 }
 
-struct BoundSeparable {
-  std::optional<In<double>> l1_scale, l2_scale;  // these four are kept alive
-  std::optional<In<std::uint8_t>> classes8;
-  std::optional<In<std::uint16_t>> classes16;
-  std::optional<ClassTables> tables;
-  Separable penalty;
-
-  BoundSeparable(double l1, double l2, std::optional<In<double>> a, std::optional<In<double>> b,
-                 std::size_t n_penalised, bool nonnegative)
-      : l1_scale(std::move(a)), l2_scale(std::move(b)),
-        penalty{.l1 = l1, .l2 = l2, .l1_scale = view(l1_scale), .l2_scale = view(l2_scale),
-                .n_penalised = n_penalised, .nonnegative = nonnegative} {}
-
-  BoundSeparable(ThreadPool& pool, In<std::uint8_t> classes, In<double> l1, In<double> l2, In<std::uint8_t> nonnegative)
-      : classes8(std::move(classes)), tables(make_tables(pool, view(*classes8), l1, l2, nonnegative)) {
-    fill(classes8->size(), l1.size());
-    penalty.classes8 = view(*classes8);
-  }
-  BoundSeparable(ThreadPool& pool, In<std::uint16_t> classes, In<double> l1, In<double> l2,
-                 In<std::uint8_t> nonnegative)
-      : classes16(std::move(classes)), tables(make_tables(pool, view(*classes16), l1, l2, nonnegative)) {
-    fill(classes16->size(), l1.size());
-    penalty.classes16 = view(*classes16);
-  }
-  BoundSeparable(const BoundSeparable&) = delete;  // the penalty points into the tables
-  BoundSeparable& operator=(const BoundSeparable&) = delete;
-
- private:
-  template <class Class>
-  static ClassTables make_tables(ThreadPool& pool, std::span<const Class> classes, const In<double>& l1,
-                                 const In<double>& l2, const In<std::uint8_t>& nonnegative) {
-    nb::gil_scoped_release release;
-    return ClassTables(pool, classes, view(l1), view(l2), view(nonnegative));
-  }
-  void fill(std::size_t n_penalised, std::size_t n_classes) {
-    penalty.n_penalised = n_penalised;
-    penalty.n_classes = n_classes;
-    penalty.class_l1 = tables->l1;
-    penalty.class_l2 = tables->l2;
-    penalty.class_nonnegative = tables->nonnegative;
-  }
-};
+template <class Kept>
+void bind_path(nb::module_& m, const char* name) {
+  using P = BoundPath<Kept>;
+  nb::class_<P>(m, name, "Three points and two gradients of an accelerated method, and its metric.")
+      .def(nb::init<Out<double>, Out<Kept>, Out<Kept>, Out<Kept>, Out<Kept>, In<Kept>>(), nb::arg("x").noconvert(),
+           nb::arg("before").noconvert(), nb::arg("older").noconvert(), nb::arg("g_before").noconvert(),
+           nb::arg("g_older").noconvert(), nb::arg("metric").noconvert())
+      .def("turn", &P::turn, "Let `before` and `older` change names.")
+      .def("accelerate", [](P& p, ThreadPool& pool, const BoundSeparable& penalty, In<double> gradient, double momentum,
+                            double next_momentum, double lipschitz) {
+        AcceleratedSums sums;
+        {
+          nb::gil_scoped_release release;
+          sums = accelerate(pool, p.path(), penalty.penalty, {momentum, next_momentum, lipschitz}, view(gradient));
+        }
+        return sums_tuple(sums);
+      }, nb::arg("pool"), nb::arg("penalty"), nb::arg("gradient").noconvert(), nb::arg("momentum"),
+           nb::arg("next_momentum"), nb::arg("lipschitz"),
+           nb::sig("def accelerate(self, pool: ThreadPool, penalty: Separable, gradient: NDArray[numpy.float64], "
+                   "momentum: float, next_momentum: float, lipschitz: float) -> "
+                   "tuple[float, float, float, float, float, float]"))
+      .def("retake", [](P& p, ThreadPool& pool, const BoundSeparable& penalty, double momentum, double lipschitz) {
+        nb::gil_scoped_release release;
+        retake(pool, p.path(), penalty.penalty, {0.0, momentum, lipschitz});
+      }, nb::arg("pool"), nb::arg("penalty"), nb::arg("momentum"), nb::arg("lipschitz"),
+           "x = the step from `before` with this momentum.");
+}
 
 void bind_separable(nb::module_& m) {
   using P = BoundSeparable;
@@ -223,6 +205,9 @@ void bind_separable(nb::module_& m) {
         nb::gil_scoped_release release;
         separable_project(pool, p.penalty, view(from), view(pseudo), view(w));
       }, nb::arg("pool"), nb::arg("start").noconvert(), nb::arg("pseudo").noconvert(), nb::arg("w").noconvert());
+
+  bind_path<double>(m, "AcceleratedPath");
+  bind_path<float>(m, "SingleAcceleratedPath");
 
   m.def("online_pass", [](const BoundSparse<std::int32_t>& rows, In<std::int32_t> labels,
                           std::optional<In<double>> sample_weight, std::size_t K, bool intercept, const P& penalty,

@@ -33,7 +33,7 @@ void check_scores(const ChainModel& m, std::size_t sequence, std::size_t T, cons
 void take_normalised(const ChainInput& in, std::size_t sequence, std::size_t T, ChainWorkspace& work) {
   const ChainModel &m = in.model, &free = *in.local;
   double *N = work.N.data(), *normalised = work.psi.data();
-  free.scores(in.sequences, nullptr, sequence, nullptr, normalised);
+  free.scores(in.sequences, nullptr, nullptr, sequence, nullptr, normalised);
   normalise_locally(free, T, normalised);
   for (std::size_t t = 0; t < T; ++t)
     for (std::size_t k = t * m.stride; k < t * m.stride + m.row_count(t) * m.Lp; ++k)
@@ -65,7 +65,7 @@ void over_sequences(ThreadPool& pool, const ChainInput& in, Body body) {
       const std::size_t T = sequences.length(i);
       if (T == 0) continue;
       const double* base = in.node_base.empty() ? nullptr : in.node_base.data();
-      m.scores(sequences, nullptr, i, base, work.N.data());
+      m.scores(sequences, nullptr, nullptr, i, base, work.N.data());
       check_scores(m, i, T, work.N.data());
       if (in.local == &m) normalise_locally(m, T, work.N.data());
       else if (in.local) take_normalised(in, i, T, work);

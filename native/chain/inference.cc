@@ -141,11 +141,10 @@ double log_forward_backward(const ChainModel& m, std::size_t T, double* N, Chain
 }
 
 // Potentials of all tokens; returns the logarithm they were divided by, or NaN where logarithms are needed.
-double potentials(const ChainModel& m, std::size_t T, ChainWorkspace& work, const double* N) {
+double potentials(const ChainModel& m, std::size_t T, const double* N, double* psi) {
   double shift = 0.0, range = 0.0;
   for (std::size_t t = 0; t < T; ++t)
-    shift += simd::loops().chain.potentials(N + t * m.stride, m.row_count(t), m.L, m.Lp,
-                                            work.psi.data() + t * m.stride, &range);
+    shift += simd::loops().chain.potentials(N + t * m.stride, m.row_count(t), m.L, m.Lp, psi + t * m.stride, &range);
   if (!(range + m.range < kSafeRange)) return std::numeric_limits<double>::quiet_NaN();
   return shift + static_cast<double>(T - 1) * m.highest;
 }
@@ -161,15 +160,40 @@ std::size_t forward(const ChainModel& m, std::size_t T, ChainWorkspace& work) {
 }
 
 // Sum of the logarithms of the scales, most of which are taken together.
-double log_scales(const ChainWorkspace& work, std::size_t T) {
+double log_scales(std::span<const double> scales) {
   double sum = 0.0, product = 1.0;
-  for (std::size_t t = 0; t < T; ++t) {
-    const double scale = work.scale[t];
+  for (const double scale : scales) {
     if (scale < 1e-100) sum += std::log(scale);
     else product *= scale;
     if (product < 1e-150 || product > 1e150) sum += std::log(product), product = 1.0;
   }
   return sum + std::log(product);
+}
+
+// Where expected transitions that await their potentials are added.
+double* awaiting(const ChainModel& m, ChainGradient& g, int sign) {
+  AlignedDoubles& to = sign > 0 ? g.outer : g.negative;
+  if (to.empty()) to.assign(m.outer_size(), 0.0);
+  return to.data();
+}
+
+// Recursions of sequences whose potentials are in work.psi.
+void run_group(const ChainModel& m, std::span<simd::ChainRun> runs, double* outer) {
+  const simd::ChainLoops& loops = simd::loops().chain;
+  if (runs.empty()) return;
+  if (m.machine == Machine::pairs) {
+    AlignedDoubles beta(runs.size() * m.stride);
+    const double *E = m.trigrams ? m.E3.data() : nullptr, *Et = m.trigrams ? m.E3t.data() : nullptr;
+    loops.pairs_group(runs.data(), runs.size(), E, Et, m.L, m.Lp, beta.data(), m.trigrams ? outer : nullptr);
+    return;
+  }
+  loops.group(runs.data(), runs.size(), m.E.data(), m.Et.data(), m.L, m.Lp);
+  if (!outer) return;
+  for (std::size_t i = 0, n; i < runs.size(); i += n) {  // those that stand next to each other, at once
+    std::size_t tokens = runs[i].T;
+    for (n = 1; i + n < runs.size() && runs[i + n].psi == runs[i].psi + tokens * m.Lp; ++n) tokens += runs[i + n].T;
+    loops.outer(runs[i].alpha, runs[i].psi, tokens, m.L, m.Lp, outer);
+  }
 }
 
 }  // namespace
@@ -218,43 +242,63 @@ double Lattice::total(const std::vector<double>& alpha) const {
 }
 
 double log_normaliser(const ChainModel& m, std::size_t T, ChainWorkspace& work, const double* N) {
-  const double shift = potentials(m, T, work, N);
+  const double shift = potentials(m, T, N, work.psi.data());
   if (std::isnan(shift)) {
     const Lattice lattice(m, T, N);
     return lattice.total(lattice.forward());
   }
   const std::size_t reached = forward(m, T, work);
   if (reached < T) throw NoPath{reached};
-  return shift + log_scales(work, T);
+  return shift + log_scales({work.scale.data(), T});
 }
 
 double forward_backward(const ChainModel& m, std::size_t T, ChainWorkspace& work, double* N, ChainGradient* g,
                         int sign) {
-  const simd::ChainLoops& loops = simd::loops().chain;
-  const double shift = potentials(m, T, work, N);
-  if (std::isnan(shift)) return log_forward_backward(m, T, N, g, sign);
   double *psi = work.psi.data(), *alpha = work.alpha.data(), *scale = work.scale.data(), *beta = work.beta.data();
-  const std::size_t reached = m.machine == Machine::dense
-                                  ? loops.both(psi, m.E.data(), m.Et.data(), T, m.L, m.Lp, alpha, N, scale, beta)
-                                  : forward(m, T, work);
-  if (reached < T) throw NoPath{reached};
-  double* outer = nullptr;
-  if (g) {
-    AlignedDoubles& to = sign > 0 ? g->outer : g->negative;
-    if (to.empty()) to.assign(m.outer_size(), 0.0);
-    outer = to.data();
-  }
-  if (m.machine == Machine::dense) {
-    if (outer) loops.outer(alpha, psi, T, m.L, m.Lp, outer);
-  } else if (m.machine == Machine::sparse) {
-    sparse_backward(m, psi, T, alpha, scale, beta, N, outer);
-  } else if (m.trigrams) {
-    AlignedDoubles unwanted(outer ? 0 : m.outer_size());
-    loops.pairs_backward(psi, m.E3.data(), T, m.L, m.Lp, alpha, scale, beta, N, outer ? outer : unwanted.data());
+  const double shift = potentials(m, T, N, psi);
+  if (std::isnan(shift)) return log_forward_backward(m, T, N, g, sign);
+  double* outer = g ? awaiting(m, *g, sign) : nullptr;
+  std::size_t reached;
+  if (m.machine == Machine::sparse) {
+    reached = forward(m, T, work);
+    if (reached == T) sparse_backward(m, psi, T, alpha, scale, beta, N, outer);
   } else {
-    loops.pairs_backward(psi, nullptr, T, m.L, m.Lp, alpha, scale, beta, N, nullptr);
+    simd::ChainRun run{psi, alpha, N, scale, T, 0};
+    run_group(m, {&run, 1}, outer);
+    reached = run.reached;
   }
-  return shift + log_scales(work, T);
+  if (reached < T) throw NoPath{reached};
+  return shift + log_scales({work.scale.data(), T});
+}
+
+void forward_backward(const ChainModel& m, std::span<const std::size_t> lengths, ChainWorkspace& work,
+                      ChainGradient& g, double* log_z) {
+  simd::ChainRun runs[simd::kChainGroup];
+  std::size_t member[simd::kChainGroup], n = 0;
+  for (std::size_t i = 0, first = 0; i < lengths.size(); first += lengths[i], ++i) {
+    const std::size_t T = lengths[i], at = first * m.stride;
+    double* N = work.N.data() + at;
+    if (m.machine == Machine::sparse) {
+      try {
+        log_z[i] = forward_backward(m, T, work, N, &g);
+      } catch (const NoPath& no_path) {
+        throw NoPath{no_path.token, i};
+      }
+      continue;
+    }
+    log_z[i] = potentials(m, T, N, work.psi.data() + at);
+    if (std::isnan(log_z[i])) {
+      log_z[i] = log_forward_backward(m, T, N, &g, 1);
+    } else {
+      member[n] = i;
+      runs[n++] = {work.psi.data() + at, work.alpha.data() + at, N, work.scale.data() + first, T, 0};
+    }
+  }
+  run_group(m, {runs, n}, awaiting(m, g, 1));
+  for (std::size_t k = 0; k < n; ++k) {
+    if (runs[k].reached < runs[k].T) throw NoPath{runs[k].reached, member[k]};
+    log_z[member[k]] += log_scales({runs[k].scale, runs[k].T});
+  }
 }
 
 double path_score(const ChainModel& m, std::size_t T, const double* N, const std::int32_t* y) {

@@ -5,7 +5,8 @@
 //     marginal   p(y_t = y | x) is proportional to  alpha_t(y) beta_t(y);      log Z = sum_t log c_t;      psi_t = exp N_t
 //
 // The dense recursions are in simd/chain.inc, the sparse ones and those in logarithms in inference.cc. Forward-backward
-// runs on potentials, each token's scaled so that its forward values sum to one (Rabiner 1989, V.A).
+// runs on potentials, each token's scaled so that its forward values sum to one (Rabiner 1989, V.A). Dense ones divide
+// the next token's instead, and run for several sequences at once.
 // A forward value is never smaller than exp(-(range of the token's scores + range of the transition scores)) times the
 // largest of its token, so where the sum of both ranges is below 600 no forward value underflows. Sequences with a
 // larger sum are computed again in logarithms, which is slower and correct for any scores.
@@ -16,21 +17,25 @@
 
 namespace loglinear::chain {
 
-// No legal path leads through this token.
+// No legal path leads through this token, of this sequence of several.
 struct NoPath {
-  std::size_t token;
+  std::size_t token, sequence = 0;
 };
 
 struct ChainWorkspace {
   AlignedDoubles N, psi, alpha, scale, beta;
-  ChainWorkspace(const ChainModel& model, std::size_t longest)
-      : N(model.stride * longest), psi(N.size()), alpha(N.size()), scale(longest), beta(model.stride) {}
+  ChainWorkspace(const ChainModel& model, std::size_t tokens)
+      : N(model.stride * tokens), psi(N.size()), alpha(N.size()), scale(tokens), beta(model.stride) {}
 };
 
 // N: scores in, marginal probabilities of the states out. Expected transitions are added to the gradient, or taken from
 // it where `sign` is -1; it may be null. Returns log Z; throws NoPath.
 double forward_backward(const ChainModel& model, std::size_t T, ChainWorkspace& work, double* N,
                         ChainGradient* gradient, int sign = 1);
+// The same of several sequences, up to simd::kChainGroup, whose scores stand one after another in work.N; the longest
+// comes first. log_z [lengths].
+void forward_backward(const ChainModel& model, std::span<const std::size_t> lengths, ChainWorkspace& work,
+                      ChainGradient& gradient, double* log_z);
 double log_normaliser(const ChainModel& model, std::size_t T, ChainWorkspace& work, const double* N);
 
 // Score of a labelling. `labels` [T].

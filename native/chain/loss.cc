@@ -35,30 +35,39 @@ double softmax_residuals(double* x, std::size_t n, std::size_t label) {
   return loss;
 }
 
+// The score of a labelling; throws NoPath where it is forbidden.
+double legal_score(const ChainModel& m, std::size_t T, const double* N, Labels y) {
+  const double score = path_score(m, T, N, y);
+  if (score == kForbidden) {
+    for (std::size_t t = 1; t <= T; ++t)
+      if (path_score(m, t, N, y) == kForbidden) throw NoPath{t - 1};
+  }
+  return score;
+}
+
+// Marginals N become residuals, and the gradient loses the features of a labelling that depend on several states.
+void take_labels(const ChainModel& m, std::size_t T, double* N, Labels y, ChainGradient& g) {
+  for (std::size_t t = 0; t < T; ++t) {
+    N[true_place(m, y, t)] -= 1.0;
+    if (t == 0) continue;
+    if (m.machine == Machine::pairs) {
+      if (m.trigrams) g.trigrams[trigram_row(m, t > 1 ? at(y[t - 2]) : m.L, at(y[t - 1])) + at(y[t])] -= 1.0;
+    } else if (m.machine == Machine::dense) {
+      g.transitions[at(y[t - 1]) * m.Lp + at(y[t])] -= 1.0;
+    } else {
+      const auto *first = m.edge_from.data() + m.edge_ptr[at(y[t])],
+                 *last = m.edge_from.data() + m.edge_ptr[at(y[t]) + 1];
+      const auto* e = std::lower_bound(first, last, y[t - 1]);
+      if (e < last && *e == y[t - 1]) g.transitions[static_cast<std::size_t>(e - m.edge_from.data())] -= 1.0;
+    }
+  }
+}
+
 double crf_sequence(const ChainModel& m, std::size_t T, Labels y, const std::uint8_t* allowed, ChainWorkspace& work,
-                    ChainGradient& g) {
-  double* N = work.N.data();
+                    double* N, ChainGradient& g) {
   if (std::find(y, y + T, -1) == y + T) {
-    const double score = path_score(m, T, N, y);
-    if (score == kForbidden) {
-      for (std::size_t t = 1; t <= T; ++t)
-        if (path_score(m, t, N, y) == kForbidden) throw NoPath{t - 1};
-    }
-    const double Z = forward_backward(m, T, work, N, &g);
-    for (std::size_t t = 0; t < T; ++t) {
-      N[true_place(m, y, t)] -= 1.0;
-      if (t == 0) continue;
-      if (m.machine == Machine::pairs) {
-        if (m.trigrams) g.trigrams[trigram_row(m, t > 1 ? at(y[t - 2]) : m.L, at(y[t - 1])) + at(y[t])] -= 1.0;
-      } else if (m.machine == Machine::dense) {
-        g.transitions[at(y[t - 1]) * m.Lp + at(y[t])] -= 1.0;
-      } else {
-        const auto *first = m.edge_from.data() + m.edge_ptr[at(y[t])],
-                   *last = m.edge_from.data() + m.edge_ptr[at(y[t]) + 1];
-        const auto* e = std::lower_bound(first, last, y[t - 1]);
-        if (e < last && *e == y[t - 1]) g.transitions[static_cast<std::size_t>(e - m.edge_from.data())] -= 1.0;
-      }
-    }
+    const double score = legal_score(m, T, N, y), Z = forward_backward(m, T, work, N, &g);
+    take_labels(m, T, N, y, g);
     return Z - score;
   }
   std::vector<double> constrained(N, N + T * m.stride);
@@ -74,9 +83,8 @@ double crf_sequence(const ChainModel& m, std::size_t T, Labels y, const std::uin
   return Z - part;
 }
 
-double memm_sequence(const ChainModel& m, std::size_t T, Labels y, ChainWorkspace& work, ChainGradient& g) {
+double memm_sequence(const ChainModel& m, std::size_t T, Labels y, ChainWorkspace& work, double* N, ChainGradient& g) {
   double loss = 0.0;
-  double* N = work.N.data();
   const bool pairs = m.machine == Machine::pairs;
   double* x = work.beta.data();
   for (std::size_t t = 0; t < T; ++t) {
@@ -100,10 +108,11 @@ double memm_sequence(const ChainModel& m, std::size_t T, Labels y, ChainWorkspac
 }
 
 // Every term of the score that depends on the label of token t, given all other labels; f(place in N or G, of which).
-double pseudolikelihood_pairs(const ChainModel& m, std::size_t T, Labels y, ChainWorkspace& work, ChainGradient& g) {
+double pseudolikelihood_pairs(const ChainModel& m, std::size_t T, Labels y, ChainWorkspace& work, double* N,
+                              ChainGradient& g) {
   const std::size_t L = m.L, Lp = m.Lp;
   double loss = 0.0;
-  double *N = work.N.data(), *dN = work.psi.data(), *x = work.beta.data();
+  double *dN = work.psi.data(), *x = work.beta.data();
   std::fill_n(dN, T * m.stride, 0.0);
   const auto known = [&](std::size_t t) { return t >= T || y[t] >= 0; };
   for (std::size_t t = 0; t < T; ++t) {
@@ -130,11 +139,12 @@ double pseudolikelihood_pairs(const ChainModel& m, std::size_t T, Labels y, Chai
   return loss;
 }
 
-double pseudolikelihood_sequence(const ChainModel& m, std::size_t T, Labels y, ChainWorkspace& work, ChainGradient& g) {
-  if (m.machine == Machine::pairs) return pseudolikelihood_pairs(m, T, y, work, g);
+double pseudolikelihood_sequence(const ChainModel& m, std::size_t T, Labels y, ChainWorkspace& work, double* N,
+                                 ChainGradient& g) {
+  if (m.machine == Machine::pairs) return pseudolikelihood_pairs(m, T, y, work, N, g);
   double loss = 0.0;
   for (std::size_t t = 0; t < T; ++t) {
-    double* x = work.N.data() + t * m.stride;
+    double* x = N + t * m.stride;
     const bool known = y[t] >= 0 && (t < 1 || y[t - 1] >= 0) && (t + 1 >= T || y[t + 1] >= 0);
     if (!known) {
       std::fill_n(x, m.Lp, 0.0);
@@ -149,6 +159,76 @@ double pseudolikelihood_sequence(const ChainModel& m, std::size_t T, Labels y, C
   return loss;
 }
 
+// What the losses of a part of the data are computed from.
+struct Part {
+  ChainLoss kind;
+  const ChainModel& m;
+  const Sequences& sequences;
+  const ChainTokens& tokens;
+  const double* node_base;
+  Labels labels;
+  const std::uint8_t* allowed;
+  const ChainWork& rows;
+  ChainWorkspace work;
+  ChainGradient& g;
+
+  Labels labels_of(std::size_t i) const { return labels + sequences.begin(i); }
+
+  double one(std::size_t i, double* N) {
+    const std::size_t T = sequences.length(i);
+    Labels y = labels_of(i);
+    if (kind == ChainLoss::memm) return memm_sequence(m, T, y, work, N, g);
+    if (kind == ChainLoss::pseudolikelihood) return pseudolikelihood_sequence(m, T, y, work, N, g);
+    return crf_sequence(m, T, y, allowed ? allowed + sequences.begin(i) * m.L : nullptr, work, N, g);
+  }
+
+  // The loss of sequences whose scores are in work.N, all fully labelled.
+  double crf(std::span<const std::size_t> members) {
+    double loss = 0.0, log_z[simd::kChainGroup];
+    std::size_t lengths[simd::kChainGroup];
+    const auto each = [&](auto body) {
+      double* N = work.N.data();
+      for (std::size_t k = 0; k < members.size(); N += lengths[k++] * m.stride) body(k, N);
+    };
+    for (std::size_t k = 0; k < members.size(); ++k) lengths[k] = sequences.length(members[k]);
+    each([&](std::size_t k, double* N) {
+      try {
+        loss -= legal_score(m, lengths[k], N, labels_of(members[k]));
+      } catch (const NoPath& no_path) {
+        throw NoPath{no_path.token, k};
+      }
+    });
+    forward_backward(m, {lengths, members.size()}, work, g, log_z);
+    each([&](std::size_t k, double* N) {
+      loss += log_z[k];
+      take_labels(m, lengths[k], N, labels_of(members[k]), g);
+    });
+    return loss;
+  }
+
+  void group(std::span<const std::size_t> members) {
+    bool whole = kind == ChainLoss::crf;
+    double* N = work.N.data();
+    for (const std::size_t i : members) {
+      Labels y = labels_of(i), end = y + sequences.length(i);
+      whole = whole && std::find(y, end, -1) == end;
+      m.scores(sequences, &tokens, &rows, i, node_base, N);
+      N += sequences.length(i) * m.stride;
+    }
+    std::size_t k = 0;
+    try {
+      if (whole) g.value += crf(members);
+      N = work.N.data();
+      for (; k < members.size(); N += sequences.length(members[k++]) * m.stride) {
+        if (!whole) g.value += one(members[k], N);
+        m.scatter(sequences, tokens, members[k], N, g);
+      }
+    } catch (const NoPath& no_path) {
+      throw_no_path(members[whole ? no_path.sequence : k], no_path.token);
+    }
+  }
+};
+
 }  // namespace
 
 void throw_no_path(std::size_t sequence, std::size_t token) {
@@ -158,8 +238,7 @@ void throw_no_path(std::size_t sequence, std::size_t token) {
 
 double chain_loss(ThreadPool& pool, ChainLoss kind, const ChainModel& m, const Sequences& sequences,
                   const ChainTokens& tokens, std::span<const double> node_base, std::span<const std::int32_t> labels,
-                  std::span<const std::uint8_t> allowed, std::vector<ChainGradient>& parts,
-                  std::span<double> gradient) {
+                  std::span<const std::uint8_t> allowed, ChainWork& work, std::span<double> gradient) {
   require(sequences.n_attributes == m.features.n_attributes(),
           "chain loss: sequences and features differ in attributes");
   require(sequences.numbers.width == m.features.n_numbers, "sequences and features differ in numbers");
@@ -173,33 +252,20 @@ double chain_loss(ThreadPool& pool, ChainLoss kind, const ChainModel& m, const S
   for (const std::int32_t y : labels)
     require(y >= -1 && (y < 0 || at(y) < m.L), "chain loss: a label is out of range");
   const std::size_t n_parts = static_cast<std::size_t>(pool.size());
-  const std::vector<std::size_t> cuts = sequences.cut(n_parts);
-  const std::size_t longest = sequences.longest();
-  parts.resize(n_parts);
+  const std::vector<std::size_t> cuts = tokens.groups.cut(sequences, n_parts);
+  work.parts.resize(n_parts);
+  m.fill(pool, tokens, work);
   pool.run(n_parts, [&](std::size_t part) {
-    ChainGradient& g = parts[part];
-    m.clear(g);
-    ChainWorkspace work(m, longest);
-    for (std::size_t i = cuts[part]; i < cuts[part + 1]; ++i) {
-      const std::size_t first = sequences.begin(i), T = sequences.length(i);
-      if (T == 0) continue;
-      const double* base = node_base.empty() ? nullptr : node_base.data();
-      m.scores(sequences, &tokens, i, base, work.N.data());
-      Labels y = labels.data() + first;
-      const std::uint8_t* legal = allowed.empty() ? nullptr : allowed.data() + first * m.L;
-      try {
-        if (kind == ChainLoss::crf) g.value += crf_sequence(m, T, y, legal, work, g);
-        else if (kind == ChainLoss::memm) g.value += memm_sequence(m, T, y, work, g);
-        else g.value += pseudolikelihood_sequence(m, T, y, work, g);
-      } catch (const NoPath& no_path) {
-        throw_no_path(i, no_path.token);
-      }
-      m.scatter(sequences, tokens, i, work.N.data(), g);
-    }
+    ChainGradient& g = work.parts[part];
+    m.clear(g, &tokens);
+    Part of{kind, m, sequences, tokens, node_base.empty() ? nullptr : node_base.data(), labels.data(),
+            allowed.empty() ? nullptr : allowed.data(), work, ChainWorkspace(m, tokens.groups.most_tokens), g};
+    for (std::size_t i = cuts[part]; i < cuts[part + 1]; ++i) of.group(tokens.groups.members(i));
+    m.unbundle(tokens, g);
   });
-  m.finish(pool, parts, gradient);
+  m.finish(pool, work.parts, gradient);
   double value = 0.0;
-  for (const ChainGradient& g : parts) value += g.value;
+  for (const ChainGradient& g : work.parts) value += g.value;
   return value;
 }
 

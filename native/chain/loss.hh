@@ -17,11 +17,10 @@ enum class ChainLoss { crf, memm, pseudolikelihood };
 
 // `labels` [n_tokens], -1 where unknown; `allowed` [n_tokens][L] or empty: labels an unknown one may be; `node_base`
 // [n_tokens][L] or empty. The model has its weights set. Threads own contiguous parts of the sequences: the same bits
-// for the same number of threads. `sums` is work space, one for each thread: fresh pages cost more than zeroing old
-// ones.
+// for the same number of threads.
 double chain_loss(ThreadPool& pool, ChainLoss kind, const ChainModel& model, const Sequences& sequences,
                   const ChainTokens& tokens, std::span<const double> node_base, std::span<const std::int32_t> labels,
-                  std::span<const std::uint8_t> allowed, std::vector<ChainGradient>& sums, std::span<double> gradient);
+                  std::span<const std::uint8_t> allowed, ChainWork& work, std::span<double> gradient);
 
 // Message for a sequence without a legal path, counting from 0.
 [[noreturn]] void throw_no_path(std::size_t sequence, std::size_t token);

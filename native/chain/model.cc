@@ -167,6 +167,10 @@ void ChainModel::set(std::span<const double> weights, bool potentials) {
           for (std::size_t y = 0; y < L; ++y) E3[r * Lp + y] = G[r * Lp + y] - highest;
           loops.exp(&E3[r * Lp], &E3[r * Lp], L);
         }
+        E3t.assign(L * L * Lp, 0.0);
+        for (std::size_t a = 0; a < L; ++a)
+          for (std::size_t b = 0; b < L; ++b)
+            for (std::size_t c = 0; c < L; ++c) E3t[(b * L + c) * Lp + a] = E3[(a * L + b) * Lp + c];
       }
     } else {
       highest = low = 0.0;
@@ -290,8 +294,14 @@ void ChainModel::scatter_pairs(const Sequences& sequences, std::size_t token, co
   }
 }
 
-void ChainModel::scores(const Sequences& sequences, const ChainTokens* tokens, std::size_t sequence,
-                        const double* node_base, double* N) const {
+void ChainModel::fill(ThreadPool& pool, const ChainTokens& tokens, ChainWork& work) const {
+  tokens.nodes.fill(pool, w_.data(), expanded_.data(), Lp, work.rows);
+  if (tokens.pairs.n_tokens)
+    tokens.pairs.fill(pool, w_.data() + features.pair_begin(), expanded_pairs_.data(), stride, work.pair_rows);
+}
+
+void ChainModel::scores(const Sequences& sequences, const ChainTokens* tokens, const ChainWork* work,
+                        std::size_t sequence, const double* node_base, double* N) const {
   const std::size_t first = sequences.begin(sequence), T = sequences.length(sequence);
   const bool with_pairs = machine == Machine::pairs;
   AlignedDoubles node_store(with_pairs ? Lp : 0);  // scores by label, where N has pairs
@@ -299,7 +309,7 @@ void ChainModel::scores(const Sequences& sequences, const ChainTokens* tokens, s
     double* u = with_pairs ? node_store.data() : N + t * stride;
     std::memset(u, 0, Lp * sizeof(double));
     if (node_base) std::memcpy(u, node_base + (first + t) * L, L * sizeof(double));
-    if (tokens) tokens->nodes.add(first + t, w_.data(), expanded_.data(), Lp, u);
+    if (tokens) tokens->nodes.add(first + t, w_.data(), work->rows.data(), Lp, u);
     else add_nodes(sequences, first + t, u);
     add_numbers(sequences, sequence, t, u);
     if (t == 0 && !start_.empty())
@@ -315,8 +325,8 @@ void ChainModel::scores(const Sequences& sequences, const ChainTokens* tokens, s
       for (std::size_t a = 0; a < n_rows; ++a)
         for (std::size_t y = 0; y < L; ++y) P[a * Lp + y] += stop_[(t ? a : L) * L + y];
     if (t == 0 || features.pair_code.empty()) continue;
-    if (tokens && !tokens->pairs.row_ptr.empty())
-      tokens->pairs.add(first + t, w_.data() + features.pair_begin(), expanded_pairs_.data(), stride, P);
+    if (tokens && tokens->pairs.n_tokens)
+      tokens->pairs.add(first + t, w_.data() + features.pair_begin(), work->pair_rows.data(), stride, P);
     else
       add_pairs(sequences, first + t, P);
   }
@@ -340,11 +350,16 @@ void ChainModel::scatter(const Sequences& sequences, const ChainTokens& tokens, 
     tokens.nodes.scatter(first + t, u, Lp, g.weights.data(), g.rows.data());
     scatter_numbers(sequences, sequence, t, u, g);
     if (!with_pairs || t == 0 || features.pair_code.empty()) continue;
-    if (!tokens.pairs.row_ptr.empty())
+    if (tokens.pairs.n_tokens)
       tokens.pairs.scatter(first + t, P, stride, g.weights.data() + features.pair_begin(), g.pair_rows.data());
     else
       scatter_pairs(sequences, first + t, P, g);
   }
+}
+
+void ChainModel::unbundle(const ChainTokens& tokens, ChainGradient& g) const {
+  tokens.nodes.unbundle(Lp, g.weights.data(), g.rows.data());
+  tokens.pairs.unbundle(stride, g.weights.data() + features.pair_begin(), g.pair_rows.data());
 }
 
 std::size_t ChainModel::outer_size() const {
@@ -353,10 +368,10 @@ std::size_t ChainModel::outer_size() const {
   return trigrams ? (L + 1) * L * Lp : 0;
 }
 
-void ChainModel::clear(ChainGradient& g) const {
+void ChainModel::clear(ChainGradient& g, const ChainTokens* tokens) const {
   g.weights.assign(features.transition_begin(), 0.0);
-  g.rows.assign(expanded_.size(), 0.0);
-  g.pair_rows.assign(expanded_pairs_.size(), 0.0);
+  g.rows.assign(expanded_.size() + (tokens ? tokens->nodes.n_bundles * Lp : 0), 0.0);
+  g.pair_rows.assign(expanded_pairs_.size() + (tokens ? tokens->pairs.n_bundles * stride : 0), 0.0);
   g.numbers.assign(numbers_.size(), 0.0);
   g.transitions.assign(machine == Machine::sparse ? edges.size() : L * Lp, 0.0);
   g.outer.assign(outer_size(), 0.0);

@@ -38,12 +38,18 @@ enum class Machine { dense, sparse, pairs };
 // multiplication by exp(transition scores); the others are final.
 struct ChainGradient {
   AlignedDoubles weights;           // node and pair features reached one by one
-  AlignedDoubles rows, pair_rows;   // [n_expanded][Lp], [n_expanded][L Lp]
+  AlignedDoubles rows, pair_rows;   // [n_expanded][Lp], [n_expanded][L Lp]; after them those of bundles
   AlignedDoubles numbers;           // [n_numbers][Lp]
   AlignedDoubles transitions;       // [L][Lp], or one per listed transition (sparse): final
   AlignedDoubles outer, negative;   // dense [L][Lp], sparse [n_edges], pairs [(L + 1)][L][Lp]: await exp
   AlignedDoubles trigrams;          // [(L + 1)][L][Lp]: final
   double value = 0.0;
+};
+
+// Work space of an evaluation, kept for the next one: fresh pages cost more than zeroing old ones.
+struct ChainWork {
+  AlignedDoubles rows, pair_rows;    // of weights: those of attributes, then those of bundles
+  std::vector<ChainGradient> parts;  // one for each thread
 };
 
 class ChainModel {
@@ -62,6 +68,7 @@ class ChainModel {
   AlignedDoubles M;     // [L][Lp] transition scores; for pairs they are added to N
   AlignedDoubles E, Et; // dense: exp(M - highest), and transposed
   AlignedDoubles G, E3; // pairs with trigrams: [(L + 1)][L][Lp]
+  AlignedDoubles E3t;   // [L][L][Lp]: E3t[b][c][a] = E3[a][b][c]
   double highest = 0.0;      // shift of the potentials of transitions or trigrams
   double range = 0.0;        // largest difference of two finite ones
   // sparse: transitions listed by their second label
@@ -80,16 +87,21 @@ class ChainModel {
   std::size_t row_count(std::size_t t) const { return machine == Machine::pairs && t > 0 ? L : 1; }
   std::size_t outer_size() const;
 
+  // The rows of `work` under these weights.
+  void fill(ThreadPool& pool, const ChainTokens& tokens, ChainWork& work) const;
   // N of one sequence. `node_base` [n_tokens][L] may be null. `tokens` are the same sequences with attributes resolved,
-  // or null: worth it where the scores are taken more than once.
-  void scores(const Sequences& sequences, const ChainTokens* tokens, std::size_t sequence, const double* node_base,
-              double* N) const;
+  // and `work` has their rows; or both are null: worth it where the scores are taken more than once.
+  void scores(const Sequences& sequences, const ChainTokens* tokens, const ChainWork* work, std::size_t sequence,
+              const double* node_base, double* N) const;
   // Adds to the gradient what residuals dN [as N] say.
   void scatter(const Sequences& sequences, const ChainTokens& tokens, std::size_t sequence, double* dN,
                ChainGradient& gradient) const;
 
-  // Makes sums of this model's size, all zero; buffers that are there are used again.
-  void clear(ChainGradient& gradient) const;
+  // Residuals of bundles go to what they are made of.
+  void unbundle(const ChainTokens& tokens, ChainGradient& gradient) const;
+
+  // Makes sums of this model's size, all zero; buffers that are there are used again. `tokens` may be null.
+  void clear(ChainGradient& gradient, const ChainTokens* tokens = nullptr) const;
   // out [n_weights] = the sum of parts, in order.
   void finish(ThreadPool& pool, std::span<const ChainGradient> parts, std::span<double> out) const;
 

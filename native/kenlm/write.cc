@@ -87,7 +87,7 @@ class Quantiser {
 
 class Writer {
  public:
-  Writer(ThreadPool& pool, const backoff::ArpaText& text, TrieSettings settings)
+  Writer(ThreadPool& pool, const arpa::ArpaText& text, TrieSettings settings)
       : pool_(pool), text_(text), model_(text.model()), shape_(model_.shape), settings_(settings) {}
 
   std::vector<std::uint8_t> write() {
@@ -268,7 +268,7 @@ class Writer {
   }
 
   ThreadPool& pool_;
-  const backoff::ArpaText& text_;
+  const arpa::ArpaText& text_;
   const backoff::BackoffArrays& model_;
   const TrieView& shape_;
   TrieSettings settings_;
@@ -281,7 +281,7 @@ class Writer {
 
 }  // namespace
 
-std::vector<std::uint8_t> write_trie(ThreadPool& pool, const backoff::ArpaText& text, TrieSettings settings) {
+std::vector<std::uint8_t> write_trie(ThreadPool& pool, const arpa::ArpaText& text, TrieSettings settings) {
   return Writer(pool, text, settings).write();
 }
 

@@ -44,6 +44,27 @@ void margins(ThreadPool& pool, const SparseMatrix<Index>& rows, std::span<const 
 }
 
 template <class Index>
+void sparse_margins(ThreadPool& pool, const SparseMatrix<Index>& rows, std::span<const std::int64_t> weight_ptr,
+                    std::span<const std::int32_t> classes, std::span<const double> weights,
+                    std::span<const double> bias, std::span<double> out) {
+  const std::size_t K = bias.size();
+  const SparseMatrix<std::int32_t> by_feature(weight_ptr, classes, weights, K);  // checks all of them
+  require(by_feature.n_rows() == rows.n_columns, "weights are not those of n_features features");
+  require(out.size() == rows.n_rows() * K, "the output does not have n_rows x n_classes entries");
+  pool.run(rows.cuts.size() - 1, [&](std::size_t c) {
+    for (std::size_t r = rows.cuts[c]; r < rows.cuts[c + 1]; ++r) {
+      double* scores = out.data() + r * K;
+      std::copy(bias.begin(), bias.end(), scores);
+      for (std::int64_t i = rows.indptr[r]; i < rows.indptr[r + 1]; ++i) {
+        const std::size_t j = static_cast<std::size_t>(rows.indices[i]);
+        for (std::int64_t w = weight_ptr[j]; w < weight_ptr[j + 1]; ++w)
+          scores[classes[w]] += rows.values[i] * weights[w];
+      }
+    }
+  });
+}
+
+template <class Index>
 void gradient(ThreadPool& pool, const SparseMatrix<Index>& columns, std::span<const double> residuals, std::size_t K,
               int power, std::span<double> out) {
   check_linear(columns.n_rows(), columns.n_columns, residuals.size(), 0, K, out.size());
@@ -166,6 +187,9 @@ void transpose(ThreadPool& pool, const SparseMatrix<Index>& rows, std::span<std:
 #define LOGLINEAR_INSTANTIATE(Index)                                                                                  \
   template void margins(ThreadPool&, const SparseMatrix<Index>&, std::span<const double>, std::span<const double>,   \
                         std::size_t, std::span<double>);                                                             \
+  template void sparse_margins(ThreadPool&, const SparseMatrix<Index>&, std::span<const std::int64_t>,               \
+                               std::span<const std::int32_t>, std::span<const double>, std::span<const double>,      \
+                               std::span<double>);                                                                   \
   template void gradient(ThreadPool&, const SparseMatrix<Index>&, std::span<const double>, std::size_t, int,         \
                          std::span<double>);                                                                         \
   template void tied_margins(ThreadPool&, const SparseMatrix<Index>&, std::span<const double>,                       \

@@ -23,6 +23,13 @@ template <class Index>
 void gradient(ThreadPool& pool, const SparseMatrix<Index>& columns, std::span<const double> residuals,
               std::size_t K, int power, std::span<double> out);
 
+// Only weights that are not zero: those of feature j are weights[w] of class classes[w], w in [weight_ptr[j],
+// weight_ptr[j + 1]).
+template <class Index>
+void sparse_margins(ThreadPool& pool, const SparseMatrix<Index>& rows, std::span<const std::int64_t> weight_ptr,
+                    std::span<const std::int32_t> classes, std::span<const double> weights,
+                    std::span<const double> bias, std::span<double> out);
+
 // Weight (j, k) is shared[map[j K + k]]: tying happens inside the loops.
 template <class Index>
 void tied_margins(ThreadPool& pool, const SparseMatrix<Index>& rows, std::span<const double> shared,

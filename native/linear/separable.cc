@@ -2,17 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 
+#include "linear/corners.hh"
 #include "simd/loops.hh"
 #include "util/views.hh"
 
 namespace loglinear::linear {
-
-namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 void check(const Separable& p, std::size_t n, std::size_t other) {
   require(n == other, "penalty: vectors differ in length");
@@ -26,64 +22,12 @@ void check(const Separable& p, std::size_t n, std::size_t other) {
           "penalty: a table of strengths is too short");
 }
 
-// The penalty by class with the width of its classes fixed, so that loops look nothing up twice.
-template <class Class>
-struct ByClass {
-  const Class* classes;
-  const double *l1, *l2;
-  const std::uint8_t* nonnegative;
-  std::size_t n_penalised;
-
-  std::size_t class_of(std::size_t j) const { return classes[j]; }
-  double a(std::size_t j) const { return j >= n_penalised ? 0.0 : l1[classes[j]]; }
-  double b(std::size_t j) const { return j >= n_penalised ? 0.0 : l2[classes[j]]; }
-  bool constrained(std::size_t j) const { return j < n_penalised && nonnegative[classes[j]] != 0; }
-};
-
-struct Plain {
-  double l1, l2;
-  std::span<const double> l1_scale, l2_scale;
-  std::size_t n_penalised;
-  bool nonnegative;
-
-  std::size_t class_of(std::size_t) const { return 0; }
-  double a(std::size_t j) const { return j >= n_penalised ? 0.0 : l1_scale.empty() ? l1 : l1 * l1_scale[j]; }
-  double b(std::size_t j) const { return j >= n_penalised ? 0.0 : l2_scale.empty() ? l2 : l2 * l2_scale[j]; }
-  bool constrained(std::size_t j) const { return nonnegative && j < n_penalised; }
-};
-
-// body(form) for the form the penalty has.
-template <class Body>
-auto with_form(const Separable& p, Body body) {
-  const auto table = [&](auto classes) {
-    using Class = std::remove_const_t<typename decltype(classes)::element_type>;
-    return ByClass<Class>{classes.data(), p.class_l1.data(), p.class_l2.data(), p.class_nonnegative.data(),
-                          p.n_penalised};
-  };
-  if (!p.by_class()) return body(Plain{p.l1, p.l2, p.l1_scale, p.l2_scale, p.n_penalised, p.nonnegative});
-  if (p.classes16.empty()) return body(table(p.classes8));
-  return body(table(p.classes16));
-}
+namespace {
 
 bool without_ridge(const Separable& p) {
   if (!p.by_class()) return p.l2 == 0.0;
   return std::all_of(p.class_l2.begin(), p.class_l2.end(), [](double b) { return b == 0.0; });
 }
-
-constexpr std::size_t kBlock = 512;
-
-// The slopes of the penalty at zero for the weights of one block: see simd/separable.inc.
-struct Corners {
-  double right[kBlock], left[kBlock];
-
-  template <class Form>
-  void read(const Form& p, std::size_t begin, std::size_t n) {
-    const std::size_t inside = begin >= p.n_penalised ? 0 : std::min(n, p.n_penalised - begin);
-    for (std::size_t i = 0; i < inside; ++i) right[i] = p.a(begin + i);
-    for (std::size_t i = 0; i < inside; ++i) left[i] = p.constrained(begin + i) ? kInfinity : right[i];
-    for (std::size_t i = inside; i < n; ++i) right[i] = left[i] = 0.0;
-  }
-};
 
 // body(corners, begin, size) over [0, n) in blocks small enough for the corners to stay in the first-level cache.
 void over_corners(ThreadPool& pool, const Separable& penalty, std::size_t n, auto body) {
@@ -98,9 +42,6 @@ void over_corners(ThreadPool& pool, const Separable& penalty, std::size_t n, aut
     });
   });
 }
-
-// The larger one; NaN where either is.
-double larger(double top, double v) { return v > top || v != v ? v : top; }
 
 }  // namespace
 

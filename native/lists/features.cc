@@ -398,6 +398,22 @@ CandidateFeatures fit_candidate_features(ThreadPool& pool, Strings texts, std::s
   return result;
 }
 
+CandidateFeatureUses find_candidate_features(ThreadPool& pool, Strings texts, std::span<const std::int64_t> list_ptr,
+                                             const CandidateFeatureOptions& options) {
+  const Grams grams = collect(pool, texts, list_ptr, options);
+  CandidateFeatureUses result;
+  std::string name;
+  for (std::size_t g = 0; g < grams.uses.size(); ++g) {
+    const GramUse& use = grams.uses[g];
+    if (!use.is_feature) continue;
+    make_name(grams, options.classes.names, g, name);
+    result.names.push_back(name);
+    result.n_lists.push_back(use.lists);
+    result.differs.push_back(use.differs);
+  }
+  return result;
+}
+
 CountRows count_candidate_features(ThreadPool& pool, Strings texts, std::span<const std::int64_t> list_ptr,
                                    const CandidateFeatureOptions& options, const StringIndex& vocabulary) {
   const Grams grams = collect(pool, texts, list_ptr, options);

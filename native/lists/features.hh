@@ -57,6 +57,16 @@ CandidateFeatures fit_candidate_features(ThreadPool& pool, Strings texts,
                                          std::span<const std::int64_t> list_ptr, const CandidateFeatureOptions& options,
                                          std::int64_t min_count);
 
+// All features of some lists, with what `fit_candidate_features` chooses by: for lists that are in several places.
+struct CandidateFeatureUses {
+  PackedStrings names;
+  std::vector<std::int32_t> n_lists;   // [n_features], in which each occurs
+  std::vector<std::uint8_t> differs;  // [n_features], whether its count differs between candidates of one of them
+};
+
+CandidateFeatureUses find_candidate_features(ThreadPool& pool, Strings texts, std::span<const std::int64_t> list_ptr,
+                                             const CandidateFeatureOptions& options);
+
 // Counts of the features that the vocabulary holds; others are ignored.
 text::CountRows count_candidate_features(ThreadPool& pool, Strings texts,
                                          std::span<const std::int64_t> list_ptr, const CandidateFeatureOptions& options,

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
 
+#include "linear/vector.hh"
 #include "simd/loops.hh"
 #include "util/cancellation.hh"
 #include "util/errors.hh"
@@ -20,7 +22,10 @@ constexpr std::size_t kChunks = 16;             // of the whole trie: enough for
 constexpr std::size_t kWhole = 1 << 16;         // entries below which one chunk is enough
 constexpr double kExtreme = 300.0;              // sum of max |theta| on a path above which squares may leave the range
 
-enum class Mode { kGradient, kTangent, kSquares, kProbabilities };
+enum class Mode { kGradient, kTangent, kSquares, kProbabilities, kStep };
+
+// What is done with the gradient of the entries [begin, end), g[0] that of the first: a step of training.
+using Stepper = std::function<linear::AcceleratedSums(const double* g, std::size_t begin, std::size_t end)>;
 
 // Contexts of one length and their entries, while a unit is being swept. Second quantities: derivatives along v of
 // log P, D, log r and B (kTangent), or nothing, the sums of squares D2, nothing and B2 (kSquares). `m` is the part of
@@ -59,6 +64,7 @@ class Sweep {
     std::span<const double> w, v;   // v: the tangent
     std::span<double> out, out_r;   // gradient, H v, diagonal; or log P and log r
     std::uint32_t first = 0;        // entry of the first number of w and out: V where the unigrams live elsewhere
+    const Stepper* stepper = nullptr;  // kStep
 
     const double* weight(std::uint32_t e) const { return w.data() + (e - first); }
     double* result(std::uint32_t e) const { return out.data() + (e - first); }
@@ -85,6 +91,7 @@ class Sweep {
 
   const Frame& root() const { return levels_[0].frame; }
   double loss() const { return loss_; }
+  const linear::AcceleratedSums& sums() const { return sums_; }
   double extent() const { return extent_; }  // largest sum of max |theta| over the contexts of a path, or more
 
   // The unit at position i; returns the position after it.
@@ -250,6 +257,7 @@ class Sweep {
         const double mass = g.p[parent];
         g.d[parent] += expected - mass * scaled;
         if constexpr (mode == Mode::kGradient) *a_.result(e) = expected - trie_.entry_count[e];
+        if constexpr (mode == Mode::kStep) f.p[e - e0] = expected - trie_.entry_count[e];  // the probability is done with
         if constexpr (mode == Mode::kTangent) {
           const double change = mine * (f.p2[e - e0] * b + b2) + f.d2[e - e0];
           g.d2[parent] += change - mass * (g.p2[parent] * scaled + scaled2);
@@ -262,6 +270,7 @@ class Sweep {
         }
       }
     }
+    if constexpr (mode == Mode::kStep) sums_.add((*a_.stepper)(f.p, e0, f.end_entry));
   }
 
   // What context c hands to its parent p, given to the entries of p that c lacks.
@@ -312,6 +321,7 @@ class Sweep {
   std::vector<Level> levels_;
   std::vector<double> upper_, lower_;  // scratch
   double extent_ = 0.0, loss_ = 0.0;
+  linear::AcceleratedSums sums_;
 };
 
 void require_sizes(const TrieView& trie, std::initializer_list<std::size_t> sizes) {
@@ -375,6 +385,7 @@ template <Mode mode>
 struct Task {
   typename Sweep<mode>::Arrays arrays;
   double value = 0.0;
+  linear::AcceleratedSums sums;
 };
 
 // All chunks; nothing where the weights are too large for products of exponentials.
@@ -432,6 +443,7 @@ bool sweep(ThreadPool& pool, const TrieView& trie, std::span<const NgramMaxent::
       task.value += part->loss();
       b += part->root().b[0];
       if constexpr (S::kSecond) b2 += part->root().b2[0];
+      if constexpr (mode == Mode::kStep) task.sums.add(part->sums());
     }
     for (std::size_t w = 0; w < V; ++w) {
       double d = 0.0, d2 = 0.0;
@@ -442,9 +454,11 @@ bool sweep(ThreadPool& pool, const TrieView& trie, std::span<const NgramMaxent::
       const double count = trie.entry_count[w], expected = p[w] * b + d;
       task.value -= count * a.w[w];
       if constexpr (mode == Mode::kGradient) a.out[w] = expected - count;
+      if constexpr (mode == Mode::kStep) p[w] = expected - count;
       if constexpr (mode == Mode::kTangent) a.out[w] = p[w] * (p2[w] * b + b2) + d2;
       if constexpr (mode == Mode::kSquares) a.out[w] = std::max(expected - (p[w] * p[w] * b2 + d2), 0.0);
     }
+    if constexpr (mode == Mode::kStep) task.sums.add((*a.stepper)(p.data(), 0, V));
   }
   return true;
 }
@@ -457,6 +471,59 @@ double NgramMaxent::value_and_gradient(ThreadPool& pool, std::span<const double>
   if (sweep(pool, trie_, units_, chunks_, task)) return task.value;
   return log_value_and_gradient(trie_, w, gradient);
 }
+
+namespace {
+
+// The sum over the orders of the largest |weight|: no path is longer.
+double longest_path(ThreadPool& pool, const TrieView& trie, std::span<const double> w) {
+  double sum = 0.0;
+  for (std::size_t n = 0; n < trie.order; ++n) {
+    const auto begin = static_cast<std::size_t>(trie.entry_start[n]), end = static_cast<std::size_t>(trie.entry_start[n + 1]);
+    sum += linear::max_abs(pool, w.subspan(begin, end - begin));
+  }
+  return sum;
+}
+
+}  // namespace
+
+template <class Kept>
+double NgramMaxent::value_and_step(ThreadPool& pool, const linear::AcceleratedPath<Kept>& path,
+                                   std::span<const double> offset, const linear::Separable& penalty,
+                                   const linear::AcceleratedStep& step, double largest,
+                                   linear::AcceleratedSums& sums) const {
+  require_sizes(trie_, {path.x.size()});
+  linear::check(path, penalty);
+  std::vector<double> total;
+  std::span<const double> w = path.x;
+  if (!offset.empty()) {
+    require_sizes(trie_, {offset.size()});
+    total.resize(w.size());
+    linear::combine(pool, 1.0, w, 1.0, offset, std::span<double>(total));
+    w = total;
+  }
+  // A step leaves no way back, so it is known before that the weights are not too large for products of exponentials.
+  const bool small = offset.empty() && largest * static_cast<double>(trie_.order) <= kExtreme;
+  if (small || longest_path(pool, trie_, w) <= kExtreme) {
+    const Stepper stepper = [&](const double* g, std::size_t begin, std::size_t end) {
+      return linear::accelerate_range(path, penalty, step, g, begin, end);
+    };
+    Task<Mode::kStep> task{{w, {}, {}, {}, 0, &stepper}};
+    if (!sweep(pool, trie_, units_, chunks_, task)) throw InvalidInput("n-gram model: `largest` is not the largest weight");
+    sums = task.sums;
+    return task.value;
+  }
+  std::vector<double> gradient(w.size());
+  const double value = log_value_and_gradient(trie_, w, gradient);
+  sums = linear::accelerate(pool, path, penalty, step, std::span<const double>(gradient));
+  return value;
+}
+
+template double NgramMaxent::value_and_step(ThreadPool&, const linear::AcceleratedPath<double>&,
+                                            std::span<const double>, const linear::Separable&,
+                                            const linear::AcceleratedStep&, double, linear::AcceleratedSums&) const;
+template double NgramMaxent::value_and_step(ThreadPool&, const linear::AcceleratedPath<float>&,
+                                            std::span<const double>, const linear::Separable&,
+                                            const linear::AcceleratedStep&, double, linear::AcceleratedSums&) const;
 
 namespace {
 

@@ -22,13 +22,14 @@
 //
 // The trie is cut into units that fit the second-level cache and are swept down and up before the next: theta, parent
 // and count are read once and the gradient written once, 24 bytes per n-gram plus 12 per context; the probabilities
-// never leave the cache. Units are dealt to a fixed number of chunks: the same bits on any number of threads.
+// never leave the cache. Nor does the gradient where a step of training is taken at once. Units are dealt to a fixed number of chunks: the same bits on any number of threads.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "linear/accelerated.hh"
 #include "trie/view.hh"
 #include "util/thread_pool.hh"
 
@@ -50,6 +51,14 @@ class NgramMaxent {
 
   // The loss; gradient [n_entries] = E - count.
   double value_and_gradient(ThreadPool& pool, std::span<const double> w, std::span<double> gradient) const;
+
+  // The loss at path.x, and a step of an accelerated proximal method from there, which is taken unit by unit while the
+  // gradient is in cache (linear/accelerated.hh). `offset` [n_entries] or empty is added to the weights; `largest` is
+  // at least their largest |weight|, without the offset.
+  template <class Kept>
+  double value_and_step(ThreadPool& pool, const linear::AcceleratedPath<Kept>& path, std::span<const double> offset,
+                        const linear::Separable& penalty, const linear::AcceleratedStep& step, double largest,
+                        linear::AcceleratedSums& sums) const;
 
   // Second derivatives at w: their diagonal sum_x c(x) p (1 - p), and their product with v.
   void curvature_diagonal(ThreadPool& pool, std::span<const double> w, std::span<double> out) const;

@@ -25,20 +25,30 @@ struct SparseLoops {
                         double* shared_out);
 };
 
+// A sequence of a group whose forward and backward passes run side by side.
+struct ChainRun {
+  double* psi;        // [T][Lp]: potentials in; out B_t, by which alpha_{t-1} E B_t are the marginals of two labels
+  double* alpha;      // [T][Lp]: out, forward values
+  double* marginals;  // [T][Lp]: out; states of label pairs have [T][L Lp] of each
+  double* scale;      // [T]: out
+  std::size_t T;
+  std::size_t reached;  // out: the first token that no path reaches, or T
+};
+inline constexpr std::size_t kChainGroup = 32;  // most sequences of a group
+
 // Loops over label chains; chain.inc says what each does.
 struct ChainLoops {
   double (*potentials)(const double* scores, std::size_t rows, std::size_t L, std::size_t Lp, double* psi,
                        double* range);
   std::size_t (*forward)(const double* psi, const double* E, std::size_t T, std::size_t L, std::size_t Lp,
                          double* alpha, double* scale);
-  std::size_t (*both)(double* psi, const double* E, const double* Et, std::size_t T, std::size_t L, std::size_t Lp,
-                      double* alpha, double* beta, double* scale, double* work);
-  void (*outer)(const double* alpha, const double* B, std::size_t T, std::size_t L, std::size_t Lp, double* counts);
+  void (*group)(ChainRun* runs, std::size_t n, const double* E, const double* Et, std::size_t L, std::size_t Lp);
+  void (*outer)(const double* alpha, const double* B, std::size_t n, std::size_t L, std::size_t Lp, double* counts);
   void (*max)(const double* nodes, const double* M, std::size_t T, std::size_t L, std::size_t Lp, double* delta);
   std::size_t (*pairs_forward)(const double* psi, const double* E, std::size_t T, std::size_t L, std::size_t Lp,
                                double* alpha, double* scale);
-  void (*pairs_backward)(double* psi, const double* E, std::size_t T, std::size_t L, std::size_t Lp,
-                         const double* alpha, const double* scale, double* beta, double* marginals, double* counts);
+  void (*pairs_group)(ChainRun* runs, std::size_t n, const double* E, const double* Et, std::size_t L, std::size_t Lp,
+                      double* beta, double* counts);
   void (*pairs_max)(const double* nodes, const double* G, std::size_t T, std::size_t L, std::size_t Lp, double* delta);
   void (*add_rows)(const double* const* rows, const double* values, std::size_t count, std::size_t n, double* out);
   void (*add_to_rows)(double* const* rows, const double* values, std::size_t count, std::size_t n, const double* x);
@@ -51,6 +61,23 @@ struct SeparableLoops {
   void (*align)(const double* w, const double* pseudo, const double* left, double* direction, std::size_t n);
   void (*project)(const double* from, const double* pseudo, const double* left, double* w, std::size_t n);
   void (*hold)(const double* w, const double* left, double* v, std::size_t n);
+};
+
+// A step of an accelerated proximal method: the momentum m that led to x; m' and L' of the step that follows.
+struct AcceleratedStep {
+  double momentum, next_momentum, lipschitz;
+};
+inline constexpr std::size_t kAcceleratedSums = 6;  // change, length, turn, penalty, violation, largest
+
+// linear/accelerated.hh says what they do; vectors are kept in double or in single precision.
+template <class Kept>
+struct AcceleratedLoops {
+  void (*accelerate)(double* x, const Kept* before, Kept* older, const double* g, const Kept* g_before, Kept* g_older,
+                     const Kept* metric, const double* right, const double* left, const double* ridge,
+                     const AcceleratedStep& step, std::size_t n, double* sums);
+  void (*retake)(const Kept* before, const Kept* older, const Kept* g_before, const Kept* g_older, const Kept* metric,
+                 const double* right, const double* left, const double* ridge, const AcceleratedStep& step,
+                 std::size_t n, double* x);
 };
 
 // Vectors kept in single precision; sums are double.
@@ -124,6 +151,8 @@ struct Loops {
   SparseLoops<std::int64_t> sparse64;
   ChainLoops chain;
   SeparableLoops separable;
+  AcceleratedLoops<double> accelerated;
+  AcceleratedLoops<float> accelerated_single;
   SingleLoops single;
   ClusterLoops cluster;
   RowLoops rows;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "check.hh"
-#include "backoff/arpa.hh"
+#include "arpa/text.hh"
 #include "backoff/automaton.hh"
 #include "backoff/counted.hh"
 #include "backoff/kneser_ney.hh"
@@ -23,6 +23,7 @@
 
 namespace loglinear::tests::backoff_smoothing {
 
+using namespace loglinear::arpa;
 using namespace loglinear::backoff;
 using namespace loglinear::trie;
 using namespace loglinear;
@@ -200,6 +201,7 @@ TEST(damaged_tries_are_refused) {
 
 namespace loglinear::tests::backoff_arpa {
 
+using namespace loglinear::arpa;
 using namespace loglinear::backoff;
 using namespace loglinear;
 

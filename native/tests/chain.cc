@@ -21,7 +21,7 @@ using namespace loglinear;
 
 namespace {
 
-std::vector<ChainGradient> sums;  // work space
+ChainWork sums;  // work space
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 

@@ -32,30 +32,46 @@ std::string byte_name(unsigned char byte) {
   return std::string("<0x") + kHex[byte >> 4] + kHex[byte & 15] + '>';
 }
 
-struct Chunk {
+struct Segment {
   std::size_t text = 0, begin = 0, end = 0;  // bytes [begin, end) of one of the texts
+  std::int64_t n_lines = 0;
+};
+
+struct Chunk {
+  std::vector<Segment> segments;
   std::vector<std::uint32_t> tokens;         // numbers of this chunk
   std::vector<std::int64_t> sentence_ends;   // tokens of this chunk up to the end of each sentence
-  std::int64_t n_lines = 0;
   Interner units;
-  std::vector<std::int64_t> counts, first_line;  // [n_units of this chunk]; lines from 1 in the chunk
-  std::optional<ParseError> error;               // with a line counted from the start of the chunk
+  std::vector<std::int64_t> counts;         // [n_units of this chunk]
+  std::vector<std::uint32_t> first_segment;  // [n_units of this chunk], where each is first, and
+  std::vector<std::int64_t> first_line;      // [n_units of this chunk] the line there, from 1
+  std::optional<ParseError> error;           // in the last segment that was read, with a line counted from its start
   std::vector<std::uint32_t> number;             // [n_units of this chunk], to the numbers of all
 };
 
 class ChunkReader {
  public:
-  ChunkReader(Chunk& chunk, const CorpusOptions& options, std::span<const char> text)
-      : chunk_(chunk), options_(options), origin_(text.data()) {
+  ChunkReader(Chunk& chunk, const CorpusOptions& options) : chunk_(chunk), options_(options) {
     if (options.unit != Unit::words) direct_.assign(kDirect, HashSlots::kNone);
   }
 
-  void read(const char* p, const char* end) {
-    chunk_.tokens.reserve(static_cast<std::size_t>(end - p) / (options_.unit == Unit::words ? 5 : 1));
+  void read(std::span<const std::span<const char>> texts) {
+    std::size_t size = 0;
+    for (const Segment& segment : chunk_.segments) size += segment.end - segment.begin;
+    chunk_.tokens.reserve(size / (options_.unit == Unit::words ? 5 : 1));
+    for (; segment_ < chunk_.segments.size() && !chunk_.error; ++segment_) {
+      const Segment& segment = chunk_.segments[segment_];
+      origin_ = texts[segment.text].data();
+      read_segment(origin_ + segment.begin, origin_ + segment.end);
+    }
+  }
+
+ private:
+  void read_segment(const char* p, const char* end) {
     try {
       while (p < end) {
         const char* const line_end = find_byte(p, end, '\n');
-        ++chunk_.n_lines;
+        ++n_lines();
         const std::size_t before = chunk_.tokens.size();
         read_line(p, line_end);
         if (options_.keep_empty || chunk_.tokens.size() > before)
@@ -67,9 +83,10 @@ class ChunkReader {
     }
   }
 
- private:
+  std::int64_t& n_lines() const { return chunk_.segments[segment_].n_lines; }
+
   [[noreturn]] void fail(const std::string& message, const char* where) const {
-    throw ParseError(message, chunk_.n_lines, where - origin_);
+    throw ParseError(message, n_lines(), where - origin_);
   }
   [[noreturn]] void fail_nul(const char* where) const {
     fail("a NUL byte, which no text has; remove it, or name the right encoding with --encoding", where);
@@ -150,7 +167,8 @@ class ChunkReader {
 
   void add_unit() {
     chunk_.counts.push_back(0);
-    chunk_.first_line.push_back(chunk_.n_lines);
+    chunk_.first_segment.push_back(static_cast<std::uint32_t>(segment_));
+    chunk_.first_line.push_back(n_lines());
   }
 
   void add_token(std::size_t id) {
@@ -160,7 +178,8 @@ class ChunkReader {
 
   Chunk& chunk_;
   const CorpusOptions& options_;
-  const char* origin_;
+  std::size_t segment_ = 0;
+  const char* origin_ = nullptr;  // start of the text of the segment
   std::vector<std::int32_t> direct_;  // [kDirect], number of a character or byte
 };
 
@@ -173,13 +192,17 @@ std::size_t choose_chunk_size(std::span<const std::span<const char>> texts, int 
 
 std::vector<Chunk> cut_texts(std::span<const std::span<const char>> texts, std::size_t chunk_size) {
   std::vector<Chunk> chunks;
+  std::size_t size = chunk_size;  // of the last chunk
   for (std::size_t t = 0; t < texts.size(); ++t) {
     const std::vector<std::size_t> cuts = cut_lines(texts[t], chunk_size);
     for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
-      Chunk& chunk = chunks.emplace_back();
-      chunk.text = t;
-      chunk.begin = cuts[c];
-      chunk.end = cuts[c + 1];
+      const std::size_t own = cuts[c + 1] - cuts[c];
+      if (size + own > chunk_size) {
+        chunks.emplace_back();
+        size = 0;
+      }
+      chunks.back().segments.push_back({t, cuts[c], cuts[c + 1]});
+      size += own;
     }
   }
   return chunks;
@@ -190,29 +213,41 @@ void throw_first_error(std::span<const std::span<const char>> texts, std::span<c
   for (std::size_t t = 0; t + 1 < texts.size(); ++t)
     first_byte[t + 1] = first_byte[t] + static_cast<std::int64_t>(texts[t].size());
   for (const Chunk& chunk : chunks) {
-    if (const auto& error = chunk.error)
-      throw ParseError(error->what(), n_lines[chunk.text] + error->line, first_byte[chunk.text] + error->offset);
-    n_lines[chunk.text] += chunk.n_lines;
+    std::size_t last = 0;  // the segment with the error, after which no lines were read
+    for (std::size_t s = 0; s < chunk.segments.size() && chunk.error; ++s)
+      if (chunk.segments[s].n_lines) last = s;
+    for (std::size_t s = 0; s < chunk.segments.size(); ++s) {
+      const Segment& segment = chunk.segments[s];
+      if (const auto& error = chunk.error; error && s == last)
+        throw ParseError(error->what(), n_lines[segment.text] + error->line, first_byte[segment.text] + error->offset);
+      n_lines[segment.text] += segment.n_lines;
+    }
   }
 }
 
 // Numbers of all units, their counts and first places.
 void join_units(std::span<Chunk> chunks, TokenisedCorpus& corpus) {
   Interner all;
+  std::vector<std::int64_t> before;  // lines of the text of each segment of a chunk, before it
   for (Chunk& chunk : chunks) {
+    before.clear();
+    for (const Segment& segment : chunk.segments) {
+      before.push_back(corpus.n_lines[segment.text]);
+      corpus.n_lines[segment.text] += segment.n_lines;
+    }
     const PackedStrings& units = chunk.units.strings();
     chunk.number.reserve(units.size());
     for (std::size_t i = 0; i < units.size(); ++i) {
       const auto id = static_cast<std::size_t>(all.intern(units[i]));
       if (id == corpus.counts.size()) {
         corpus.counts.push_back(0);
-        corpus.first_text.push_back(static_cast<std::int32_t>(chunk.text));
-        corpus.first_line.push_back(corpus.n_lines[chunk.text] + chunk.first_line[i]);
+        const std::size_t s = chunk.first_segment[i];
+        corpus.first_text.push_back(static_cast<std::int32_t>(chunk.segments[s].text));
+        corpus.first_line.push_back(before[s] + chunk.first_line[i]);
       }
       corpus.counts[id] += chunk.counts[i];
       chunk.number.push_back(static_cast<std::uint32_t>(id));
     }
-    corpus.n_lines[chunk.text] += chunk.n_lines;
     chunk.units = Interner();
   }
   corpus.units = std::move(all).take();
@@ -247,8 +282,7 @@ TokenisedCorpus tokenise_corpus(ThreadPool& pool, std::span<const std::span<cons
   const std::size_t size = options.chunk_size ? options.chunk_size : choose_chunk_size(texts, pool.size());
   std::vector<Chunk> chunks = cut_texts(texts, size);
   pool.run(chunks.size(), [&](std::size_t c) {
-    const std::span<const char> text = texts[chunks[c].text];
-    ChunkReader(chunks[c], options, text).read(text.data() + chunks[c].begin, text.data() + chunks[c].end);
+    ChunkReader(chunks[c], options).read(texts);
   });
   throw_first_error(texts, chunks);
   TokenisedCorpus corpus;

@@ -1,7 +1,7 @@
 // Running text to numbers: lines are sentences, and their units (words, characters or bytes) are numbered.
 //
-// The texts are cut at line ends into chunks that are read in parallel. Each chunk numbers its units in a table of its
-// own, and the tables are joined in order: units are numbered by first occurrence, whatever the number of threads or
+// The texts are cut at line ends into chunks, or several of them are one chunk, which are read in parallel. Each chunk
+// numbers its units in a table of its own, and the tables are joined in order: units are numbered by first occurrence, whatever the number of threads or
 // the cut. Nothing in the input is trusted: the result satisfies every invariant below, or is a ParseError with the
 // line of the first fault in its text and the offset in all texts laid end to end.
 #pragma once

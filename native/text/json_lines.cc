@@ -7,6 +7,7 @@
 
 #include "util/errors.hh"
 #include "util/lines.hh"
+#include "util/utf8.hh"
 
 namespace loglinear::text {
 
@@ -174,26 +175,6 @@ class LineParser {
       code = code << 4 | static_cast<std::uint32_t>(digit);
     }
     return code;
-  }
-
-  static void append_utf8(std::vector<char>& out, std::uint32_t code) {
-    const auto push = [&](std::uint32_t byte) { out.push_back(static_cast<char>(byte)); };
-    if (code < 0x80) {
-      push(code);
-      return;
-    }
-    if (code < 0x800) {
-      push(0xC0 | code >> 6);
-    } else {
-      if (code < 0x10000) {
-        push(0xE0 | code >> 12);
-      } else {
-        push(0xF0 | code >> 18);
-        push(0x80 | (code >> 12 & 0x3F));
-      }
-      push(0x80 | (code >> 6 & 0x3F));
-    }
-    push(0x80 | (code & 0x3F));
   }
 
   // Reads any value.

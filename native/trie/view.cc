@@ -74,18 +74,23 @@ void TrieView::check_closed() const {
   demand(context_count.size() == n_contexts() && entry_parent.size() == n_entries() &&
              entry_count.size() == n_entries(),
          name, "counts and parents need one number per context or entry");
-  for (std::size_t k = 1; k < order; ++k)
-    with_parents(*this, k, static_cast<std::size_t>(context_start[k]), static_cast<std::size_t>(context_start[k + 1]),
-                 [&](std::size_t parent, std::size_t c) {
-                   for (std::size_t e = context_entry[c]; e < context_entry[c + 1]; ++e) {
-                     const std::uint32_t up = entry_parent[e];
-                     demand(up >= context_entry[parent] && up < context_entry[parent + 1] &&
-                                entry_word[up] == entry_word[e],
-                            name, "the parent of an entry is not in the parent context");
-                     demand(e == context_entry[c] || entry_word[e] > entry_word[e - 1], name, "words do not ascend");
-                   }
-                 });
-  for (std::size_t w = 0; w < n_words; ++w) demand(entry_word[w] == w, name, "unigram w is not word w");
+  for (std::size_t k = 0; k < order; ++k)
+    check_entries(name, k, static_cast<std::size_t>(context_start[k]), static_cast<std::size_t>(context_start[k + 1]));
+}
+
+void TrieView::check_entries(const char* name, std::size_t k, std::size_t begin, std::size_t end) const {
+  if (k == 0) {
+    for (std::size_t w = 0; w < n_words; ++w) demand(entry_word[w] == w, name, "unigram w is not word w");
+    return;
+  }
+  with_parents(*this, k, begin, end, [&](std::size_t parent, std::size_t c) {
+    for (std::size_t e = context_entry[c]; e < context_entry[c + 1]; ++e) {
+      const std::uint32_t up = entry_parent[e];
+      demand(up >= context_entry[parent] && up < context_entry[parent + 1] && entry_word[up] == entry_word[e], name,
+             "the parent of an entry is not in the parent context");
+      demand(e == context_entry[c] || entry_word[e] > entry_word[e - 1], name, "words do not ascend");
+    }
+  });
 }
 
 std::uint32_t TrieView::child(std::uint32_t context, std::uint32_t word) const {

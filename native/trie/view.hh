@@ -41,6 +41,8 @@ struct TrieView {
 
   // The same for a closed trie with counts: every entry has its parent in the parent of its context.
   void check_closed() const;
+  // Of it, what the entries of the contexts [begin, end) of length k must be, where those below are already checked.
+  void check_entries(const char* name, std::size_t k, std::size_t begin, std::size_t end) const;
 
   // The context with one older word, the entry of a word; kNowhere where there is none.
   std::uint32_t child(std::uint32_t context, std::uint32_t word) const;

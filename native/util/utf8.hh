@@ -32,6 +32,25 @@ inline CodePoint decode_utf8(const unsigned char* p, const unsigned char* end) {
   return {kMalformed, 1};
 }
 
+// Appends a code point, of which surrogates are written as decode_utf8 reads them.
+template <class Bytes>
+void append_utf8(Bytes& out, std::uint32_t c) {
+  const auto put = [&](std::uint32_t byte) { out.push_back(static_cast<char>(byte)); };
+  if (c < 0x80) return put(c);
+  if (c < 0x800) {
+    put(0xC0 | c >> 6);
+  } else {
+    if (c < 0x10000) {
+      put(0xE0 | c >> 12);
+    } else {
+      put(0xF0 | c >> 18);
+      put(0x80 | (c >> 12 & 0x3F));
+    }
+    put(0x80 | (c >> 6 & 0x3F));
+  }
+  put(0x80 | (c & 0x3F));
+}
+
 // Whether a strict decoder (one that also refuses surrogates) accepts the text.
 inline bool is_utf8(std::string_view text) {
   const auto* p = reinterpret_cast<const unsigned char*>(text.data());

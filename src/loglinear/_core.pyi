@@ -51,6 +51,11 @@ class SparseMatrix32:
     def margins(self, pool: ThreadPool, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_classes: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
         """out[r, k] = bias[k] + sum_j X[r, j] weights[j, k]"""
 
+    def sparse_margins(self, pool: ThreadPool, weight_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], classes: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """
+        margins with the weights of each feature given by class, those of zero left out
+        """
+
     def gradient(self, pool: ThreadPool, residuals: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], n_classes: int, power: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
         """
         For a transposed matrix: out[j, k] = sum_r X[j, r]^power residuals[r, k]
@@ -82,6 +87,11 @@ class SparseMatrix64:
 
     def margins(self, pool: ThreadPool, weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_classes: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
         """out[r, k] = bias[k] + sum_j X[r, j] weights[j, k]"""
+
+    def sparse_margins(self, pool: ThreadPool, weight_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], classes: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
+        """
+        margins with the weights of each feature given by class, those of zero left out
+        """
 
     def gradient(self, pool: ThreadPool, residuals: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], n_classes: int, power: int, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None:
         """
@@ -245,6 +255,36 @@ class Separable:
 
     def project(self, pool: ThreadPool, start: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], pseudo: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
 
+class AcceleratedPath:
+    """
+    Three points and two gradients of an accelerated method, and its metric.
+    """
+
+    def __init__(self, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], before: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], older: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], g_before: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], g_older: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], metric: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+    def turn(self) -> None:
+        """Let `before` and `older` change names."""
+
+    def accelerate(self, pool: ThreadPool, penalty: Separable, gradient: NDArray[numpy.float64], momentum: float, next_momentum: float, lipschitz: float) -> tuple[float, float, float, float, float, float]: ...
+
+    def retake(self, pool: ThreadPool, penalty: Separable, momentum: float, lipschitz: float) -> None:
+        """x = the step from `before` with this momentum."""
+
+class SingleAcceleratedPath:
+    """
+    Three points and two gradients of an accelerated method, and its metric.
+    """
+
+    def __init__(self, x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], before: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')], older: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')], g_before: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')], g_older: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')], metric: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+    def turn(self) -> None:
+        """Let `before` and `older` change names."""
+
+    def accelerate(self, pool: ThreadPool, penalty: Separable, gradient: NDArray[numpy.float64], momentum: float, next_momentum: float, lipschitz: float) -> tuple[float, float, float, float, float, float]: ...
+
+    def retake(self, pool: ThreadPool, penalty: Separable, momentum: float, lipschitz: float) -> None:
+        """x = the step from `before` with this momentum."""
+
 def online_pass(rows: SparseMatrix32, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], sample_weight: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, n_classes: int, intercept: bool, penalty: Separable, alpha: float, beta: float, z: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], n: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], weights: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float:
     """One pass of FTRL-Proximal over the rows; returns the progressive loss."""
 
@@ -394,6 +434,39 @@ def json_texts(pool: ThreadPool, lines: Annotated[NDArray[numpy.uint8], dict(ord
 def renumber_tokens(pool: ThreadPool, tokens: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')], numbers: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]) -> None:
     """tokens[i] = numbers[tokens[i]], in place"""
 
+class AttributeReader:
+    """Dicts and lists of Python to rows of attributes."""
+
+    def __init__(self, mixed: bool) -> None: ...
+
+    def add_tokens(self, tokens: object, first: int) -> int:
+        """
+        Read a list of tokens from one on; return where reading ended: at a token that is left to the caller.
+        """
+
+    def add_pairs(self, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], is_dict: bool) -> None:
+        """Add one token."""
+
+    def add_encoded(self, sequence_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> None:
+        """Add whole sequences."""
+
+    def end_sequence(self) -> None: ...
+
+    def drop_tokens(self) -> None:
+        """Forget the tokens of an unfinished sequence."""
+
+    @property
+    def is_dict(self) -> object:
+        """Whether the last token was a dict; None before the first."""
+
+    @property
+    def n_sequences(self) -> int: ...
+
+    def arrays(self, more: bool) -> tuple:
+        """
+        (sequence_ptr, indptr, indices, values or none of them where all are 1, blob, offsets): copies where more will be added; otherwise the reader is empty afterwards.
+        """
+
 class StateChain:
     """The Markov chain over the states of an HMM, as sparse rows."""
 
@@ -446,6 +519,9 @@ class ChainTokens:
     """Attributes of tokens resolved to weights, for training."""
 
     def __init__(self, pool: ThreadPool, features: ChainFeatures, sequences: Sequences) -> None: ...
+
+    @property
+    def n_bundles(self) -> int: ...
 
 def observed_features(pool: ThreadPool, sequences: Sequences, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], n_labels: int, scopes: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)] | None, pairs: bool, min_count: int) -> tuple:
     """(pointers, codes) of the features that occur"""
@@ -595,6 +671,23 @@ def estimate_mapped(pool: ThreadPool, trie: MappedTrie, discounts: Sequence[Sequ
     the automaton of the smoothed model; consume: the trie is gone afterwards
     """
 
+class TrieAutomaton:
+    """the automaton of a model whose n-grams lie on a trie"""
+
+    def __init__(self, pool: ThreadPool, n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], context_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_child: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], context_entry: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_word: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entry_parent: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], log_probability: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], log_backoff: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], keep: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu')], links: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None: ...
+
+    @property
+    def begin(self) -> int: ...
+
+    @property
+    def context_start(self) -> list[int]: ...
+
+    @property
+    def n_slots(self) -> int: ...
+
+    def write(self, pool: ThreadPool, contexts: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')], entries: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu')]) -> None:
+        """write contexts [n, 4] and entries [n_slots, 3]"""
+
 class PrunableModel:
     """The arrays of a back-off model, checked."""
 
@@ -727,10 +820,18 @@ def build_automaton(pool: ThreadPool, model: BackoffArrays) -> tuple:
     (state after <s>, context_start, contexts [n, 4], entries [m, 3]) of a back-off model
     """
 
+class AutomatonFile:
+    """An open file, and where the arrays of an automaton begin in it."""
+
+    def __init__(self, descriptor: int, name: str, contexts_at: int, entries_at: int) -> None: ...
+
 class BackoffQueries:
     """An automaton and its words, in arrays which it keeps alive."""
 
-    def __init__(self, pool: ThreadPool, begin: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], contexts: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entries: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], is_open: bool) -> None: ...
+    def __init__(self, pool: ThreadPool, begin: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], contexts: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], entries: Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)], blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], is_open: bool, file: AutomatonFile | None = None) -> None:
+        """
+        With a file, contexts and entries are empty memory, to which it is read when it is used.
+        """
 
     def check_all(self, pool: ThreadPool) -> None:
         """check what no query has come to yet"""
@@ -800,6 +901,12 @@ class NgramMaxent:
     """
 
     def __init__(self, n_words: int, context_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], entry_start: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], arrays: Sequence[Annotated[NDArray[numpy.uint32], dict(order='C', device='cpu', writable=False)]], unit: int = 8192) -> None: ...
+
+    @overload
+    def value_and_step(self, pool: ThreadPool, path: AcceleratedPath, offset: NDArray[numpy.float64] | None, penalty: Separable, momentum: float, next_momentum: float, lipschitz: float, largest: float) -> tuple[float, tuple[float, float, float, float, float, float]]: ...
+
+    @overload
+    def value_and_step(self, pool: ThreadPool, path: SingleAcceleratedPath, offset: NDArray[numpy.float64] | None, penalty: Separable, momentum: float, next_momentum: float, lipschitz: float, largest: float) -> tuple[float, tuple[float, float, float, float, float, float]]: ...
 
     def value_and_gradient(self, pool: ThreadPool, w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> float: ...
 
@@ -1046,6 +1153,9 @@ class CandidateFeatureOptions:
 
 def fit_candidate_features(pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], list_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], options: CandidateFeatureOptions, min_count: int) -> tuple:
     """((indptr, indices, values), names blob, names offsets)"""
+
+def find_candidate_features(pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], list_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], options: CandidateFeatureOptions) -> tuple:
+    """(names blob, names offsets, n_lists, differs) of all features"""
 
 def count_candidate_features(pool: ThreadPool, blob: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], list_ptr: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], options: CandidateFeatureOptions, vocabulary: StringIndex) -> tuple:
     """(indptr, indices, values)"""

@@ -96,6 +96,19 @@ class Stochastic(Protocol):
 
 
 @runtime_checkable
+class StepsInSweep(Protocol):
+    """Power of a loss: it takes the steps of an accelerated proximal method while its gradient is in cache."""
+
+    def value_and_step(
+        self, path: Any, penalty: Any, momentum: float, next_momentum: float, lipschitz: float, largest: float
+    ) -> tuple[float, tuple[float, ...]]:
+        """Return the value at the weights ``path.x`` and the sums of native/linear/accelerated.hh; take a step there.
+
+        ``largest`` is at least max |path.x|, infinity where that is not known.
+        """
+
+
+@runtime_checkable
 class Tied(Protocol):
     """Power of a loss: the same loss under shared weights."""
 
@@ -192,6 +205,14 @@ class OwnMetric(Protocol):
 
         Entries of weights for which any step will do stay as they are.
         """
+
+
+@runtime_checkable
+class Entrywise(Protocol):
+    """Power of a penalty: it is a sum over weights in a native form, which a loss may apply to some of them."""
+
+    def native(self, n_weights: int) -> Any:
+        """Return the native form for this many weights."""
 
 
 @runtime_checkable

@@ -7,13 +7,12 @@ import threading
 
 import numpy as np
 import pytest
-from backoff_models import arrange, dictionaries, every_history, log_p, random_model
+from backoff_models import arrange, dictionaries, every_history, log_p, random_model, wide_bigrams
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ngrams import reference_trie
 
 from loglinear.backoff.kneser_ney import kneser_ney
-from loglinear.backoff.model import BackoffModel
 from loglinear.backoff.queries import NgramQueries, State
 from loglinear.data.corpus import read_corpus
 from loglinear.data.ngram import build_trie
@@ -462,25 +461,12 @@ def test_a_probability_of_zero():
 
 
 # ---- large models are checked as they are used -----------------------------------------------------------------------
-N_LARGE, N_FOLLOWING = 5000, 101  # words, each a context; more than 2^19 slots in two blocks of contexts
+N_LARGE, N_FOLLOWING = 5000, 101  # more than 2^19 slots in two blocks of contexts
 
 
 @pytest.fixture(scope="module")
 def large():
-    """A bigram model: word w is followed by the words w + 1, ..., w + N_FOLLOWING."""
-    rng = np.random.default_rng(0)
-    vocabulary = WordVocabulary.from_words([f"w{i}" for i in range(2, N_LARGE)])
-    following = np.sort((np.arange(N_LARGE)[:, None] + np.arange(1, N_FOLLOWING + 1)) % N_LARGE, axis=1)
-    model = BackoffModel(
-        vocabulary, 2, np.array([0, 1, 1 + N_LARGE]), np.array([0, N_LARGE, N_LARGE * (1 + N_FOLLOWING)]),
-        np.concatenate([[0xFFFFFFFF], np.arange(N_LARGE)]).astype(np.uint32),
-        np.concatenate([[1], np.full(1 + N_LARGE, 1 + N_LARGE)]).astype(np.uint32),
-        np.concatenate([[0], N_LARGE + N_FOLLOWING * np.arange(N_LARGE + 1)]).astype(np.uint32),
-        np.concatenate([[0.0], np.full(N_LARGE, -1.0)]),
-        np.concatenate([np.arange(N_LARGE), following.ravel()]).astype(np.uint32),
-        -rng.random(N_LARGE * (1 + N_FOLLOWING)) - 5.0,
-    )  # fmt: skip
-    return NgramQueries.from_backoff(model)
+    return NgramQueries.from_backoff(wide_bigrams(N_LARGE, N_FOLLOWING))
 
 
 def spoilt(large, array, row, column, value):

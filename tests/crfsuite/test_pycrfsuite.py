@@ -9,7 +9,8 @@ import loglinear
 from loglinear import crfsuite
 from loglinear.crfsuite import ItemSequence, Tagger, Trainer
 from loglinear.errors import FormatError
-from loglinear.formats.crfsuite.model import parse_crfsuite_dump, parse_crfsuite_model, read_crfsuite_model
+from loglinear.formats.crfsuite.binary import lookup3, parse_crfsuite_model, read_crfsuite_model
+from loglinear.formats.crfsuite.model import parse_crfsuite_dump
 
 pycrfsuite = pytest.importorskip("pycrfsuite", reason="the python-crfsuite package is not installed")
 
@@ -98,6 +99,33 @@ def test_binary_models_of_crfsuite_are_read(tmp_path):
         assert info.attributes.keys() == theirs.info().attributes.keys()
     model = loglinear.Tagger.from_crfsuite_dump(tmp_path / "m")
     assert model.predict([X[1]])[0] == theirs.tag(X[1])
+
+
+def test_crfsuite_opens_the_models_that_are_written_for_it(tmp_path):
+    numbers = [range(6 * k, 6 * k + 6) for k in range(100)]
+    many = [[{"w": "the", f"a{i * i}": 0.5 + i % 7, "name " * (1 + i % 9): True} for i in some] for some in numbers]
+    many, labels = [*many, *X], [*([["D", "A"] * 3] * 100), *Y]
+    trainer = Trainer("lbfgs", {"c1": 0.01, "c2": 0.1, "max_iterations": 30}, verbose=False)
+    for xseq, yseq in zip(many, labels):
+        trainer.append(xseq, yseq)
+    trainer.train(str(tmp_path / "m.crfsuite"))
+    ours, theirs = Tagger.of(trainer.model_), pycrfsuite.Tagger()
+    theirs.open(str(tmp_path / "m.crfsuite"))
+    for xseq, yseq in zip(many, labels):
+        assert theirs.tag(xseq) == ours.tag(xseq)
+        assert theirs.probability(yseq) == pytest.approx(ours.probability(yseq), rel=1e-9)
+    assert theirs.info().transitions == pytest.approx(ours.info().transitions, abs=1e-6)  # they print six digits
+    assert theirs.info().state_features == pytest.approx(ours.info().state_features, abs=1e-6)
+    with Tagger().open(tmp_path / "m.crfsuite") as back:
+        assert back.info().state_features == ours.info().state_features
+    trainer.model_.to_crfsuite_binary(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "m.crfsuite").read_bytes()
+    with pytest.raises(ValueError, match="a name has a NUL"):
+        loglinear.Tagger().fit([[{"a\0b": 1.0}, {"c": 1.0}]], [["A", "B"]]).to_crfsuite_binary(tmp_path / "nul")
+
+
+def test_lookup3_gives_the_hashes_of_its_author():
+    assert lookup3([b"Four score and seven years ago"] * 2).tolist() == [0x17770551] * 2
 
 
 def test_a_damaged_binary_model_is_refused_at_every_length(tmp_path):

@@ -163,11 +163,37 @@ def test_empty_partitions_and_classes_of_one_partition(client):
         (lambda f: (rows(sparse.csr_matrix([[1.0, np.nan]])), rows([0])), "no matrix of finite numbers"),
         (lambda f: (db.from_sequence(["a", {"b": 1}], npartitions=2), db.from_sequence([1, 2], npartitions=2)),
          "examples of different kinds: dicts, words"),
+        (lambda f: (rows([[1.0, 2.0], [2.0, 1.0]]), rows([0.0, np.nan])), "label is NaN or infinite: leave them out"),
+        (lambda f: (db.from_sequence(["a", "b"], npartitions=1), db.from_sequence(["x", None], npartitions=1)),
+         "examples without a label: leave them out"),
+        (lambda f: (db.from_sequence(["a", "b"], npartitions=1), db.from_sequence(["x", 1], npartitions=1)),
+         "labels that are text, and others that are not"),
+        (lambda f: (db.from_sequence(["a", None], npartitions=1), db.from_sequence([1, 2], npartitions=1)),
+         "example 1 of a partition is NoneType, not a text, a dict or a list"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_said(client, texts, make, message):
     with pytest.raises((ValueError, TypeError, LoglinearError), match=message):
         DaskMaxentClassifier(client=client).fit(*make(texts))
+
+
+def test_data_frames_as_they_come(client, tmp_path):
+    """Categories as labels, unknown divisions, a partition without rows, integers that may be missing, frames."""
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    rng = np.random.default_rng(0)
+    texts = [" ".join(f"w{k}" for k in rng.integers(9, size=5)) for _ in range(90)]
+    names = [texts[k].split()[0][-1] > "4" for k in range(90)]
+    topics = pd.Categorical(np.where(names, "b", "a"), categories=["c", "b", "a"])
+    frame = pd.DataFrame({"text": texts, "topic": topics})
+    frame["number"] = pd.Series(np.where(names, 2, 1), dtype="Int64")
+    some = dd.concat([dd.from_pandas(frame[:50], npartitions=2), dd.from_pandas(frame[:0], npartitions=1),
+                      dd.from_pandas(frame[50:], npartitions=1)]).clear_divisions()  # fmt: skip
+    local = MaxentClassifier(**TIGHT).fit(texts, frame.topic.tolist())
+    check_same(DaskMaxentClassifier(client=client, **TIGHT).fit(some.text, some.topic), local)
+    local = MaxentClassifier(**TIGHT).fit(texts, frame.number.astype(int).tolist())
+    check_same(DaskMaxentClassifier(client=client, **TIGHT).fit(some.text, some[["number"]]), local)
+    with pytest.raises(ValueError, match="a data frame of the columns 'text', 'number' is no matrix of numbers"):
+        DaskMaxentClassifier(client=client).fit(some[["text", "number"]], some.topic)
 
 
 def test_a_damaged_line_is_named_by_its_place_in_the_whole_file(client, tmp_path):
@@ -222,3 +248,15 @@ def test_settings_of_texts_give_the_same_model(client, texts, settings):
     new = ["w1 w2 w300 w2", "unknown"]
     np.testing.assert_allclose(model.predict_proba(new), local.predict_proba(new), atol=1e-4)
     np.testing.assert_allclose(model.to_local().predict_proba(new), model.predict_proba(new), atol=1e-12)
+
+
+def test_class_weights_are_those_of_one_process(client, bag):
+    texts = ["one two", "two three", "one", "four", "four two", "three"]
+    labels, weight = ["a", "b", "b", "b", "c", "b"], np.arange(1.0, 7)
+    for given in ("balanced", {"b": 0.25}):
+        local = MaxentClassifier(class_weight=given, tolerance=1e-12).fit(texts, labels, weight)
+        model = DaskMaxentClassifier(class_weight=given, tolerance=1e-12, client=client)
+        model.fit(bag(texts[:2], texts[2:]), bag(labels[:2], labels[2:]), bag(weight[:2], weight[2:]))
+        assert model.objective_ == pytest.approx(local.objective_, rel=1e-9)
+        plain = MaxentClassifier(tolerance=1e-12).fit(texts, labels, weight)
+        assert plain.objective_ != pytest.approx(local.objective_)

@@ -19,6 +19,7 @@ import dask.bag as db
 
 from loglinear import LanguageModel, LoglinearError, load
 from loglinear.dask import DaskLanguageModel, cluster
+from tests.dask.kills import all_killed
 
 ARRAYS = ("context_start", "entry_start", "context_word", "context_child", "context_entry", "entry_word")
 TIGHT = {"tolerance": 1e-9, "max_iterations": 5000}
@@ -100,6 +101,16 @@ def test_the_same_parts_give_the_same_bits(client, folder):
     check_same_bits(first, second)
 
 
+def test_the_same_number_of_parts_gives_the_same_bits_on_any_number_of_workers(client, folder):
+    settings = {"order": 3, "n_parts": 3, "n_threads": 2}
+    first = DaskLanguageModel(client=client, **settings).fit(folder / "part*.txt")
+    with cluster(n_workers=1, n_threads=1) as alone:
+        second = DaskLanguageModel(client=alone, **settings).fit(folder / "part*.txt")
+    check_same_bits(first, second)
+    assert (first.n_iter_, first.objective_) == (second.n_iter_, second.objective_)
+    assert "n_parts" not in first.to_local().get_params()
+
+
 def test_a_killed_worker_is_replaced_and_the_optimum_stays(client, folder):
     """Workers are killed (SIGKILL) while text is read, n-grams are exchanged and weights are trained."""
     local = LanguageModel(3, **TIGHT).fit(folder / "all.txt")
@@ -116,6 +127,15 @@ def test_a_killed_worker_is_replaced_and_the_optimum_stays(client, folder):
     deadline = time.monotonic() + 60
     while len(client.nthreads()) < 2 and time.monotonic() < deadline:
         time.sleep(0.2)
+
+
+@pytest.mark.parametrize("moment", [0.05, 0.4, 1.0])
+def test_all_workers_may_be_lost_at_once(client, folder, moment):
+    """Dask gives a task that waited while there was no worker to none of those that come later."""
+    local = LanguageModel(3, **TIGHT).fit(folder / "all.txt")
+    with all_killed(client, moment):
+        model = DaskLanguageModel(3, client=client, **TIGHT).fit(folder / "part*.txt")
+    assert model.objective_ == pytest.approx(local.objective_, rel=1e-9)
 
 
 def test_the_vocabulary_outlives_the_worker_that_has_it(client):
@@ -158,6 +178,7 @@ def _delayed(lines):
         ({"memory": "1G"}, "memory is for one process"),
         ({"solver": "newton"}, "solver 'newton' is for one process; on a cluster: auto, owlqn, lbfgs"),
         ({"estimator": "guess"}, "unknown estimator 'guess'"),
+        ({"n_parts": 0}, "n_parts is a positive whole number, or None"),
     ],
 )
 def test_what_cannot_be_spread_is_refused(client, folder, settings, message):

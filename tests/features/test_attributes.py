@@ -5,6 +5,7 @@ import tracemalloc
 from collections import Counter
 from fractions import Fraction
 from itertools import pairwise
+from types import MappingProxyType
 
 import numpy as np
 import pycrfsuite
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from loglinear.errors import LoglinearError, ModelFileError
 from loglinear.features import TOKEN_FEATURISERS
-from loglinear.features.attributes import AttributeFeatures, AttributeSequences
+from loglinear.features.attributes import AttributeEncoder, AttributeFeatures, AttributeSequences
 from loglinear.formats.crfsuite.data import parse_crfsuite
 
 DICTS = [
@@ -63,6 +64,35 @@ def test_lists():
     assert rows.values is None
     found = [[n for n, _ in row] for row in as_rows(rows, featuriser.names())]
     assert found == [["a", "b"], ["c", "a"], ["b", "d"], []]
+
+
+words = st.text(max_size=3)  # any code points, lone surrogates among them
+plain_values = st.recursive(
+    st.one_of(st.booleans(), st.integers(-(2**70), 2**70), st.floats(-1e9, 1e9), words, st.lists(words, max_size=2)),
+    lambda inner: st.dictionaries(words, inner, max_size=2),
+    max_leaves=3,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.dictionaries(st.text(st.characters(), max_size=3), plain_values, max_size=3), max_size=3))
+def test_plain_dicts_are_read_natively_as_other_mappings_are_in_python(tokens):
+    native, other = AttributeFeatures(), AttributeFeatures()
+    rows = native.fit_transform([tokens])
+    others = other.fit_transform([[MappingProxyType(token) for token in tokens]])
+    assert native.names() == other.names()
+    assert as_rows(rows, native.names()) == as_rows(others, other.names())
+
+
+def test_a_refused_sequence_leaves_the_encoder_as_it_was():
+    encoder = AttributeEncoder()
+    encoder.add([{"a": 1}])
+    with pytest.raises(ValueError, match="sequence 1, token 2: attribute 'c' is not a finite number"):
+        encoder.add([{"b": 2}, {"b": 1}, {"a": 3, "c": float("inf")}])
+    encoder.add([{"b": "x"}])
+    found = encoder.finish()
+    assert [found[0], found[1]] == [[{"a": 1}], [{"b:x": 1}]]
+    assert len(encoder.finish()) == 0
 
 
 def test_values_appear_late():

@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -151,3 +152,23 @@ def test_refusals():
         CandidateFeatures().transform([])
     with pytest.raises(TypeError, match="item 1 is int"):
         CandidateFeatures().fit_transform([CandidateList("u", [Candidate("a"), Candidate(3)])])
+
+
+@pytest.mark.parametrize("min_count", [1, 3])
+def test_features_of_parts_are_those_of_the_whole(min_count):
+    every = [
+        replace(one, candidates=[replace(c, features={"z": float(k), f"y{i % 3}": 1.0, "same": 2.0})
+                                 for k, c in enumerate(one.candidates)])
+        for i, one in enumerate(random_lists(60))
+    ]  # fmt: skip
+    own_settings = {"words": (1, 3), "min_count": min_count, "skips": 1, "characters": (2,)}
+    whole = CandidateFeatures(**own_settings)
+    whole.fit_transform(every)
+    joined = CandidateFeatures(**own_settings)
+    cuts = [every[:7], [], every[7:40], every[40:]]
+    numbers = joined.join([joined.uses(part) for part in cuts])
+    assert list(joined.vocabulary) == list(whole.vocabulary)
+    assert "given: same" not in list(whole.vocabulary)
+    for part, own in zip(cuts, numbers):
+        _, used, _ = whole.transform(part)
+        assert set(used.tolist()) <= set(own.tolist())

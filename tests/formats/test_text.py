@@ -3,6 +3,7 @@ import gzip
 import io
 import lzma
 import os
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -88,6 +89,32 @@ def test_urls_that_cannot_be_read(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(MissingPackageError, match="s3://b/x: files by a URL need the package fsspec; install it: pip"):
         read_bytes("s3://b/x")
+
+
+KILLED = """
+import os, sys
+from loglinear.formats.text import atomic_write
+with atomic_write(sys.argv[1]) as file:
+    file.write(b"half of it")
+    file.flush()
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_the_next_write_removes_what_a_killed_process_left(tmp_path):
+    path, others = tmp_path / "out", [".out.tmp", ".out.0123456789ab.tmp.ll", ".other.0123456789ab.tmp", "out.tmp"]
+    path.write_bytes(b"old")
+    for name in others:
+        (tmp_path / name).write_bytes(b"somebody else's")
+    subprocess.run([sys.executable, "-c", KILLED, path], check=False, timeout=120)
+    assert len(list(tmp_path.iterdir())) == 2 + len(others)
+    with atomic_write(path) as first:
+        first.write(b"fir")
+        with atomic_write(path) as second:  # leaves alone what is being written
+            second.write(b"second")
+        first.write(b"st")
+    assert path.read_bytes() == b"first"
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([*others, "out"])
 
 
 def test_missing_file_and_directory(tmp_path):

@@ -106,7 +106,7 @@ def test_threads_do_not_matter():
 def test_probabilities_are_of_the_candidates_beside_the_reference():
     data = random_data(20)
     w = np.random.default_rng(0).normal(size=data.n_weights)
-    m, q = data.margins(w), ListLogLoss(data).probabilities(w)
+    m, q = data.margins(w), ListLogLoss(data).probabilities(data.margins(w))
     for s in lists_of(data):
         np.testing.assert_allclose(q[s], np.exp(-m[s]) / (1 + np.exp(-m[s]).sum()), rtol=1e-12)
 

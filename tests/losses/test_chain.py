@@ -1,5 +1,7 @@
 """Chain losses against enumeration, finite differences and identities."""
 
+import itertools
+
 import chains
 import numpy as np
 import pytest
@@ -9,6 +11,8 @@ from loglinear.data.chain_base import ChainBase
 from loglinear.data.chain_features import chain_features
 from loglinear.data.matrix import SparseRows
 from loglinear.data.multiclass import MulticlassData
+from loglinear.data.sequence import SequenceData
+from loglinear.features.sequences import TokenRows
 from loglinear.losses.chain import KINDS, ChainLoss
 from loglinear.losses.multinomial import MultinomialLoss
 from loglinear.optimise.minimise import minimise
@@ -129,6 +133,103 @@ def test_dense_and_sparse_machines_agree_on_many_labels():
         results.append((loss.value_and_gradient(w, gradient), gradient))
     assert results[0][0] == pytest.approx(results[1][0], rel=1e-13)
     np.testing.assert_allclose(results[0][1], results[1][1], atol=1e-11)
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 5, 9, 14, 22, 27, 70])
+def test_sequences_side_by_side_are_sequences_one_by_one(n_labels):
+    """Groups of every size, rows of every width: the sparse machine, which knows no groups, is the twin."""
+    rng = np.random.default_rng(n_labels)
+    data = chains.random_data(rng, [*range(31), 4, 4, 4, 90], n_labels, 25)
+    features = chains.random_features(rng, data)
+    w = rng.normal(size=features.n_weights)
+    results = []
+    for machine, n_threads in (("dense", 1), ("dense", 3), ("sparse", 1)):
+        gradient = np.empty_like(w)
+        loss = ChainLoss(data, features, machine=machine, n_threads=n_threads)
+        results.append((loss.value_and_gradient(w, gradient), gradient))
+    for value, gradient in results[:2]:
+        assert value == pytest.approx(results[2][0], rel=1e-12)
+        np.testing.assert_allclose(gradient, results[2][1], atol=1e-10)
+
+
+def test_a_long_sequence_in_a_group_may_need_logarithms():
+    """One member of a group is out of the range of doubles; the others are computed beside it."""
+    rng = np.random.default_rng(12)
+    data = chains.random_data(rng, [5] * 8, 3, 4)
+    data.rows.indices[:] = np.where(np.arange(data.rows.indices.size) < 6, data.rows.indices, 0)
+    features = chains.random_features(rng, data, everything=True)
+    w = rng.normal(size=features.n_weights)
+    node = features.split(w)[0]
+    node[3:] *= 500.0  # attributes that only the first sequence has
+    gradient, alone, total = np.empty_like(w), np.empty_like(w), np.zeros_like(w)
+    value = ChainLoss(data, features, n_threads=1).value_and_gradient(w, gradient)
+    parts = [ChainLoss(data.take(np.array([i])), features, n_threads=1) for i in range(8)]
+    assert value == pytest.approx(sum(_add(part, w, alone, total) for part in parts), rel=1e-12)
+    np.testing.assert_allclose(gradient, total, atol=1e-10)
+
+
+def _add(part, w, alone, total):
+    value = part.value_and_gradient(w, alone)
+    total += alone
+    return value
+
+
+def cells_data(rng, n_sequences, n_labels):
+    """Attributes as templates make them: of three cells, their pairs and triples; an attribute may be there twice."""
+    lengths = rng.integers(1, 12, size=n_sequences)
+    ptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    cells = rng.integers(0, 4, size=ptr[-1])
+    numbers, lists = {}, []
+    for a, b in itertools.pairwise(ptr.tolist()):
+        for t in range(a, b):
+            window = {k: cells[t + k] for k in (-1, 0, 1) if a <= t + k < b}
+            names = [(p, *(window[k] for k in p)) for p in ((-1,), (0,), (1,), (-1, 0), (0, 1), (-1, 0, 1))
+                     if all(k in window for k in p)]  # fmt: skip
+            names += [names[0]] * (t % 7 == 0) + [("rare", t // 3)]
+            lists.append([numbers.setdefault(name, len(numbers)) for name in names])
+    indptr = np.concatenate([[0], np.cumsum([len(one) for one in lists])]).astype(np.int64)
+    rows = TokenRows(indptr, np.concatenate(lists).astype(np.int32), None)
+    labels = rng.integers(0, n_labels, size=ptr[-1]).astype(np.int32)
+    return SequenceData(ptr, rows, len(numbers), labels, n_labels)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("kind", KINDS)
+def test_bundles_of_attributes_change_nothing(kind, order):
+    """The twin has values of one, for which no attributes are bundled."""
+    rng = np.random.default_rng(13)
+    data = cells_data(rng, 400, 5)
+    ones = TokenRows(data.rows.indptr, data.rows.indices, np.ones(data.rows.indices.size))
+    twin = SequenceData(data.sequence_ptr, ones, data.n_attributes, data.labels, data.n_labels)
+    features = chains.random_features(rng, data, order=order, pairs=True)
+    w = rng.normal(size=features.n_weights)
+    results = []
+    for one, n_threads in ((data, 1), (data, 3), (twin, 1)):
+        loss, gradient = ChainLoss(one, features, kind, n_threads=n_threads), np.empty_like(w)
+        assert (loss._tokens.n_bundles > 10) == (one is data)
+        results.append((loss.value_and_gradient(w, gradient), gradient))
+    for value, gradient in results[:2]:
+        assert value == pytest.approx(results[2][0], rel=1e-12)
+        np.testing.assert_allclose(gradient, results[2][1], atol=1e-10)
+
+
+def test_bundles_are_scored_as_in_numpy():
+    rng = np.random.default_rng(14)
+    data = cells_data(rng, 400, 4)
+    features = chain_features(data, all_features=True)
+    w = rng.normal(size=features.n_weights)
+    w[features.offsets[2] :] = 0.0  # without transitions tokens are independent
+    loss, gradient = ChainLoss(data, features, n_threads=2), np.empty_like(w)
+    assert loss._tokens.n_bundles > 10
+    counts = np.zeros((data.n_tokens, data.n_attributes))
+    token = np.repeat(np.arange(data.n_tokens), np.diff(data.rows.indptr))
+    np.add.at(counts, (token, data.rows.indices), 1.0)
+    scores = counts @ w[: features.offsets[1]].reshape(-1, 4)
+    p = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
+    picked = p[np.arange(data.n_tokens), data.labels]
+    assert loss.value_and_gradient(w, gradient) == pytest.approx(-np.log(picked).sum(), rel=1e-12)
+    p[np.arange(data.n_tokens), data.labels] -= 1.0
+    np.testing.assert_allclose(gradient[: features.offsets[1]], (counts.T @ p).ravel(), atol=1e-10)
 
 
 def test_sparse_sums_survive_cancellation():

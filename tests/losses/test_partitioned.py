@@ -1,5 +1,7 @@
 """A loss in parts equals the loss of the whole: values, gradients, second derivatives, intercepts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -7,10 +9,12 @@ from scipy import sparse
 from loglinear import _core
 from loglinear.data.matrix import SparseRows
 from loglinear.data.multiclass import MulticlassData
+from loglinear.losses.candidate_lists import ExpectedErrorLoss, ExponentialMarginLoss, ListLogLoss
 from loglinear.losses.multinomial import MultinomialLoss
 from loglinear.losses.partitioned import PartitionedLoss, Shard
-from loglinear.protocols import FreeWeights
+from loglinear.protocols import Curvature, FreeWeights, Scaled, Spread
 from loglinear.threads import pool
+from tests.candidate_problems import random_data
 
 N, D = 60, 7
 
@@ -76,7 +80,7 @@ def test_the_whole_is_the_sum_of_its_parts(n_classes, weighted):
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_intercepts_are_solved_for_in_all_parts_at_once(n_classes, weighted):
     whole, parts, rng = problem(n_classes, weighted)
-    K = whole.n_intercepts
+    K = 1 if n_classes == 2 else n_classes
     assert isinstance(parts, FreeWeights)
     w = rng.normal(size=whole.n_weights)
     w[-K:] += 2.0 * np.arange(K)
@@ -94,6 +98,42 @@ def test_intercepts_are_solved_for_in_all_parts_at_once(n_classes, weighted):
     whole.hessian(solved).product(step, product)
     np.testing.assert_allclose((residual + product)[-K:], 0.0, atol=1e-9)
     assert not step[:-K].any()
+
+
+@pytest.mark.parametrize("by_errors", [False, True])
+@pytest.mark.parametrize("kind", [ListLogLoss, ExponentialMarginLoss, ExpectedErrorLoss])
+def test_losses_of_lists_in_parts(kind, by_errors):
+    """Base scores, the first weights, are free; the expected error, which is not convex, has no bounds."""
+    data = random_data(40, scores=("a", "b"))
+    by_errors = by_errors or kind is ExpectedErrorLoss
+    whole, shards = kind(data, by_errors=by_errors, n_threads=1), []
+    for lists in np.array_split(np.arange(data.n_lists), 3):
+        part = data.take(lists)
+        used = np.unique(part.rows.indices)
+        part = replace(part, rows=part.rows.take_columns(pool(1), used))
+        kept = np.concatenate([np.arange(data.n_base), data.n_base + used])
+        shards.append(Shard(kind(part, by_errors=by_errors, n_threads=1), kept.astype(np.intp), lists.size))
+    parts = PartitionedLoss.of(Here(shards), len(shards), whole.n_weights)
+    rng = np.random.default_rng(0)
+    w, v = rng.normal(size=(2, whole.n_weights))
+    found, expected = np.empty((2, w.size))
+    assert parts.value_and_gradient(w, found) == pytest.approx(whole.value_and_gradient(w, expected), rel=1e-13)
+    np.testing.assert_allclose(found, expected, atol=1e-11)
+    convex = kind is not ExpectedErrorLoss
+    assert [isinstance(parts, power) for power in (Curvature, FreeWeights, Spread)] == [convex] * 3
+    assert isinstance(parts, Scaled) or convex
+    if convex:
+        assert parts.spread(v) == pytest.approx(whole.spread(v))
+        parts.solve_free(w)
+        assert np.abs(_gradient(whole, w)[: data.n_base]).max() < 1e-9
+        parts.correct_free(w, v, found), whole.correct_free(w, v, expected)
+        np.testing.assert_allclose(found[: data.n_base], expected[: data.n_base], atol=1e-9)
+
+
+def _gradient(loss, w):
+    out = np.empty_like(w)
+    loss.value_and_gradient(w, out)
+    return out
 
 
 def test_without_intercepts_nothing_is_free():

@@ -119,8 +119,8 @@ def test_inconsistent_contents(good, tmp_path, change):
         loglinear.load(tmp_path / "m.ll", verify=True)
 
 
-def test_arrays_are_mapped_not_read(good, tmp_path, model):
-    loaded = load(tmp_path, good)
+def test_arrays_are_mapped_where_that_is_asked_for(good, tmp_path, model):
+    loaded = load(tmp_path, good, mmap=True)
     base = loaded.coef_
     while base.base is not None and not isinstance(base, np.memmap):
         base = base.base

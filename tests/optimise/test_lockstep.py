@@ -31,8 +31,8 @@ def of(penalty, trie, kept):
     return penalty.on(NgramClasses(classes.numbers[kept].copy(), classes.orders, classes.names), 1)
 
 
-def walk(trie, ranges, penalty, solver, start=None, **options):
-    """Return the leader's result and the weights of all, in the order of the trie."""
+def walk(trie, ranges, penalty, solver, seen=None, **options):
+    """Return the leader's result and the weights of all, in the order of the trie; ``seen`` gets what is told."""
     parts = [part_of(trie, *place) for place in ranges]
 
     def member(part):
@@ -44,7 +44,13 @@ def walk(trie, ranges, penalty, solver, start=None, **options):
         return Follower(go)
 
     followers = [member(part) for part in parts]
-    leader = Leader(lambda answer: [one.advance(answer) for one in followers])
+
+    def carry(told):
+        if seen is not None:
+            seen.append(told)
+        return [one.advance(told) for one in followers]
+
+    leader = Leader(carry)
     loss = NgramRootLoss(trie.entry_count[:V].astype(float), leader)
     objective = LockstepObjective(loss, of(penalty, trie, slice(V)), 1, leader, trie.n_entries)
     result = minimise(objective, solver, **options)
@@ -119,6 +125,20 @@ def test_a_follower_that_is_stopped_ends_where_it_waits():
     assert not follower._thread.is_alive()
 
 
+def test_a_pass_of_owlqn_has_five_meetings(trie):
+    """Every meeting is a message to each worker and back: the loss and the penalty share one."""
+    solver, penalty = SOLVERS["owlqn, no metric"]
+
+    def meetings(n_passes):
+        seen = []
+        options = {"tolerance": None, "max_iterations": n_passes}
+        result, _ = walk(trie, [(0, V + 1)], penalty, solver, seen=seen, **options)
+        assert result.n_iterations == n_passes
+        return len(seen)
+
+    assert meetings(13) - meetings(3) <= 5 * 10
+
+
 def test_a_part_made_anew_is_told_from_one_that_walks():
     leader = Leader(lambda answer: [Brought("new")])
     with pytest.raises(Lost):
@@ -136,4 +156,4 @@ def test_weights_out_of_range_have_no_finite_value(trie):
     leader = Leader(lambda answer: [follower.advance(answer)])
     loss = NgramRootLoss(trie.entry_count[:V].astype(float), leader)
     assert loss.value_and_gradient(np.zeros(V), np.empty(V)) == np.inf
-    assert follower.advance(leader.last) == ("done", np.inf)
+    assert follower.advance(leader.last) == Brought("done", np.inf)

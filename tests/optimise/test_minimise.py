@@ -84,6 +84,31 @@ def test_warm_start_is_quicker(objective):
     np.testing.assert_array_equal(cold.weights, warm.weights)
 
 
+@pytest.mark.parametrize("solver", [solvers.Owlqn(), solvers.Fista(), solvers.WorkingSet()], ids=lambda s: s.name)
+def test_training_goes_on_as_if_it_had_not_stopped(objective, solver):
+    whole = minimise(objective, solver, tolerance=1e-6)
+    part = minimise(objective, solver, tolerance=None, max_iterations=12, keep_state=True)
+    assert whole.state is None
+    weights, value = part.weights.copy(), part.value
+    rest = minimise(objective, solver, tolerance=1e-6, go_on=part)
+    np.testing.assert_array_equal(rest.weights, whole.weights)
+    assert rest.history.objective == whole.history.objective
+    assert rest.history.passes == whole.history.passes
+    assert np.all(np.diff(rest.history.time) >= 0)
+    assert rest.n_iterations == whole.n_iterations
+    assert rest.gap == pytest.approx(whole.gap, rel=1e-9)
+    np.testing.assert_array_equal(part.weights, weights)  # what was found before stays
+    assert part.value == value
+
+
+def test_training_goes_on_only_from_a_state(objective):
+    without = minimise(objective, solvers.Owlqn(), max_iterations=3)
+    other = minimise(objective, solvers.Fista(), max_iterations=3, keep_state=True)
+    for result in (without, other):
+        with pytest.raises(ValueError, match="the same solver whose state was kept"):
+            minimise(objective, solvers.Owlqn(), go_on=result)
+
+
 def test_bad_arguments(objective):
     with pytest.raises(ValueError, match="5 starting weights"):
         minimise(objective, solvers.Lbfgs(), np.zeros(5))
@@ -115,6 +140,20 @@ def test_checkpoint_resumes_and_refuses_another_problem(objective, tmp_path):
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(ModelFileError, match="not a checkpoint"):
         minimise(objective, solvers.Lbfgs(), checkpoint=Checkpoint(path))
+
+
+def test_a_damaged_checkpoint_is_refused(objective, tmp_path):
+    path = tmp_path / "run.checkpoint"
+    minimise(objective, solvers.Lbfgs(), max_iterations=6, checkpoint=Checkpoint(path, every=0.0))
+    whole = path.read_bytes()
+    for at in (len(whole) - 1, len(whole) - 100, whole.index(b'"iteration"') + 13):
+        damaged = bytearray(whole)
+        damaged[at] ^= 1
+        path.write_bytes(damaged)
+        with pytest.raises(ModelFileError, match="remove it to start again"):
+            minimise(objective, solvers.Lbfgs(), checkpoint=Checkpoint(path))
+    path.write_bytes(whole)
+    minimise(objective, solvers.Lbfgs(), checkpoint=Checkpoint(path))
 
 
 @pytest.mark.parametrize("status", list(Status))

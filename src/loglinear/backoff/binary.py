@@ -1,6 +1,6 @@
 """Binary files of KenLM: asked where they lie, listed where they can be, and written.
 
-``native/kenlm/layout.hh`` describes the files. Opening one maps it and reads its header; every position that a query
+``native/kenlm/layout.hh`` describes the files. Opening one reads it, or maps a large one; every position that a query
 reads is checked before it is used, so that a file from anywhere costs no more than a wrong answer. Numbers of words in
 a file are KenLM's; here the vocabulary puts ``</s>`` and ``<unk>`` first, as everywhere.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from loglinear.data.sentences import Sentences
 from loglinear.errors import FormatError
 from loglinear.features.vocabulary import Vocabulary
 from loglinear.features.word_vocabulary import END, WordVocabulary
-from loglinear.formats.text import Source, atomic_write, map_bytes, name_of, read_head
+from loglinear.formats.text import Source, atomic_write, map_bytes, name_of, read_bytes, read_head
 from loglinear.threads import pool
 
 KINDS = (
@@ -33,6 +34,7 @@ KINDS = (
 _MAGIC = b"mmap lm http://kheafield.com/code"
 _LN10 = float(np.log(10.0))
 _ENTRY, _CONTEXT = 1, 2
+_MOST_COPIED = 1 << 30  # bytes of a file that is read rather than mapped
 _ARRAY_BITS = 64  # array compression moves as many bits of positions as make the file smallest
 
 
@@ -50,14 +52,23 @@ class BinaryQueries(NgramQueries):
 
     _native: Any
     path: Source
+    _file_bytes: int
 
     @classmethod
-    def open(cls, path: Source, *, n_threads: int | None = None) -> BinaryQueries:
-        """Map a file; raise FormatError for one that is damaged or of a kind that is not known."""
+    def open(cls, path: Source, *, mmap: bool | None = None, n_threads: int | None = None) -> BinaryQueries:
+        """Open a file; raise FormatError for one that is damaged or of a kind that is not known.
+
+        mmap : use the pages of the file itself, which must then stay as it is. False: copy it to memory. None: copy
+            it if it has at most 1 GiB
+        """
         queries = cls.__new__(cls)
         queries.path, queries.n_threads = path, n_threads
+        if mmap is None:
+            mmap = Path(path).is_file() and Path(path).stat().st_size > _MOST_COPIED
+        data = map_bytes(path) if mmap else np.frombuffer(read_bytes(path), np.uint8)
+        queries._file_bytes = data.nbytes
         try:
-            queries._native = _core.KenlmQueries(map_bytes(path))
+            queries._native = _core.KenlmQueries(data)
         except ValueError as error:
             raise FormatError(str(error), name_of(path)) from None
         queries.order = queries._native.order
@@ -170,7 +181,7 @@ class BinaryQueries(NgramQueries):
     @property
     def nbytes(self) -> int:
         """Return the size of the file in bytes."""
-        return int(map_bytes(self.path).nbytes)
+        return self._file_bytes
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopened, (type(self), self.path, self.n_threads)

@@ -29,12 +29,14 @@ from loglinear.data.sentences import Sentences
 from loglinear.errors import IncompatibleError, ModelFileError
 from loglinear.features.vocabulary import Vocabulary
 from loglinear.features.word_vocabulary import WordVocabulary
+from loglinear.formats.named_arrays import StoredArrays
 from loglinear.metrics.perplexity import perplexity
 from loglinear.threads import pool
 
 State = _core.QueryState
 FloatArray = NDArray[np.float64]
 LOG10 = math.log10(math.e)
+_IN_BLOCKS = ("contexts", "entries")
 _ARRAYS = {"begin": np.int64, "context_start": np.int64, "contexts": np.uint32, "entries": np.uint32}
 
 
@@ -107,24 +109,29 @@ class NgramQueries:
     def from_arrays(
         cls, vocabulary: WordVocabulary, arrays: Mapping[str, np.ndarray], *, n_threads: int | None = None
     ) -> NgramQueries:
-        """Take arrays as ``arrays()`` returned them, also memory-mapped.
+        """Take arrays as ``arrays()`` returned them, also memory-mapped or still in a file (``StoredArrays``).
 
         Every number is checked: now if there are at most half a million slots, otherwise with 4,096 contexts at a time,
-        before the first query that uses one of them. Opening thus takes no longer for a larger model.
+        before the first query that uses one of them. Opening thus takes no longer for a larger model. Arrays in a file
+        are read, to memory of our own, in the same blocks.
         """
         queries = cls.__new__(cls)
         queries._adopt(vocabulary, arrays, n_threads)
         return queries
 
     def _adopt(self, vocabulary: WordVocabulary, arrays: Mapping[str, np.ndarray], n_threads: int | None) -> None:
-        given = {name: _checked_array(arrays, name) for name in _ARRAYS}
+        stored = arrays if isinstance(arrays, StoredArrays) and not arrays.mmap else None
+        given = {name: _checked_array(arrays, name, stored if name in _IN_BLOCKS else None) for name in _ARRAYS}
+        file = None
+        if stored is not None:
+            file = _core.AutomatonFile(stored.file.fileno(), str(stored.file.path), *map(stored.offset, _IN_BLOCKS))
         begin = given["begin"]
         if begin.size != 1 or not 0 <= begin[0] < 2**32:
             raise ModelFileError("query arrays: the state after <s> does not exist")
         try:
             self._native = _core.BackoffQueries(
                 pool(n_threads), int(begin[0]), given["context_start"], given["contexts"], given["entries"],
-                vocabulary.words.blob, vocabulary.words.offsets, vocabulary.is_open,
+                vocabulary.words.blob, vocabulary.words.offsets, vocabulary.is_open, file,
             )
         except ValueError as error:
             raise ModelFileError(str(error)) from None
@@ -336,10 +343,13 @@ def as_bytes(text: str | bytes) -> bytes:
     raise TypeError(f"expected str or bytes, not {type(text).__name__}")
 
 
-def _checked_array(arrays: Mapping[str, np.ndarray], name: str) -> np.ndarray:
-    array = arrays.get(name)
+def _checked_array(arrays: Mapping[str, np.ndarray], name: str, stored: StoredArrays | None) -> np.ndarray:
+    """Return an array, or, for one that is ``stored``, memory for it."""
+    array = arrays.get(name) if stored is None or name not in stored else stored.empty(name)
     if not isinstance(array, np.ndarray) or array.dtype != _ARRAYS[name]:
         raise ModelFileError(f"query arrays: {name!r} is missing or is not of type {np.dtype(_ARRAYS[name]).name}")
+    if name not in _IN_BLOCKS and array.ndim != 1:
+        raise ModelFileError(f"query arrays: {name!r} has {array.ndim} dimensions, not one")
     return np.ascontiguousarray(array)
 
 

@@ -75,6 +75,13 @@ def train(
     strength: Annotated[float, typer.Option(help="Weight of the penalty; 1/C of scikit-learn.")] = 1.0,
     l1_ratio: L1Ratio = 0.5,
     nonnegative: Annotated[bool, typer.Option("--nonnegative", help="Keep all weights at or above zero.")] = False,
+    class_weight: Annotated[
+        str | None,
+        typer.Option(
+            metavar="balanced|CLASS=W,...", show_default=False,
+            help="Weights of the examples of classes; balanced: inverse to their number.",
+        ),
+    ] = None,
     dev: Dev = None,
     tune: Annotated[
         str | None,
@@ -121,6 +128,13 @@ def train(
     encoding: Encoding = "utf-8",
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
+    label_separator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHARACTER", show_default=False,
+            help="Examples may have several labels, or none, with this between them: one binary problem per label.",
+        ),
+    ] = None,
     checkpoint: Checkpoint = None,
     workers: Workers = None,
     cluster: ClusterAddress = None,
@@ -136,8 +150,10 @@ def train(
     settings = {
         "penalty": penalty, "strength": strength, "l1_ratio": l1_ratio, "nonnegative": nonnegative, "solver": solver,
         "tolerance": tolerance, "max_iterations": max_iterations, "tune": tune_setting(tune, dev), "ngrams": orders,
+        "class_weight": _class_weight(class_weight),
         "char_ngrams": char_orders, "across_words": across_words, "lowercase": lowercase, "stop_words": stop_words,
         "hash_size": hash_size, "weighting": weighting, "min_count": min_count, "classes": classes,
+        "label_separator": label_separator,
         "text_column": text_column, "label_column": label_column, "n_threads": threads, "random_state": seed,
         "checkpoint": checkpoint, "verbose": 1 if verbose else "auto",
     }  # fmt: skip
@@ -149,6 +165,22 @@ def train(
         model, examples = _on_cluster(settings, data, format, encoding, dev, workers, cluster)
     show = console.print_json if json else _print_summary
     training.finish(model, output, checkpoint, lambda: _summary(model, examples, output), show)
+
+
+def _class_weight(given: str | None) -> Any:
+    """Return class weights as a dict, or "balanced"."""
+    if given is None or given == "balanced":
+        return given
+    weights: dict[str, float] = {}
+    for one in given.split(","):
+        label, mark, weight = one.rpartition("=")
+        try:
+            weights[label] = float(weight)
+        except ValueError:
+            mark = ""
+        if not mark:
+            raise typer.BadParameter(f"{one!r} is not CLASS=WEIGHT", param_hint="--class-weight")
+    return weights
 
 
 def _on_cluster(
@@ -165,8 +197,6 @@ def _on_cluster(
 
 
 def _summary(model: Any, examples: Any, output: str) -> dict[str, Any]:
-    from loglinear.metrics.accuracy import accuracy
-
     summary = {
         "model": output,
         "examples": examples if isinstance(examples, int) else len(examples),
@@ -175,12 +205,21 @@ def _summary(model: Any, examples: Any, output: str) -> dict[str, Any]:
         "classes": len(model.classes_),
         **training.solver_summary(model, model.coef_),
         **({} if isinstance(examples, int)
-           else {"training_accuracy": accuracy(examples.labels, model.predict(examples.X))}),
+           else {"training_accuracy": _accuracy(model, examples)}),
         **training.dev_score(model),
     }  # fmt: skip
     if model.tune is not None:
         summary["tuning"] = model.tuning_
     return summary
+
+
+def _accuracy(model: Any, examples: Any) -> float:
+    """Return the share of training examples whose label is right, or all of whose labels are."""
+    from loglinear.metrics.accuracy import accuracy
+
+    if model.label_form_ is not None:
+        return float(model.score(examples.X, examples.labels))
+    return accuracy(examples.labels, model.predict(examples.X))
 
 
 def _print_summary(s: dict[str, Any]) -> None:
@@ -219,7 +258,8 @@ def evaluate(
 
     console.print_facts(score_facts(found))
     console.print_table(score_table(found))
-    console.print_table(confusion_table(found))
+    if "confusion" in found:
+        console.print_table(confusion_table(found))
     console.print_mistakes(found)
 
 

@@ -54,7 +54,7 @@ def cluster(
         text_column=text_column, n_threads=threads, verbose=1 if verbose else "auto",
     )
     model.fit(source(texts[0]) if len(texts) == 1 else [source(text) for text in texts])
-    model.save(output)
+    console.save_model(model, output)
     if paths is not None:
         model.save_paths(paths)
     figures = {

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
 import functools
 import inspect
 import os
 import sys
+import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
@@ -38,8 +40,10 @@ def new_app(**settings: Any) -> typer.Typer:
 
 
 def note(message: str) -> None:
-    """Print one line on stderr."""
-    print(message, file=sys.stderr, flush=True)
+    """Print one line on stderr; control characters in it are escaped."""
+    from loglinear.formats.text import printable
+
+    print(printable(message), file=sys.stderr, flush=True)
 
 
 def note_unseen(unseen: dict[str, int]) -> None:
@@ -61,7 +65,7 @@ def command(function: _Command) -> _Command:
         from loglinear.errors import LoglinearError
 
         try:
-            with interrupts.raise_interrupts(), _warnings_as_lines():
+            with interrupts.raise_interrupts(), _warnings_as_lines(), _escaped_on_terminals():
                 check_outputs(function, inspect.signature(function).bind(*args, **kwargs).arguments)
                 function(*args, **kwargs)
                 sys.stdout.flush()
@@ -113,6 +117,42 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
         raise ValueError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
+def save_model(model: Any, path: str, checkpoint: str | None = None) -> None:
+    """Save what may have taken long to train; if ``path`` cannot be written, save it elsewhere and say where.
+
+    checkpoint : where the weights are, too
+    """
+    from loglinear.errors import FormatError
+
+    try:
+        model.save(path)
+    except (OSError, MemoryError, FormatError) as error:
+        why = sentence(error) if isinstance(error, (MemoryError, FormatError)) else error.strerror or str(error)
+        why = why.removeprefix(f"{path}: ").removeprefix("cannot write: ")
+        kept = _save_elsewhere(model, path)
+        there = f"the model is kept as {kept}" if kept else "nor can it be written to the folder of temporary files"
+        weights = "" if checkpoint is None else f"; its weights are in the checkpoint {checkpoint}"
+        raise ValueError(f"{path}: cannot be written: {why}; {there}{weights}") from error
+
+
+def _save_elsewhere(model: Any, path: str) -> str | None:
+    """Save a model in a new folder for temporary files, or in one of the home folder; None where neither can be."""
+    for parent in (None, os.path.expanduser("~")):  # noqa: PTH111
+        try:
+            folder = tempfile.mkdtemp(prefix="loglinear-", dir=parent)
+        except OSError:
+            continue
+        kept = os.path.join(folder, os.path.basename(path))  # noqa: PTH118, PTH119
+        try:
+            model.save(kept)
+        except (OSError, MemoryError, ValueError):
+            with suppress(OSError):
+                os.rmdir(folder)  # noqa: PTH106
+            continue
+        return kept
+    return None
+
+
 def write(pieces: Iterable[bytes]) -> None:
     """Write pieces of text to stdout, each as soon as it is there."""
     for piece in pieces:
@@ -129,9 +169,11 @@ def print_json(value: Any) -> None:
 
 def print_facts(facts: Sequence[tuple[str, Any]]) -> None:
     """Print names and values, one pair per line."""
+    from loglinear.formats.text import printable
+
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
-        print(f"{name:<{width}}  {value}")
+        print(printable(f"{name:<{width}}  {value}"))
 
 
 def print_table(table: Table) -> None:
@@ -140,7 +182,8 @@ def print_table(table: Table) -> None:
 
     from loglinear.report.tables import to_rich
 
-    Console(width=None if sys.stdout.isatty() else 120, highlight=False, markup=False).print(to_rich(table))
+    width = None if sys.stdout.isatty() else 120
+    Console(file=_raw_output(), width=width, highlight=False, markup=False).print(to_rich(table))
 
 
 def print_mistakes(found: Mapping[str, Any]) -> None:
@@ -153,11 +196,70 @@ def print_mistakes(found: Mapping[str, Any]) -> None:
 
 def print_sections(sections: Sequence[Section]) -> None:
     """Print sections of a report on stdout; plots are in the HTML page only."""
+    from loglinear.formats.text import plain_line, printable
+
     for section in sections:
-        print(f"\n{section.title}\n{'=' * len(section.title)}")
+        title = plain_line(section.title)
+        print(f"\n{title}\n{'=' * len(title)}")
         for paragraph in section.paragraphs:
-            print(paragraph)
+            print(printable(paragraph))
         if section.quote:
-            print("\n".join(f"    {line}" for line in section.quote.splitlines()))
+            print("\n".join(f"    {printable(line)}" for line in section.quote.splitlines()))
         for table in section.tables:
             print_table(table)
+
+
+# ---- terminals: control characters of data are escaped there, while pipes and files get the bytes as they are -------
+class _Terminal:
+    """A text stream, with its ``buffer``, to a terminal."""
+
+    def __init__(self, stream: Any) -> None:
+        self.raw = stream  # for what draws with control characters of its own
+        self.buffer = _Bytes(self)
+
+    def write(self, text: str) -> int:
+        from loglinear.formats.text import printable  # needs numpy, which not every command does
+
+        self.raw.write(printable(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
+
+
+class _Bytes:
+    """Where bytes are written that are text in UTF-8."""
+
+    def __init__(self, terminal: _Terminal) -> None:
+        self._terminal = terminal
+        self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+
+    def write(self, data: Any) -> int:
+        self._terminal.write(self._decoder.decode(bytes(data)))
+        return len(data)
+
+    def flush(self) -> None:
+        self._terminal.raw.flush()
+
+
+@contextmanager
+def _escaped_on_terminals() -> Iterator[None]:
+    """Escape what is printed within the block, if standard output is a terminal."""
+    stream = sys.stdout
+    if isinstance(stream, _Terminal) or not stream.isatty():
+        yield
+        return
+    sys.stdout = _Terminal(stream)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        sys.stdout = stream
+
+
+def _raw_output() -> Any:
+    """Return standard output for what has escaped its text and draws with control characters of its own."""
+    return sys.stdout.raw if isinstance(sys.stdout, _Terminal) else sys.stdout

@@ -72,8 +72,7 @@ def build(
     more = None if dictionary is None else [source(path) for path in dictionary]
     held_out = None if dev is None else source(dev)
     model.fit([source(path) for path in text], validation=held_out, dictionary=more)
-    with console.naming(output):
-        model.save(output)
+    console.save_model(model, output)
     facts, scored = model_facts(model) | {"seconds": model.fit_seconds_, "model": output}, training.dev_score(model)
     if json:
         console.print_json(facts | scored)
@@ -212,8 +211,7 @@ def adapt(
     background.n_threads = threads
     held_out = None if dev is None else [source(path) for path in dev]
     done = adapt_to_text(background, [source(path) for path in text], held_out, method=method, k=nbest, **given)
-    with console.naming(output):
-        done.made.save(output)
+    console.save_model(done.made, output)
     found = {**adaptation_dict(done), "model": output}
     if json:
         console.print_json(found)

@@ -9,7 +9,7 @@ import typer
 
 from loglinear.cli import console
 from loglinear.cli.lm_arpa import Model, export_arpa, import_arpa
-from loglinear.cli.lm_cache import Cache, CacheKind, CacheWindow, cache_setting
+from loglinear.cli.lm_options import Cache, CacheKind, CacheWindow, cache_setting
 from loglinear.cli.lm_plan import plan
 from loglinear.cli.lm_train import train
 from loglinear.cli.options import DocumentFormat, Json, TextColumn, Threads, numbers, source
@@ -140,8 +140,7 @@ def mix(
     perplexities = {path: mixture.perplexities(text) for path, text in texts.items()}
     merged: Any = mixture.merged() if static or output is not None else None
     if output is not None:
-        with console.naming(output):
-            merged.save(output)
+        console.save_model(merged, output)
     merged_perplexities = {path: merged.perplexity(text.numbered_for(merged)) for path, text in texts.items() if merged}
     if json:
         console.print_json(

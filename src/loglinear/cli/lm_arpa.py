@@ -98,8 +98,7 @@ def import_arpa(
         model = LanguageModel.from_binary(arpa, n_threads=threads)
     else:
         model = LanguageModel.from_arpa(arpa, encoding=encoding, n_threads=threads)
-    with console.naming(output):
-        model.save(output)
+    console.save_model(model, output)
     _print_model(model_facts(model), output, json)
 
 

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from loglinear.cli import choices, console, training
-from loglinear.cli.lm_cache import Cache, CacheKind, CacheWindow, cache_setting
-from loglinear.cli.lm_memory import Memory, Tmp, tmp_setting
+from loglinear.cli.lm_options import Cache, CacheKind, CacheWindow, Memory, Tmp, cache_setting, tmp_setting
 from loglinear.cli.options import (
     ClusterAddress,
     DocumentFormat,
@@ -202,8 +201,7 @@ def train(
         model.fit([source(path) for path in corpus], validation=held_out)
     else:
         model = _on_cluster(model, corpus, held_out, workers, cluster)
-    with console.naming(output):
-        model.save(output)
+    console.save_model(model, output)
     summary = training_summary(model, output)
     if json:
         console.print_json(summary)

@@ -6,8 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loglinear.cli import choices, console
-from loglinear.cli.options import Classes, Encoding, Json, L1Ratio, Output, Threads, Verbose, numbers
+from loglinear.cli import choices, console, training
+from loglinear.cli.options import (
+    Classes,
+    ClusterAddress,
+    Encoding,
+    Json,
+    L1Ratio,
+    Output,
+    Threads,
+    Verbose,
+    Workers,
+    numbers,
+)
 from loglinear.cli.tuning import TrainCommand, Tune, several_strengths, tune_setting
 from loglinear.status import Status
 
@@ -125,6 +136,8 @@ def train(
     encoding: Encoding = "utf-8",
     seed: Annotated[int | None, typer.Option(help="Random seed.")] = None,
     threads: Threads = None,
+    workers: Workers = None,
+    cluster: ClusterAddress = None,
     verbose: Verbose = False,
     json: Json = False,
 ) -> None:  # fmt: skip
@@ -135,18 +148,22 @@ def train(
 
     strengths, tuned = several_strengths(strength, tune_setting(tune, dev))
     heads: Any = headwords if headwords in (None, "cjk") else read_function_words(headwords, encoding)
-    model = Reranker(
-        method, step, threshold=threshold, smoothing=smoothing, shrinkage=shrinkage, by_errors=by_errors,
+    settings = choices.given(
+        method=method, step=step, threshold=threshold, smoothing=smoothing, shrinkage=shrinkage, by_errors=by_errors,
         words=_orders("words", words), min_count=min_count, boundaries=boundaries, skips=skips, headwords=heads,
         characters=_orders("characters", characters), classes=classes, base=_names(base), units=units, missing=missing,
         penalty=penalty, l1_ratio=l1_ratio, strength=strengths, tune=tuned,
         solver=solver, tolerance=tolerance, max_iterations=max_iterations, patience=patience, random_state=seed,
         verbose=1 if verbose else "auto", n_threads=threads,
     )  # fmt: skip
-    files = _files(format, references, costs, language_model, encoding, threads)
-    train_reranker(model, lists, dev, files=files, validation_references=dev_references)
-    with console.naming(output):
-        model.save(output)
+    if workers is None and cluster is None:
+        files = _files(format, references, costs, language_model, encoding, threads)
+        model = train_reranker(Reranker(**settings), lists, dev, files=files, validation_references=dev_references)
+    else:
+        files = _files(format, references, costs, None, encoding, threads)
+        with training.on_cluster(workers, cluster, threads) as client:
+            model = _train_on(client, settings, lists, dev, files, dev_references, language_model)
+    console.save_model(model, output)
     summary = training_summary(model) | {"model": output}
     if dev is not None:
         summary["tuning"] = path_rows(model)
@@ -160,6 +177,23 @@ def train(
     if model.status_ == Status.INTERRUPTED:
         console.note(f"interrupted: the best point so far ({model.chosen_}) is saved in {output}")
         raise typer.Exit(console.INTERRUPTED)
+
+
+def _train_on(
+    client: Any, settings: dict[str, Any], lists: list[str], dev: str | None, files: Any, dev_references: str | None,
+    language_model: str | None,
+) -> Any:  # fmt: skip
+    """Train on the workers of a cluster; return the model of this process."""
+    from loglinear.dask import DaskReranker
+
+    held_out = None if dev is None else files.read(dev, dev_references)
+    model = DaskReranker(client=client, **settings)
+    with files.naming():
+        model.fit(
+            lists, validation=held_out, base_model=language_model, format=files.format, encoding=files.encoding,
+            references=files.references, costs=files.costs,
+        )  # fmt: skip
+    return model.to_local()
 
 
 def _orders(option: str, text: str) -> Any:

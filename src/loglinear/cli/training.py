@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,8 +20,7 @@ def finish(
     """Save a trained model, then show its summary; exit with the code of interruption if training was interrupted."""
     from loglinear.optimise.checkpoint import discard
 
-    with console.naming(output):
-        model.save(output)
+    console.save_model(model, output, checkpoint)
     discard(checkpoint, model.status_)
     show(summary())
     if model.status_ == Status.INTERRUPTED:
@@ -59,7 +59,7 @@ def solver_summary(model: Any, weights: Any) -> dict[str, Any]:
         "gap_is_bound": bool(model.gap_is_bound_),
         "passes": model.n_iter_,
         "seconds": model.fit_seconds_,
-        "weights": int(weights.size),
+        "weights": math.prod(weights.shape),
         "nonzero_weights": int((weights != 0).sum()),
     }
 

@@ -14,7 +14,8 @@ import numpy as np
 from loglinear.crfsuite.items import encode
 from loglinear.errors import LoglinearError
 from loglinear.features.attributes import AttributeSequences
-from loglinear.formats.crfsuite.model import MAGIC, dump_lines, parse_crfsuite_model, write_crfsuite_dump
+from loglinear.formats.crfsuite.binary import MAGIC, parse_crfsuite_model
+from loglinear.formats.crfsuite.model import dump_lines, write_crfsuite_dump
 from loglinear.models import load_predictor
 from loglinear.models.archive import to_bytes
 from loglinear.models.tagger.file import from_crfsuite_model, to_archive, to_crfsuite_model

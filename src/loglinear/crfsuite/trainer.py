@@ -58,10 +58,10 @@ class Trainer:
     def append(self, xseq: Any, yseq: Any, group: int = 0) -> None:
         """Add a sequence, tokens and labels; ``group`` is what ``train(holdout=...)`` refers to."""
         labels = [as_label(label) for label in yseq]
-        before = len(self._encoder.sequence_ptr)
+        number = self._encoder.n_sequences
         n = len(xseq) if hasattr(xseq, "__len__") else None
         if n is not None and n != len(labels):
-            raise ValueError(f"sequence {before - 1} has {n} tokens but {len(labels)} labels")
+            raise ValueError(f"sequence {number} has {n} tokens but {len(labels)} labels")
         if isinstance(xseq, ItemSequence):
             self._encoder.add_encoded(xseq.encoded)
         else:
@@ -118,7 +118,8 @@ class Trainer:
     def train(self, model: str, holdout: int = -1) -> None:
         """Train on all groups but ``holdout``, which is predicted after every iteration; write the model to a file.
 
-        An empty name writes none. Without sequences there is a warning, and no model.
+        An empty name writes none; where it ends in ``.crfsuite``, CRFsuite can read the file too. Without sequences
+        there is a warning, and no model.
         """
         self.logparser = TrainingLog()
         groups = np.array(self._groups, dtype=np.int64)
@@ -143,7 +144,9 @@ class Trainer:
         assert self.logparser is not None
         assert self.model_ is not None
         began = time.perf_counter()
-        if model:
+        if model.endswith(".crfsuite"):
+            self.model_.to_crfsuite_binary(model)
+        elif model:
             self.model_.save(model)
         self.logparser.storing_seconds = time.perf_counter() - began
         active, all_ = int(np.count_nonzero(self.model_.weights_)), self.model_.weights_.size

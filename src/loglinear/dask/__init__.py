@@ -18,6 +18,7 @@ except ImportError as error:  # pragma: no cover
 from loglinear.dask.classifier import DaskMaxentClassifier
 from loglinear.dask.clients import cluster
 from loglinear.dask.language_model import DaskLanguageModel
+from loglinear.dask.reranker import DaskReranker
 from loglinear.dask.tagger import DaskTagger
 
-__all__ = ["DaskLanguageModel", "DaskMaxentClassifier", "DaskTagger", "cluster"]
+__all__ = ["DaskLanguageModel", "DaskMaxentClassifier", "DaskReranker", "DaskTagger", "cluster"]

@@ -26,7 +26,7 @@ from loglinear.losses.partitioned import PartitionedLoss
 from loglinear.models.classifier.estimator import MaxentClassifier
 from loglinear.models.classifier.files import Columns, read_for
 from loglinear.models.classifier.inputs import featuriser_for
-from loglinear.models.classifier.labels import number_labels
+from loglinear.models.classifier.labels import class_weights_of, number_labels
 from loglinear.models.classifier.tuning import tune_on
 from loglinear.models.estimator import record_training, restore_on_failure
 from loglinear.models.validation import as_pair
@@ -68,6 +68,8 @@ class DaskMaxentClassifier(OnCluster, MaxentClassifier):
         """
         start = time.perf_counter()
         settings = self._settings()
+        if self.label_separator is not None:
+            raise IncompatibleError("a cluster trains on examples with one label each: leave out label_separator")
         pair = validation if isinstance(validation, (str, os.PathLike)) else as_pair(validation)
         self._check_tune(pair)
         if self.tune == "cv":
@@ -89,8 +91,8 @@ class DaskMaxentClassifier(OnCluster, MaxentClassifier):
             pair = examples.X, examples.labels
         held_out = None if pair is None else self._encoded(*pair)
         weighted = (COUNT, None) if self.featuriser_ is None else (self.featuriser_.weighting, self.featuriser_._idf)
-        facts = self.classes_, self.n_features_in_, self.fit_intercept, *weighted, tasks.shared
-        cluster = Cluster(client, [(Held, (encode_part, one)) for one in counted], given)
+        facts = self.classes_, self.n_features_in_, self.fit_intercept, *weighted, self._by_class, tasks.shared
+        cluster = Cluster(tasks.workers, [(Held, (encode_part, one)) for one in counted], given)
         del counted
         try:
             again = [(encode_part, count_part, one, reads, tasks.shared) for one in given]
@@ -118,7 +120,8 @@ class DaskMaxentClassifier(OnCluster, MaxentClassifier):
             return partitions_of(X, y, sample_weight, client)
         if y is not None or sample_weight is not None:
             raise ValueError("files have their labels in them: leave y and sample_weight out")
-        return pieces_of(X, len(client.nthreads()), format, encoding, Columns(self.text_column, self.label_column))
+        columns = Columns(self.text_column, self.label_column)
+        return pieces_of(X, max(len(client.nthreads()), 1), format, encoding, columns)
 
     def _join(self, summaries: Sequence[Summary | None], y: Any) -> list[Any]:
         """Set the classes and the features of all parts; return each part's columns."""
@@ -133,7 +136,9 @@ class DaskMaxentClassifier(OnCluster, MaxentClassifier):
         if len(types) > 1:
             raise ValueError("some partitions have labels that are text, and others numbers: give all the same")
         labels = np.concatenate([one.labels for one in found])
-        self.classes_ = number_labels(labels, labels.size)[0]
+        self.classes_, numbers = number_labels(labels, labels.size)
+        counts = np.bincount(numbers, np.concatenate([one.label_counts for one in found]), self.classes_.size)
+        self._by_class = class_weights_of(self.class_weight, self.classes_, counts)
         if kinds == ["matrix"]:
             self.featuriser_ = None
             widths = sorted({one.n_columns for one in found})

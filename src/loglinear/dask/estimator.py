@@ -22,8 +22,8 @@ class OnCluster:
     def to_local(self) -> Any:
         """Return the trained model as one of this process, which needs no cluster."""
         local = self.local(**self.parameters())
-        trained = {k: v for k, v in self.__dict__.items() if k.endswith("_") or k in ("_online", "_models")}
-        local.__dict__.update(trained)
+        settings = self.get_params(deep=False)  # type: ignore[attr-defined]
+        local.__dict__.update({name: value for name, value in self.__dict__.items() if name not in settings})
         return local
 
     def save(self, path: str | os.PathLike[str]) -> None:

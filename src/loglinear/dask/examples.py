@@ -56,7 +56,9 @@ class Counted:
                 names = self.featuriser.vocabulary
                 totals = np.bincount(rows.indices, rows.values, minlength=rows.n_columns).astype(np.float64)
         kind = "matrix" if self.featuriser is None else self.featuriser.kind
-        return Summary(kind, rows.n_rows, rows.n_columns, np.unique(self.labels), names, totals, documents)
+        labels, numbers = np.unique(self.labels, return_inverse=True)
+        counts = np.bincount(numbers, self.weight, labels.size).astype(np.float64)
+        return Summary(kind, rows.n_rows, rows.n_columns, labels, counts, names, totals, documents)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,7 @@ class Summary:
     n_examples: int
     n_columns: int
     labels: NDArray[Any]
+    label_counts: FloatArray  # sums of their weights
     names: Vocabulary | None
     totals: NDArray[np.float64] | None
     documents: NDArray[np.int64] | None  # how many examples have each feature
@@ -77,14 +80,14 @@ def count_part(given: Any, reads: TextSettings, shared: bool) -> Counted | None:
     threads = own_threads(shared)
     if hasattr(given, "read"):
         found = given.read(threads)
-        X, y, weight = found.X, found.labels, None
+        X, y, weight = (None, None, None) if found is None else (found.X, found.labels, None)
     else:
         X, y, weight = given
     if X is None or _length(X) == 0:
         return None
     if not isinstance(X, (SparseRows, DenseRows)):
         X = _plain(X)
-    labels = np.asarray(y.names)[y.numbers] if isinstance(y, Labels) else np.asarray(y)
+    labels = np.asarray(y.names)[y.numbers] if isinstance(y, Labels) else _labels(y)
     featuriser = None if isinstance(X, (SparseRows, DenseRows)) else featuriser_for(X, reads)
     if isinstance(X, (SparseRows, DenseRows)):
         rows: Rows = X
@@ -103,13 +106,44 @@ def _length(X: Any) -> int:
     return int(X.n_rows if isinstance(X, (SparseRows, DenseRows)) else X.shape[0] if hasattr(X, "shape") else len(X))
 
 
+def _labels(y: Any) -> NDArray[Any]:
+    """Return the labels of a partition, of which none is missing and which are all text or all numbers."""
+    labels = np.asarray(y) if hasattr(y, "shape") else np.array([*y, None], dtype=object)[:-1]  # as they are
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels.ravel()
+    if labels.dtype.kind == "O":
+        every = labels.tolist()
+        if any(label is None or type(label).__name__ == "NAType" or label != label for label in every):
+            raise ValueError("a partition has examples without a label: leave them out")
+        are_text = {isinstance(label, str) for label in every}
+        if len(are_text) > 1:
+            raise ValueError("a partition has labels that are text, and others that are not: give all the same")
+        if True not in are_text or not hasattr(y, "shape"):
+            labels = np.asarray(every)  # numbers, as data frames with gaps have them
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("a partition has examples whose label is NaN or infinite: leave them out")
+    return labels
+
+
 def _plain(X: Any) -> Any:
-    """Return a partition of a bag or a data frame as lists or arrays."""
-    if hasattr(X, "to_numpy") and getattr(X, "ndim", 1) == 1:
-        return X.tolist()
+    """Return a partition of a bag, an array or a data frame as a list of examples or a matrix."""
+    if getattr(X, "ndim", 1) == 1:
+        examples = X.tolist() if hasattr(X, "tolist") else list(X)
+        for place, one in enumerate(examples):
+            if not isinstance(one, (str, dict, list, tuple, np.ndarray)):
+                what = f"example {place} of a partition is {type(one).__name__}"
+                raise TypeError(f"{what}, not a text, a dict or a list: leave such examples out, or give a matrix")
+        return examples
     if hasattr(X, "to_numpy"):
-        return X.to_numpy(np.float64)
-    return X if hasattr(X, "shape") else list(X)
+        try:
+            return X.to_numpy(np.float64)
+        except (TypeError, ValueError):
+            names = ", ".join(map(repr, X.columns))
+            raise ValueError(
+                f"a data frame of the columns {names} is no matrix of numbers: give columns of numbers, or the one "
+                "column of texts, X['...']"
+            ) from None
+    return X
 
 
 def _numbers(X: Any) -> Any:
@@ -130,13 +164,14 @@ def summarise(part: Counted | None) -> Summary | None:
 
 def encode_part(
     part: Counted | None, columns: NDArray[np.int32] | None, classes: NDArray[Any], n_features: int, intercept: bool,
-    weighting: str, idf: FloatArray | None, shared: bool,
+    weighting: str, idf: FloatArray | None, by_class: FloatArray | None, shared: bool,
 ) -> Shard:  # fmt: skip
     """Return the shard of a part.
 
     columns : the number of each of the part's own features among those of all parts, -1 for one that is left out;
         None: matrices and hashed features, whose columns have their numbers
     idf : of all features, for weightings by rarity
+    by_class : weight of every class's examples
     """
     threads = own_threads(shared)
     n_classes = classes.size
@@ -146,6 +181,8 @@ def encode_part(
         features, labels, weight = np.zeros(0, np.intp), np.zeros(0, np.int32), None
     else:
         rows, labels, weight = part.rows, known_numbers(part.labels, classes), part.weight
+        if by_class is not None:
+            weight = by_class[labels] if weight is None else by_class[labels] * weight
         rows, features = _own_columns(rows, columns, pool(threads))
         if isinstance(rows, SparseRows) and weighting != COUNT:
             values = rows.values.copy()  # the part may be encoded again

@@ -16,8 +16,7 @@ import logging
 import os
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -25,9 +24,9 @@ from distributed import Client
 from numpy.typing import NDArray
 
 from loglinear.backoff.kneser_ney import choose_discounts
-from loglinear.backoff.model import BackoffModel
 from loglinear.backoff.pruning import prune_by_entropy
 from loglinear.backoff.smoothing import check_cut
+from loglinear.backoff.trie_model import TrieModel
 from loglinear.dask.clients import client_of
 from loglinear.dask.ngrams import (
     Orders,
@@ -39,6 +38,7 @@ from loglinear.dask.ngrams import (
     some_classes,
     sort_part,
 )
+from loglinear.dask.parts import PartTasks
 from loglinear.dask.shards import Cluster
 from loglinear.dask.sources import delayed_parts
 from loglinear.dask.texts import join_words, read_part, text_pieces, words_of
@@ -56,7 +56,7 @@ from loglinear.models.language_model.estimator import LanguageModel
 from loglinear.models.language_model.penalty import NgramPenalty
 from loglinear.models.language_model.settings import Settings
 from loglinear.models.language_model.training import centred, with_unknown
-from loglinear.optimise.lockstep import Brought, Leader, LockstepObjective, Lost
+from loglinear.optimise.lockstep import Brought, Leader, LockstepObjective, Lost, Told
 from loglinear.optimise.minimise import Callback, History, Result, minimise
 from loglinear.optimise.progress import TrainingProgress, both
 from loglinear.optimise.solver_choice import choose_solver
@@ -67,6 +67,7 @@ from loglinear.status import Status
 log = logging.getLogger("loglinear.dask")
 SOLVERS = ("auto", "owlqn", "lbfgs")
 MAX_LOSSES = 20  # of workers in one training
+_ON_A_CLUSTER = ("client", "n_parts")
 _HERE_ONLY = ("tune", "base", "sources", "classes", "cache", "n_topics", "memory", "tmp", "warm_start")
 
 
@@ -74,6 +75,8 @@ class DaskLanguageModel(LanguageModel):
     """An n-gram model that is trained on a Dask cluster; the settings are those of ``LanguageModel``.
 
     client : a ``distributed.Client``; None: the current one
+    n_parts : into how many parts the n-grams are cut; None: one for every worker. Sums are taken part by part, so the
+        same number of parts gives the same steps and the same weights, to the bit, on any number of workers
     n_threads : threads of the model here; workers use the threads that they have
 
     ``largest_part_`` is the share of the n-grams whose context ends in one word, the most frequent: no part can be
@@ -82,14 +85,15 @@ class DaskLanguageModel(LanguageModel):
     """
 
     def __init__(
-        self, order: int | None = 5, estimator: str = "maxent", *, client: Any = None, **settings: Any
-    ) -> None:
+        self, order: int | None = 5, estimator: str = "maxent", *, client: Any = None, n_parts: int | None = None,
+        **settings: Any,
+    ) -> None:  # fmt: skip
         super().__init__(order, estimator, **settings)
-        self.client = client
+        self.client, self.n_parts = client, n_parts
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        return sorted([*LanguageModel._get_param_names(), "client"])
+        return sorted([*LanguageModel._get_param_names(), *_ON_A_CLUSTER])
 
     @restore_on_failure
     def fit(self, X: Any, y: Any = None, *, validation: Any = None) -> DaskLanguageModel:
@@ -102,7 +106,7 @@ class DaskLanguageModel(LanguageModel):
         settings = self._settings()
         self._check(settings)
         client = client_of(self.client)
-        work = _Work(client, settings)
+        work = _Work(client, settings, self.n_parts)
         try:
             words = work.read(X, self._options())
             self.vocabulary_ = self._choose(words)
@@ -118,8 +122,10 @@ class DaskLanguageModel(LanguageModel):
         finally:
             work.release()
         if self.prune_entropy is not None:
-            model = prune_by_entropy(model, self.prune_entropy, n_threads=self.n_threads)
-        self.take(model)
+            whole = model.to_backoff(n_threads=self.n_threads)
+            self.take(prune_by_entropy(whole, self.prune_entropy, n_threads=self.n_threads))
+        else:
+            self.take(model)
         stages["estimating"] = time.perf_counter() - began - sum(stages.values())
         self.stage_seconds_, self.fit_seconds_ = stages, time.perf_counter() - began
         if validation is not None:
@@ -133,6 +139,9 @@ class DaskLanguageModel(LanguageModel):
 
     def _check(self, settings: Settings) -> None:
         settings.check()
+        if self.n_parts is not None and (type(self.n_parts) is not int or self.n_parts < 1):
+            message = f"n_parts is a positive whole number, or None for one part per worker, not {self.n_parts!r}"
+            raise ValueError(message)
         for name in _HERE_ONLY:
             if getattr(self, name) not in (None, False):
                 message = f"{name} is for one process, not for a cluster: leave it out, or use LanguageModel"
@@ -158,7 +167,7 @@ class DaskLanguageModel(LanguageModel):
             unknown=cast(UnknownPolicy, self.unknown), encoding=self.encoding,
         )
 
-    def _estimated(self, work: _Work) -> BackoffModel:
+    def _estimated(self, work: _Work) -> TrieModel:
         """Return a model of counts alone."""
         if self.estimator in ("kneser-ney", "kneser-ney-single"):
             orders = work.kneser_ney(self.estimator == "kneser-ney", self.prune)
@@ -168,10 +177,10 @@ class DaskLanguageModel(LanguageModel):
             work.call("estimate", self.estimator, self.k)
         model = work.model(None)
         self.status_, self.converged_, self.n_iter_ = Status.COUNTED, True, 1
-        self.n_weights_ = model.n_entries
+        self.n_weights_ = sum(model.n_ngrams)
         return model
 
-    def _trained(self, work: _Work, settings: Settings) -> BackoffModel:
+    def _trained(self, work: _Work, settings: Settings) -> TrieModel:
         """Return the maximum-entropy model."""
         penalty = settings.make_penalty()
         assert isinstance(penalty, NgramPenalty)
@@ -188,7 +197,7 @@ class DaskLanguageModel(LanguageModel):
 
     def to_local(self) -> LanguageModel:
         """Return the trained model as one of this process, which needs no cluster."""
-        parameters = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
+        parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in _ON_A_CLUSTER}
         local = LanguageModel(**parameters)
         local.__dict__.update({k: v for k, v in self.__dict__.items() if k.endswith("_")})
         return local
@@ -205,26 +214,21 @@ def _itself(one: Any) -> Any:
 class _Work:
     """The text and its n-grams on the workers."""
 
-    def __init__(self, client: Client, settings: Settings) -> None:
-        self.client, self.order = client, int(settings.order or 0)
-        self.workers = sorted(client.nthreads())
+    def __init__(self, client: Client, settings: Settings, n_parts: int | None) -> None:
+        self.client, self.order, self.n_parts = client, int(settings.order or 0), n_parts
+        self.verbose, self.n_threads = settings.verbose, settings.n_threads
         self.cluster: Cluster | None = None
         self._texts: list[Any] = []
-        self._shared = False
-
-    def _submit(self, k: int, function: Callable[..., Any], *arguments: Any) -> Any:
-        places = [self.workers[k % len(self.workers)]]
-        return self.client.submit(function, *arguments, pure=False, workers=places, allow_other_workers=True)
 
     def read(self, X: Any, options: TextOptions) -> RunningText:
         """Read the text, and return its words with their counts."""
-        n_workers = len(self.workers)
+        n_workers = max(len(self.client.nthreads()), 1)
         given: Sequence[Any] = (
             delayed_parts(self.client, X) if hasattr(X, "to_delayed") else text_pieces(X, n_workers, options)
         )
-        self._shared = len(given) > n_workers
-        self._texts = [self._submit(k, read_part, one, options, self._shared) for k, one in enumerate(given)]
-        words = join_words(self.client.gather([self._submit(k, words_of, one) for k, one in enumerate(self._texts)]))
+        self.tasks = PartTasks(self.client, given, self.verbose)
+        self._texts = self.tasks.submit(read_part, given, options, self.tasks.shared)
+        words = join_words(self.tasks.results(self.tasks.submit(words_of, self._texts), "partitions read"))
         if words.counts.size == 0:
             raise FormatError(f"there are no {options.units}; give text with at least one", ", ".join(words.sources))
         return words
@@ -233,21 +237,21 @@ class _Work:
         """Sort the n-grams, exchange them by context and merge them to parts; return the number of tokens."""
         self.vocabulary = vocabulary
         known = self._known(vocabulary)
-        sorted_ = [self._submit(k, sort_part, one, known, unknown, self.order, self._shared)
-                   for k, one in enumerate(self._texts)]  # fmt: skip
-        counts = self.client.gather([self._submit(k, counts_of, one) for k, one in enumerate(sorted_)])
+        tasks = self.tasks
+        sorted_ = tasks.submit(sort_part, self._texts, known, unknown, self.order, tasks.shared)
+        counts = tasks.results(tasks.submit(counts_of, sorted_), "partitions sorted")
         self._texts = []
         self.word_counts: NDArray[np.uint64] = np.stack([one.words for one in counts]).sum(axis=0, dtype=np.uint64)
         sizes = np.sum([one.sizes for one in counts], axis=0)
         self.largest = float(sizes.max() / max(sizes.sum(), 1))
-        ranges = [Range(*pair) for pair in context_ranges(sizes, len(self.workers))]
+        ranges = [Range(*pair) for pair in context_ranges(sizes, self.n_parts or tasks.n_workers)]
         least = settings.min_counts if settings.estimator == "maxent" else [1]
-        tasks = []
+        shards = []
         for k, place in enumerate(ranges):
-            records = [self._submit(k, records_of, one, *place) for one in sorted_]
-            arguments = (place, known, self.order, self.word_counts, least, len(ranges) > len(self.workers), *records)
-            tasks.append((make_shard, arguments))
-        self.cluster = Cluster(self.client, tasks)
+            records = [tasks.submit_one(k, records_of, one, *place) for one in sorted_]
+            arguments = (place, known, self.order, self.word_counts, least, len(ranges) > tasks.n_workers, *records)
+            shards.append((make_shard, arguments))
+        self.cluster = Cluster(tasks.workers, shards)
         return sum(one.n_tokens for one in counts)
 
     def _known(self, vocabulary: WordVocabulary) -> Any:
@@ -279,11 +283,13 @@ class _Work:
         found[0] = np.bincount(np.minimum(unigrams, 5), minlength=6)[1:5]
         return Orders(unigrams, tuple(choose_discounts(t, modified=modified) for t in found.tolist()), cut)
 
-    def model(self, unigrams: Unigrams | None) -> BackoffModel:
-        """Return the back-off model that the parts make together."""
-        names = [field.name for field in fields(BackoffModel)][2:]
-        parts = [dict(zip(names, one)) for one in self.call("model", unigrams)]
-        return BackoffModel(self.vocabulary, self.order, **join_parts(self.order, parts))
+    def model(self, unigrams: Unigrams | None) -> TrieModel:
+        """Return the model that the parts make together."""
+        arrays = join_parts(self.order, self.call("model", unigrams), n_threads=self.n_threads)
+        values = {name: arrays.pop(name) for name in ("log_backoff", "log_probability", "keep")}
+        arrays |= dict.fromkeys(("context_count", "entry_count"), np.empty(0, np.uint32))  # queries need no counts
+        trie = NgramTrie(self.order, self.vocabulary.n_words, **arrays)
+        return TrieModel(self.vocabulary, trie, **values)
 
     def release(self) -> None:
         """Let the workers forget everything."""
@@ -317,8 +323,8 @@ class _Training:
                          self.settings.max_iterations, n_everywhere)  # fmt: skip
         self.weights = self.start
 
-    def _carry(self, answer: Any) -> list[Brought]:
-        return [Brought(*one) for one in self.work.call("advance", answer)]
+    def _carry(self, told: Told) -> list[Brought]:
+        return [Brought(*one) for one in self.work.call("advance", told)]
 
     def run(self) -> Solution:
         """Walk to the optimum; begin again, from the weights that are left, where a worker is lost."""

@@ -5,7 +5,7 @@ trie; every part then keeps its n-grams, their weights and the vectors of its so
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +16,7 @@ from loglinear.backoff.add_k import add_k
 from loglinear.backoff.interpolation import loglinear_weights
 from loglinear.backoff.kneser_ney import Discounts, adjusted_counts
 from loglinear.backoff.model import BackoffModel
-from loglinear.backoff.native import backoff_model, shape_arrays
-from loglinear.backoff.pruning import entries_above, without_entries
+from loglinear.backoff.pruning import entries_above
 from loglinear.backoff.smoothing import Smoothing, smoothed
 from loglinear.backoff.witten_bell import witten_bell
 from loglinear.dask.examples import own_threads
@@ -28,12 +27,16 @@ from loglinear.data.ngram_parts import merged_part, sorted_records
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.formats.running_text import RunningText
 from loglinear.losses.ngram_parts import NgramPartLoss, Unigrams
-from loglinear.models.language_model.backoff_form import kept_entries
+from loglinear.models.language_model.backoff_form import backoffs_of, kept_entries
 from loglinear.models.language_model.penalty import NgramPenalty
 from loglinear.models.language_model.training import n_paths, without_rare
-from loglinear.optimise.lockstep import Brought, Follower, LockstepObjective
+from loglinear.optimise.lockstep import Brought, Follower, LockstepObjective, Told
 from loglinear.optimise.minimise import History, minimise
 from loglinear.solvers.solver import Solver, State
+
+SHAPE = (  # a trie without its counts
+    "context_start", "entry_start", "context_word", "context_child", "context_entry", "entry_word", "entry_parent",
+)  # fmt: skip
 
 
 class Counts(NamedTuple):
@@ -124,6 +127,7 @@ class NgramShard:
         self.weights: FloatArray | None = None
         self.counted: BackoffModel | None = None
         self._adjusted: NDArray[np.uint32] | None = None
+        self._cut: Sequence[int] = [0] * trie.order  # n-grams with at most this count are left out of what is counted
         self._follower: Follower | None = None
         self._loss: NgramPartLoss | None = None
 
@@ -156,10 +160,7 @@ class NgramShard:
         self.counted = smoothed(
             self.trie, self.vocabulary, settings, adjusted=self._adjusted, n_threads=self.n_threads
         )
-        self._adjusted = None
-        if any(orders.cut):
-            keep = entries_above(self.trie, orders.cut)
-            self.counted = without_entries(self.counted, keep, n_threads=self.n_threads)
+        self._adjusted, self._cut = None, orders.cut
         return self.counted.log_probability[: self.trie.n_words].copy()
 
     def estimate(self, estimator: str, k: float) -> None:
@@ -202,9 +203,9 @@ class NgramShard:
         )
         self.weights = result.weights
 
-    def advance(self, answer: Any) -> Brought:
-        """Hand the leader's answer over; return what this part brings to the next meeting."""
-        return Brought("new") if self._follower is None else self._follower.advance(answer)
+    def advance(self, told: Told) -> Brought:
+        """Hand over what the leader tells; return what this part brings to the next meeting."""
+        return Brought("new") if self._follower is None else self._follower.advance(told)
 
     def stop(self) -> None:
         """End the walk, if there is one; the weights are those of the last step."""
@@ -218,21 +219,21 @@ class NgramShard:
         whole = np.concatenate([np.zeros(self.trie.n_words), self.weights])
         return [int(np.count_nonzero(self.weights)), n_paths(self.trie, whole)]
 
-    def model(self, unigrams: Unigrams | None) -> tuple[Any, ...]:
-        """Return the arrays of the part's back-off model; the weights need the unigrams' probabilities."""
+    def model(self, unigrams: Unigrams | None) -> dict[str, NDArray[Any]]:
+        """Return the part's values and its trie without counts; the weights need the unigrams' probabilities."""
+        trie = self.trie
         if self.counted is None:
             assert self.weights is not None
             assert unigrams is not None
-            loss = self._loss or NgramPartLoss(self.trie, Follower(lambda member: None), n_threads=self.n_threads)
+            loss = self._loss or NgramPartLoss(trie, Follower(lambda member: None), n_threads=self.n_threads)
             log_p, log_r = loss.log_probabilities(Unigrams(*unigrams), self.weights)
-            log_backoff = np.negative(log_r, out=log_r)
-            log_backoff[0] = 0.0
-            model = backoff_model(self.vocabulary, shape_arrays(self.trie), log_backoff, log_p)
-            keep = kept_entries(np.concatenate([np.ones(self.trie.n_words), self.weights]), self.trie.n_words)
-            model = without_entries(model, keep.view(np.uint8), n_threads=self.n_threads)
+            log_backoff = backoffs_of(log_r)
+            keep = kept_entries(np.concatenate([np.ones(trie.n_words), self.weights]), trie.n_words)
         else:
-            model = self.counted
-        return tuple(np.asarray(getattr(model, field.name)) for field in fields(BackoffModel)[2:])
+            log_p, log_backoff = self.counted.log_probability, self.counted.log_backoff
+            keep = entries_above(trie, self._cut).view(np.bool_)
+        own = {name: getattr(trie, name) for name in SHAPE}
+        return {**own, "log_backoff": log_backoff, "log_probability": log_p, "keep": keep}
 
 
 def some_classes(classes: NgramClasses, kept: slice) -> NgramClasses:

@@ -7,6 +7,7 @@ from typing import Any
 
 from distributed import Client, Future, KilledWorker, wait
 
+from loglinear.dask.workers import Workers
 from loglinear.optimise.progress import Counting
 
 POLL = 0.5  # seconds between two looks at tasks under way
@@ -21,18 +22,19 @@ class PartTasks:
 
     def __init__(self, client: Client, given: Sequence[Any], verbose: str | int) -> None:
         self.client, self.given, self.verbose = client, list(given), verbose
-        self.workers = sorted(client.nthreads())
-        self.shared = len(self.given) > len(self.workers)
+        self.workers = Workers(client)
+        self.n_workers = max(len(self.workers), 1)
+        self.shared = len(self.given) > self.n_workers
 
     def submit(self, function: Callable[..., Any], every: Sequence[Any], *arguments: Any) -> list[Future]:
         """Start a task for every part: in turns on the workers, elsewhere where one is lost."""
-        return [
-            self.client.submit(
-                function, one, *arguments, pure=False, workers=[self.workers[k % len(self.workers)]],
-                allow_other_workers=True,
-            )
-            for k, one in enumerate(every)
-        ]  # fmt: skip
+        return [self.submit_one(k, function, one, *arguments) for k, one in enumerate(every)]
+
+    def submit_one(self, k: int, function: Callable[..., Any], *arguments: Any) -> Future:
+        """Start a task for one part."""
+        return self.client.submit(
+            function, *arguments, pure=False, workers=self.workers.of(k), allow_other_workers=True
+        )
 
     def results(self, futures: Sequence[Future], label: str) -> list[Any]:
         """Return the results of the tasks, in the order of the parts; the first error ends all."""
@@ -43,12 +45,23 @@ class PartTasks:
                     done = wait(list(under_way), timeout=POLL, return_when="FIRST_COMPLETED").done
                 except TimeoutError:
                     done = set()
+                    self.workers.look()
                 for future in done:
                     if future.status == "error":
                         self._raise(future, list(futures).index(future))
                     del under_way[future]
                 told(len(futures) - len(under_way))
-        return list(self.client.gather(list(futures)))
+        return [self._result(future) for future in futures]
+
+    def _result(self, future: Future) -> Any:
+        """Wait for a result, which may be under way again where its worker was lost after all."""
+        while True:
+            try:
+                return future.result(timeout=POLL)
+            except TimeoutError:
+                if future.status == "error":
+                    raise
+                self.workers.look()
 
     def _raise(self, future: Future, place: int) -> None:
         try:
@@ -71,5 +84,5 @@ def out_of_memory(client: Client, given: Sequence[Any], place: int, error: BaseE
     more = f"workers with {2 * limit / 1e9:,.2g} GB or more" if limit else "workers with more memory"
     return MemoryError(
         f"the workers that held {what} ended again and again; most often their memory{has} was not enough: give {fit}, "
-        f"or {more}"
+        f"or {more}; look whether their disks are full, as Dask moves to disk what does not fit"
     )

@@ -13,14 +13,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from typing import Any
 
-from distributed import Client, KilledWorker
+from distributed import KilledWorker
 
 from loglinear.dask.parts import out_of_memory
+from loglinear.dask.workers import Workers
 from loglinear.errors import FormatError
 from loglinear.losses.partitioned import Shard
 
 MAX_REPEATS = 20  # of one call
-PATIENCE = 60.0  # seconds without any worker after which training gives up
 log = logging.getLogger("loglinear.dask")
 
 
@@ -68,14 +68,13 @@ class Cluster:
     """
 
     def __init__(
-        self, client: Client, tasks: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]], given: Sequence[Any] = ()
+        self, workers: Workers, tasks: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]], given: Sequence[Any] = ()
     ) -> None:
-        self.client, self.tasks = client, list(tasks)
+        self.workers, self.client, self.tasks = workers, workers.client, list(tasks)
         self.given = list(given) or [None] * len(self.tasks)
         self.derived: dict[int, tuple[int, str, Sequence[tuple[Any, ...]]]] = {}  # by number, in order
         self.first_is_needed = True  # whether the first objects stay when all that is derived from them is made
         self.numbers = itertools.count(1)
-        self._workers = frozenset(client.nthreads())
         self._futures: list[Any] = [None] * len(self.tasks)
         self._actors: list[Any] = [None] * len(self.tasks)
         self._make(range(len(self.tasks)))
@@ -103,23 +102,17 @@ class Cluster:
                 except (OSError, RuntimeError):  # another worker was lost meanwhile
                     if not self._is_lost(k):
                         raise
-                    self.look()
+                    self.workers.look()
                     self._submit(k)
 
     def _submit(self, k: int) -> None:
         make, arguments = self.tasks[k]
         self._futures[k] = self.client.submit(
-            Keeper, make, *arguments, actor=True, pure=False, workers=self._places(k), allow_other_workers=True
+            Keeper, make, *arguments, actor=True, pure=False, workers=self.workers.of(k), allow_other_workers=True
         )
 
-    def _places(self, k: int) -> list[str]:
-        """Return a worker for a part: in turns, the same for its counting and its shard."""
-        workers = sorted(self._workers)
-        return [workers[k % len(workers)]] if workers else []
-
     def _result(self, k: int) -> Any:
-        """Wait for the actor of a part, but not for ever where no worker is left."""
-        alone: float | None = None
+        """Wait for the actor of a part; begin it again elsewhere where its worker is gone."""
         repeats = itertools.count(1)
         while True:
             try:
@@ -131,23 +124,10 @@ class Cluster:
                     raise
                 log.debug("part %d: %s", k, error)
                 time.sleep(0.2)
-                self.look()
+                self.workers.look()
                 self._submit(k)
             except TimeoutError:
-                alone = None if self.look() else alone or time.monotonic()
-                if alone is not None and time.monotonic() - alone > PATIENCE:
-                    raise RuntimeError(
-                        f"no worker is left, and none came for {PATIENCE:.0f} s: training cannot go on. Start workers "
-                        "and train again"
-                    ) from None
-
-    def look(self) -> bool:
-        """Say which workers were lost since the last look; return whether there is one."""
-        workers = frozenset(self.client.nthreads())
-        if lost := self._workers - workers:
-            log.warning("lost %s: its parts are made anew on the %d others", ", ".join(sorted(lost)), len(workers))
-        self._workers = workers
-        return bool(workers)
+                self.workers.look()
 
     def call(self, call: Callable[[Any, int], Any]) -> list[Any]:
         """Return call(actor, place).result() of every part, in their order; repeat for parts that were lost."""
@@ -169,7 +149,7 @@ class Cluster:
                     lost.append(k)
             if not lost:
                 return results
-            self.look()
+            self.workers.look()
             self._make(lost)
             todo = lost
         raise RuntimeError(f"a call was lost {MAX_REPEATS} times as workers came and went; training cannot go on")

@@ -17,11 +17,14 @@ from distributed import Client, Future
 
 from loglinear.errors import FormatError
 from loglinear.formats.blocks import after_lines
+from loglinear.formats.candidate_list import CandidateList
 from loglinear.formats.examples import guess
+from loglinear.formats.nbest import is_folder, merged, parse_json_lists, read_nbest
 from loglinear.formats.streams import remote
 from loglinear.formats.streams.tables import table_kind
-from loglinear.formats.text import is_utf8, mapped, read_bytes, read_head, reading
-from loglinear.models.classifier.files import NAMELESS, Columns, Examples, parse_examples, read_examples
+from loglinear.formats.text import decode, is_utf8, mapped, read_bytes, read_head, reading, split_lines
+from loglinear.models.classifier.files import NAMELESS, Columns, Examples, NoExamples, parse_examples, read_examples
+from loglinear.models.reranker.files import ListFiles
 from loglinear.models.tagger.reading import Layout, Sequences, is_empty, parse_sequences, separator_of
 
 LEAST_PIECE = 1 << 16  # bytes of a file that is cut
@@ -103,11 +106,14 @@ class Piece:
         """Number of bytes."""
         return self.range.n_bytes
 
-    def read(self, n_threads: int) -> Examples:
-        """Return the examples of these lines."""
+    def read(self, n_threads: int) -> Examples | None:
+        """Return the examples of these lines; None for a file without examples, one of several."""
         path = self.range.path
         if self.range.whole:
-            return read_examples(path, self.format, self.encoding, columns=self.columns, n_threads=n_threads)
+            try:
+                return read_examples(path, self.format, self.encoding, columns=self.columns, n_threads=n_threads)
+            except NoExamples:
+                return None
         assert self.format is not None
         data, begin = self.range.read(line_from)
         try:
@@ -173,6 +179,53 @@ def _separator(path: str, layout: Layout) -> str:
     """Return the separator between the columns of a file, which its first token tells."""
     head = read_head(path, LEAST_PIECE).split(b"\n")
     return separator_of(b"\n".join(line for line in head if not (layout.comments and line.startswith(b"#"))))
+
+
+@dataclass(frozen=True)
+class ListPiece:
+    """N-best lists of a reranker: those of a file, or the lines of JSON that begin in a range of bytes."""
+
+    range: Range
+    files: ListFiles  # how they are read
+
+    @property
+    def path(self) -> str:
+        """Name of the file."""
+        return self.range.path
+
+    @property
+    def n_bytes(self) -> int | None:
+        """Number of bytes."""
+        return self.range.n_bytes
+
+    def read(self) -> list[CandidateList]:
+        """Return these lists; none where a file of JSON lines holds none."""
+        f = self.files
+        if self.range.whole:
+            if not is_folder(self.path) and not read_bytes(self.path).strip():
+                return []
+            return read_nbest(self.path, f.format, references=f.references, costs=f.costs, encoding=f.encoding)
+        data, begin = self.range.read(line_from)
+        lines = split_lines(decode(data, self.path, f.encoding))
+        with after_lines(self.range.n_lines_before(begin)):
+            return merged(parse_json_lists(lines, self.path), self.path)
+
+
+def list_pieces_of(given: Any, n_wanted: int, files: ListFiles) -> list[ListPiece]:
+    """Return the pieces of files of lists; only JSON lines whose references are in them are cut."""
+    if files.references is not None or files.costs or files.format not in (None, "jsonl"):
+        n_wanted = 0
+    pieces: list[ListPiece] = []
+    for one in ranges_of(given, n_wanted, files.encoding):
+        if one.whole or _is_json_lines(one.path, files.format):
+            pieces.append(ListPiece(one, files))
+        elif one.begin == 0:
+            pieces.append(ListPiece(Range(one.path), files))
+    return pieces
+
+
+def _is_json_lines(path: str, format: str | None) -> bool:
+    return format is not None or read_head(path, LEAST_PIECE).lstrip().startswith(b"{")
 
 
 def ranges_of(given: Any, n_wanted: int, encoding: str = "utf-8") -> list[Range]:

@@ -93,7 +93,7 @@ class DaskTagger(OnCluster, Tagger):
             if y is not None:
                 raise ValueError("files have their labels in them: leave y out")
             layout = Layout(training_format(self, files_of(X)[0], format), encoding, label_column, comments=comments)
-            given: Sequence[Any] = sentence_pieces_of(X, len(client.nthreads()), layout)
+            given: Sequence[Any] = sentence_pieces_of(X, max(len(client.nthreads()), 1), layout)
         else:
             given = partitions_of(X, y, None, client)
         tasks = PartTasks(client, given, self.verbose)
@@ -125,7 +125,7 @@ class DaskTagger(OnCluster, Tagger):
         held_out = None if pair is None else self._held_out(*self._checked(*pair))
 
         last = self.classes_, self.estimator, self.machine, tasks.shared
-        cluster = Cluster(client, [(Held, (encode_sentences, one)) for one in counted], given)
+        cluster = Cluster(tasks.workers, [(Held, (encode_sentences, one)) for one in counted], given)
         del counted
         try:
             again = [(encode_sentences, count_sentences, one, *reads, tasks.shared, conversion) for one in given]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast
+from typing import Literal, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +104,10 @@ class CandidateLists:
         """Return the inverted index from features to pairs; it is made on first use."""
         return self.rows.columns(pool(self.n_threads))
 
+    def mean_base(self) -> float:
+        """Return the mean size of the differences of base scores."""
+        return float(np.abs(self.base).mean())
+
     def list_of_pair(self) -> NDArray[np.int32]:
         """Return the list of each pair: [n_pairs]."""
         return np.repeat(np.arange(self.n_lists, dtype=np.int32), np.diff(self.list_ptr))
@@ -148,16 +152,7 @@ class CandidateLists:
 
     def check_same_space(self, other: CandidateLists, what: str = "the other lists") -> None:
         """Raise IncompatibleError for lists that were encoded with other features or base scores."""
-        if self.base_names != other.base_names:
-            raise IncompatibleError(
-                f"{what} have the base scores {list(other.base_names)}, not {list(self.base_names)}; encode them with "
-                "the same ones"
-            )
-        if self.n_features != other.n_features or self.space != other.space:
-            raise IncompatibleError(
-                f"{what} have other features ({other.n_features}, not {self.n_features}, or other names); encode them "
-                "with the features fitted on these: encode_lists(lists, features, fit=False)"
-            )
+        check_same_space(self, other, what)
 
     # ---- parts ----
     def take(self, lists: NDArray[np.intp]) -> CandidateLists:
@@ -176,6 +171,31 @@ class CandidateLists:
         return fingerprint(
             self.list_ptr, self.base, self.rows.indptr, self.rows.indices, self.rows.values, self.errors, self.place,
             self.reference, self.reference_errors, self.length, start=f"{self.base_names}{self.space}",
+        )
+
+
+class InSpace(Protocol):
+    """Lists whose weights are those of some base scores and features."""
+
+    @property
+    def base_names(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def n_features(self) -> int: ...  # noqa: D102
+    @property
+    def space(self) -> str: ...  # noqa: D102
+
+
+def check_same_space(these: InSpace, other: InSpace, what: str) -> None:
+    """Raise IncompatibleError for lists that were encoded with other features or base scores than ``these``."""
+    if these.base_names != other.base_names:
+        raise IncompatibleError(
+            f"{what} have the base scores {list(other.base_names)}, not {list(these.base_names)}; encode them with "
+            "the same ones"
+        )
+    if these.n_features != other.n_features or these.space != other.space:
+        raise IncompatibleError(
+            f"{what} have other features ({other.n_features}, not {these.n_features}, or other names); encode them "
+            "with the features fitted on these: encode_lists(lists, features, fit=False)"
         )
 
 

@@ -71,6 +71,10 @@ class SparseRows:
         """out [n_rows, K] = X w [n_columns, K] + bias [K]."""
         self.native.margins(pool, w, bias, n_classes, out)
 
+    def sparse_margins(self, pool: ThreadPool, w: SparseRows, bias: FloatArray, out: FloatArray) -> None:
+        """out [n_rows, K] = X w [n_columns, K] + bias [K], where few of the weights are not zero."""
+        self.native.sparse_margins(pool, w.indptr, w.indices.astype(np.int32, copy=False), w.values, bias, out)
+
     def gradient(
         self, pool: ThreadPool, residuals: FloatArray, n_classes: int, out: FloatArray, power: int = 1
     ) -> None:
@@ -149,6 +153,13 @@ class DenseRows:
         """out [n_rows, K] = X w [n_columns, K] + bias [K]."""
         _core.dense_margins(pool, self.X, self.n_columns, w, bias, n_classes, out)
 
+    def sparse_margins(self, pool: ThreadPool, w: SparseRows, bias: FloatArray, out: FloatArray) -> None:
+        """out [n_rows, K] = X w [n_columns, K] + bias [K], where few of the weights are not zero."""
+        rows, columns = np.nonzero(self.X)
+        indptr = np.searchsorted(rows, np.arange(self.n_rows + 1))
+        same = SparseRows(indptr, columns.astype(np.int32), self.X[rows, columns], self.n_columns)
+        same.sparse_margins(pool, w, bias, out)
+
     def gradient(
         self, pool: ThreadPool, residuals: FloatArray, n_classes: int, out: FloatArray, power: int = 1
     ) -> None:
@@ -184,6 +195,16 @@ class DenseRows:
 def _root_mean(squares: FloatArray, counts: NDArray[Any]) -> FloatArray:
     """Return sqrt(squares / counts), and 1 where the squares vanish."""
     return np.where(squares > 0, np.sqrt(squares / np.maximum(counts, 1)), 1.0)
+
+
+def is_sparse(matrix: Any) -> bool:
+    """Return whether it is a matrix or an array of scipy.sparse, which needs not be imported to tell."""
+    return hasattr(matrix, "tocsr")
+
+
+def as_dense(matrix: Any) -> Any:
+    """Return a scipy sparse matrix as an array, an array as it is."""
+    return matrix.toarray() if is_sparse(matrix) else matrix
 
 
 Rows = SparseRows | DenseRows

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from loglinear import _core
 
@@ -24,6 +26,27 @@ def parse_memory(amount: int | str) -> int:
         if found and (n_bytes := int(float(found[1]) * _UNITS[found[2].lower()])) > 0:
             return n_bytes
     raise ValueError(f"memory is a positive number of bytes or text such as '4G' or '512M', not {amount!r}")
+
+
+def check_room(n_bytes: int, what: str, remedy: str) -> None:
+    """Raise ValueError for work that needs more memory than the machine has: the system would end the process.
+
+    what : what the memory is for, as in "the scores of 5 examples"
+    """
+    there = _memory_of_machine()
+    if there and n_bytes > there:
+        raise ValueError(f"{what} need {readable(n_bytes)} of memory, and this machine has {readable(there)}: {remedy}")
+
+
+def _memory_of_machine() -> int:
+    """Return the bytes of memory that this machine, or the container of this process, has; 0: not known."""
+    try:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):
+        return 0
+    with suppress(OSError, ValueError):  # "max" where a container has no limit
+        there = min(there, int(Path("/sys/fs/cgroup/memory.max").read_text("ascii")))
+    return there
 
 
 def readable(n_bytes: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,12 @@ from loglinear import _core
 from loglinear.data.ngram import NgramTrie, mapped_trie
 from loglinear.data.runs import WORD_BYTES, count_runs
 from loglinear.data.sentences import Sentences
-from loglinear.threads import pool
+from loglinear.threads import available_cores, pool
 
 SORTING = 1 << 29  # bytes, while the n-grams of a part of the text are sorted
 BUFFER = 1 << 26  # bytes, while records are merged
+_OF_CONTEXTS = ("context_word", "context_child", "context_entry", "context_count", "log_backoff")
+_ENDING = ("context_child", "context_entry")  # arrays with a number more, where the last one ends
 
 
 def sorted_records(
@@ -55,7 +58,9 @@ def merged_part(
     return mapped_trie(merged)
 
 
-def join_parts(order: int, parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+def join_parts(
+    order: int, parts: Sequence[dict[str, NDArray[Any]]], *, n_threads: int | None = None
+) -> dict[str, NDArray[Any]]:
     """Return the arrays of one trie, or of one back-off model, from those of its parts, in the order of their words.
 
     Unigrams and the empty context are those of the first part. ``context_start``, ``entry_start`` and the arrays of
@@ -78,35 +83,44 @@ def join_parts(order: int, parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str
     first_context = (np.cumsum(n_contexts) - n_contexts.ravel()).reshape(n_contexts.shape)  # of every level and part
     first_entry = (np.cumsum(n_entries) - n_entries.ravel()).reshape(n_entries.shape)
 
-    def joined(name: str, which: int, shift: Any = None) -> NDArray[Any]:
-        pieces = []
-        for k in range(order):
-            for p, part in enumerate(parts):
-                piece = part[name][level(k, which, p)]
-                moved = 0 if shift is None else shift(k, p)
-                pieces.append(piece + np.asarray(moved % 2**32, piece.dtype) if moved else piece)
-        return np.concatenate(pieces)
-
     out: dict[str, NDArray[Any]] = {
         "context_start": np.concatenate([[0], np.cumsum(n_contexts.sum(axis=1))]),
         "entry_start": np.concatenate([[0], np.cumsum(n_entries.sum(axis=1))]),
     }
-    n_all = int(n_contexts.sum()), int(n_entries.sum())
+
+    def moved(name: str, k: int, p: int) -> int:
+        """Return by how much the numbers of an array change that point to contexts or entries."""
+        if name == "context_child":
+            return int(first_context[k + 1, p]) - int(starts[p][0][k + 1]) if k + 1 < order else 0
+        if name == "context_entry":
+            return int(first_entry[k, p]) - int(starts[p][1][k])
+        return int(first_entry[k - 1, p]) - int(starts[p][1][k - 1]) if name == "entry_parent" and k > 1 else 0
+
+    copies: list[tuple[NDArray[Any], NDArray[Any], int]] = []
     for name in parts[0]:
         if name in out:
             continue
-        if name == "context_child":
-            child = joined(name, 0, lambda k, p: 0 if k + 1 == order else int(first_context[k + 1, p])
-                           - int(starts[p][0][k + 1]))  # fmt: skip
-            child[0] = 1
-            child[int(out["context_start"][order - 1]) :] = n_all[0]
-            out[name] = np.append(child, np.asarray(n_all[0], child.dtype))
-        elif name == "context_entry":
-            entry = joined(name, 0, lambda k, p: int(first_entry[k, p]) - int(starts[p][1][k]))
-            out[name] = np.append(entry, np.asarray(n_all[1], entry.dtype))
-        elif name == "entry_parent":
-            out[name] = joined(name, 1, lambda k, p: 0 if k < 2 else int(first_entry[k - 1, p])
-                               - int(starts[p][1][k - 1]))  # fmt: skip
-        else:
-            out[name] = joined(name, 0 if name in ("context_word", "context_count", "log_backoff") else 1)
+        which = 0 if name in _OF_CONTEXTS else 1
+        n = int((n_entries if which else n_contexts).sum())
+        whole = out[name] = np.empty(n + (name in _ENDING), parts[0][name].dtype)
+        at = 0
+        for k in range(order):
+            for p, part in enumerate(parts):
+                piece = part[name][level(k, which, p)]
+                copies.append((whole[at : at + piece.size], piece, moved(name, k, p) % 2**32))
+                at += piece.size
+    with ThreadPoolExecutor(available_cores() if n_threads in (None, -1) else n_threads) as threads:
+        list(threads.map(lambda one: _copy_moved(*one), copies))
+    if "context_child" in out:
+        out["context_child"][0] = 1
+        out["context_child"][int(out["context_start"][order - 1]) :] = n_contexts.sum()
+    if "context_entry" in out:
+        out["context_entry"][-1] = n_entries.sum()
     return out
+
+
+def _copy_moved(whole: NDArray[Any], piece: NDArray[Any], by: int) -> None:
+    if by:
+        np.add(piece, np.asarray(by, piece.dtype), out=whole)
+    else:
+        np.copyto(whole, piece)

@@ -37,7 +37,7 @@ RUNS = {"crf": 1.0, "m-estimation": 1.0, "pcfg": 1.0}
 def run(corpus: Corpus) -> list[Section]:
     """Return the section on parsers."""
     train, test = (
-        Trees.of(_statements(names, n)) for names, n in zip((TRAIN_MODULES, TEST_MODULES), _TREES[corpus.quick])
+        Trees.of(statements(names, n)) for names, n in zip((TRAIN_MODULES, TEST_MODULES), _TREES[corpus.quick])
     )
     rows = []
     for estimator, strength in RUNS.items():
@@ -60,7 +60,7 @@ def run(corpus: Corpus) -> list[Section]:
     return [Section("How is a line of Python put together?", [about], tables=[Table(columns, rows)])]
 
 
-def _statements(modules: str, n: int) -> Iterator[Tree]:
+def statements(modules: str, n: int) -> Iterator[Tree]:
     """Yield the trees of up to n different statements."""
     root, seen = Path(sysconfig.get_path("stdlib")), set[str]()
     for name in modules.split():

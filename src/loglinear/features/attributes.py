@@ -6,15 +6,13 @@ A token is a dict or a list of names. The rules for dicts are those of python-cr
     {"w": 2.5}            w, value 2.5            {"f": {"a": 0.5}}     f:a, value 0.5 (and so on inwards)
     {"w": True}           w, value 1; False: 0    bytes are decoded as UTF-8
 
-Sequences are read once and one at a time: what stays in memory is the encoded arrays.
+Sequences are read once, one at a time and natively: what stays in memory is the encoded arrays.
 """
 
 from __future__ import annotations
 
 import copy
-import itertools
-from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,8 +28,6 @@ from loglinear.formats.crfsuite.data import CrfsuiteData
 
 _MAX_DEPTH = 32
 _KINDS = "a number, a boolean, a string, a list of strings or a dict"
-_PLAIN = frozenset((float, int, bool))
-_LARGE = 1e300  # numbers below it are finite as floats, whatever their type
 
 
 class AttributeSequences(EncodedSequences[list[dict[str, float]]]):
@@ -84,105 +80,56 @@ class AttributeSequences(EncodedSequences[list[dict[str, float]]]):
         return f"AttributeSequences({len(self)} sequences, {self.n_tokens} tokens, {len(self.vocabulary)} attributes)"
 
 
-class _Numbers(dict[str, int]):
-    """Numbers names as they are asked for."""
-
-    def __missing__(self, name: str) -> int:
-        number = self[name] = len(self)
-        return number
-
-
 class AttributeEncoder:
-    """Collects tokens one at a time. Strings and plain numbers under string keys, the common case, take a short way."""
+    """Collects sequences one at a time. Plain dicts and lists are read natively, all other tokens here."""
 
     def __init__(self, *, mixed: bool = False) -> None:
         self.mixed = mixed  # whether some tokens may be dicts and others lists
-        self.numbers = _Numbers()
-        self.sequence_ptr, self.indptr = array("q", [0]), array("q", [0])
-        self.indices, self.values = array("i"), array("d")
-        self.weighted = False  # a value other than 1 has been seen, and values are kept
-        self.dicts: bool | None = None  # whether tokens are dicts; the first one says
+        self._rows = _core.AttributeReader(mixed)
+
+    @property
+    def n_sequences(self) -> int:
+        """Number of sequences so far."""
+        return self._rows.n_sequences
 
     def add(self, sequence: Iterable[Any]) -> None:
         """Encode one more sequence; where it is refused, the encoder is as before."""
-        n_tokens, n_attributes = len(self.indptr), len(self.indices)
-        try:
-            self._add_tokens(sequence)
-        except BaseException:
-            del self.indptr[n_tokens:], self.indices[n_attributes:], self.values[n_attributes:]
-            raise
-        self.sequence_ptr.append(len(self.indptr) - 1)
-
-    def _add_tokens(self, sequence: Iterable[Any]) -> None:
         if isinstance(sequence, (str, bytes, Mapping)) or not isinstance(sequence, Iterable):
-            place = f"sequence {len(self.sequence_ptr) - 1}"
-            raise TypeError(f"{place} is {type(sequence).__name__}, not a list of tokens")
-        for token in sequence:
-            if type(token) is dict or isinstance(token, Mapping):
-                self._check_kind(True)
-                self._dict(token)
-            elif isinstance(token, (str, bytes)) or not isinstance(token, Iterable):
-                raise TypeError(f"{self._where()} is {type(token).__name__}, not a dict or a list of attributes")
-            else:
-                self._check_kind(False)
-                names = list(token)
-                if set(map(type, names)) - {str}:
-                    names = [_text(name, self._where, "attribute") for name in names]
-                self._add(names, [1.0] * len(names) if self.weighted else None)
+            raise TypeError(f"sequence {self.n_sequences} is {type(sequence).__name__}, not a list of tokens")
+        tokens: Any = sequence if type(sequence) in (list, tuple) else list(sequence)
+        try:
+            at = 0
+            while (at := self._rows.add_tokens(tokens, at)) < len(tokens):
+                self._add_token(tokens[at], lambda at=at: f"sequence {self.n_sequences}, token {at}")  # type: ignore
+                at += 1
+        except BaseException:
+            self._rows.drop_tokens()
+            raise
+        self._rows.end_sequence()
 
     def add_encoded(self, sequences: AttributeSequences) -> None:
         """Take over sequences that are encoded already."""
-        for a, b in itertools.pairwise(sequences.sequence_ptr.tolist()):
-            for t in range(a, b):
-                pairs = list(sequences._attributes(t))
-                self._add([name for name, _ in pairs], [value for _, value in pairs])
-            self.sequence_ptr.append(len(self.indptr) - 1)
+        rows, names = sequences.rows, sequences.vocabulary
+        self._rows.add_encoded(
+            sequences.sequence_ptr, rows.indptr, rows.indices, rows.values, names.blob, names.offsets
+        )
 
-    def _where(self) -> str:
-        """Return the place of the token at hand, for messages."""
-        token = len(self.indptr) - 1 - self.sequence_ptr[-1]
-        return f"sequence {len(self.sequence_ptr) - 1}, token {token}"
-
-    def _check_kind(self, is_dict: bool) -> None:
-        if self.dicts is None:
-            self.dicts = is_dict
-        elif self.dicts != is_dict and not self.mixed:
+    def _add_token(self, token: Any, where: Callable[[], str]) -> None:
+        """Encode a token that is not a plain one, or refuse it."""
+        is_dict = isinstance(token, Mapping)
+        if not is_dict and (isinstance(token, (str, bytes)) or not isinstance(token, Iterable)):
+            raise TypeError(f"{where()} is {type(token).__name__}, not a dict or a list of attributes")
+        if self._rows.is_dict not in (None, is_dict) and not self.mixed:
             kinds = ("a dict", "a list") if is_dict else ("a list", "a dict")
-            raise TypeError(f"{self._where()} is {kinds[0]}, but those before are {kinds[1]}; give all tokens alike")
-
-    def _dict(self, token: Mapping[Any, Any]) -> None:
-        names: list[str] = []
-        values: list[float] = []
-        for key, value in token.items():
-            kind = type(value)
-            if kind is str and type(key) is str:
-                names.append(f"{key}:{value}")
-                values.append(1.0)
-            elif kind in _PLAIN and type(key) is str and -_LARGE < value < _LARGE:
-                names.append(key)
-                values.append(value)
-            else:
-                for name, number in _flatten({key: value}, "", self._where, 0):
-                    names.append(name)
-                    values.append(number)
-        self._add(names, values)
-
-    def _add(self, names: list[str], values: list[float] | None) -> None:
-        if values is not None and (self.weighted or values.count(1.0) != len(values)):
-            if not self.weighted:
-                self.values = array("d", [1.0]) * len(self.indices)
-                self.weighted = True
-            self.values.extend(values)
-        self.indices.extend(map(self.numbers.__getitem__, names))
-        self.indptr.append(len(self.indices))
+            raise TypeError(f"{where()} is {kinds[0]}, but those before are {kinds[1]}; give all tokens alike")
+        pairs = list(_flatten(token, "", where, 0)) if is_dict else [(_text(n, where, "attribute"), 1.0) for n in token]
+        values = np.array([value for _, value in pairs], dtype=np.float64)
+        self._rows.add_pairs(*pack_strings([name for name, _ in pairs]), values, is_dict)
 
     def finish(self, *, more: bool = False) -> AttributeSequences:
-        """Return all sequences, as views, after which no more can be added; or, with ``more``, as copies."""
-        take = np.array if more else np.frombuffer
-        ptr, indptr = (take(a, dtype=np.int64) for a in (self.sequence_ptr, self.indptr))
-        values = take(self.values, dtype=np.float64) if self.weighted else None
-        rows = TokenRows(indptr, take(self.indices, dtype=np.int32), values)
-        return AttributeSequences(ptr, rows, Vocabulary(*pack_strings(list(self.numbers))))
+        """Return all sequences, after which the encoder is empty; or, with ``more``, copies of them."""
+        ptr, indptr, indices, values, *names = self._rows.arrays(more)
+        return AttributeSequences(ptr, TokenRows(indptr, indices, values if values.size else None), Vocabulary(*names))
 
 
 def _flatten(items: Mapping[Any, Any], prefix: str, where: Any, depth: int) -> Iterator[tuple[str, float]]:

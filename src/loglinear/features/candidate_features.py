@@ -17,14 +17,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear.features.featuriser import Featuriser, Rows, sum_rows
-from loglinear.features.vocabulary import Vocabulary, pack_strings
+from loglinear.features.vocabulary import Vocabulary, join_vocabularies, pack_strings
 from loglinear.features.word_classes import WordClassLexicon
 from loglinear.formats.candidate_list import CandidateList
 from loglinear.threads import pool
@@ -44,6 +44,21 @@ def _function_words(given: Iterable[str]) -> list[str]:
     if not all(isinstance(word, str) for word in words):
         raise ValueError("headwords must be 'cjk' or a list of function words, and one of these is no string")
     return sorted(set(words))
+
+
+class FeatureUses(NamedTuple):
+    """The features of some lists, and what decides whether they are kept."""
+
+    names: Vocabulary
+    n_lists: NDArray[np.int32]  # [n], in which each occurs
+    differs: NDArray[np.bool_]  # [n], whether it differs between candidates of one of them
+
+    def kept(self, min_count: int) -> NDArray[np.bool_]:
+        """Return which features are kept: [n]."""
+        return (self.n_lists >= min_count) & self.differs
+
+
+_NO_USES = FeatureUses(Vocabulary.from_strings([]), np.empty(0, np.int32), np.empty(0, np.bool_))
 
 
 class CandidateFeatures(Featuriser):
@@ -109,10 +124,32 @@ class CandidateFeatures(Featuriser):
         given = _given(lists)
         if given is None:
             return rows
-        names, lengths, numbers = given
-        kept = _kept_given(names, lengths, numbers, list_ptr, self.min_count)
-        self._vocabulary = Vocabulary.from_strings([*self._vocabulary, *kept])
-        return self._with_given(rows, names, lengths, numbers)
+        uses = _given_uses(*given, list_ptr)
+        self._vocabulary = _appended(self._vocabulary, uses.names.take(np.flatnonzero(uses.kept(self.min_count))))
+        return self._with_given(rows, *given)
+
+    def uses(self, lists: Sequence[CandidateList], n_threads: int | None = None) -> tuple[FeatureUses, FeatureUses]:
+        """Return all features of some lists, counted ones and given ones, and learn none."""
+        texts, list_ptr = _flat(lists)
+        options = self._options(texts)
+        blob, offsets, n_lists, differs = _core.find_candidate_features(
+            pool(n_threads), *pack_strings(texts), list_ptr, options
+        )
+        given = _given(lists)
+        counted = FeatureUses(Vocabulary(blob, offsets), n_lists, differs.astype(np.bool_))
+        return counted, _NO_USES if given is None else _given_uses(*given, list_ptr)
+
+    def join(self, parts: Sequence[tuple[FeatureUses, FeatureUses]]) -> list[NDArray[np.int32]]:
+        """Learn the features of lists in several parts, in their order, as ``fit_transform`` does of all the lists.
+
+        Returns the numbers of the features that each part has, ascending.
+        """
+        (counted, own_counted), (given, own_given) = (_joined(column, self.min_count) for column in zip(*parts))
+        order = np.argsort(np.array(list(given), dtype=object), kind="stable")  # by name
+        place = np.empty(order.size, np.int32)
+        place[order] = np.arange(order.size, dtype=np.int32)
+        self._vocabulary = _appended(counted, given.take(order))
+        return [np.sort(np.concatenate([a, len(counted) + place[b]])) for a, b in zip(own_counted, own_given)]
 
     def transform(self, lists: Sequence[CandidateList], n_threads: int | None = None) -> Rows:
         """Return the counts of the known features in each candidate; others are ignored."""
@@ -178,10 +215,26 @@ def _given(lists: Sequence[CandidateList]) -> tuple[list[str], list[int], NDArra
     return names, lengths, numbers
 
 
-def _kept_given(
-    names: list[str], lengths: list[int], values: NDArray[np.float64], list_ptr: NDArray[np.int64], min_count: int
-) -> list[str]:
-    """Return the given features that occur in enough lists and differ within one of them, in sorted order."""
+def _appended(first: Vocabulary, second: Vocabulary) -> Vocabulary:
+    return Vocabulary.from_strings([*first, *second]) if len(second) else first
+
+
+def _joined(parts: Sequence[FeatureUses], min_count: int) -> tuple[Vocabulary, list[NDArray[np.int32]]]:
+    """Return the features of all parts that are kept, by first occurrence, and the numbers of those of each part."""
+    names, found = join_vocabularies([part.names for part in parts])
+    total = FeatureUses(names, np.zeros(len(names), np.int32), np.zeros(len(names), np.bool_))
+    for part, own in zip(parts, found):
+        total.n_lists[own] += part.n_lists
+        total.differs[own] |= part.differs
+    kept = total.kept(min_count)
+    number = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+    return names.take(np.flatnonzero(kept)), [own[own >= 0] for own in (number[own] for own in found)]
+
+
+def _given_uses(
+    names: list[str], lengths: list[int], values: NDArray[np.float64], list_ptr: NDArray[np.int64]
+) -> FeatureUses:
+    """Return the given features, in sorted order."""
     known = sorted(set(names))
     number = {name: k for k, name in enumerate(known)}
     ids = np.fromiter((number[name] for name in names), np.int32, count=len(names))
@@ -194,6 +247,6 @@ def _kept_given(
     low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
     some_lack = np.diff(np.append(starts, ids.size)) < sizes[owner[starts]]
     varies = (low != high) | (some_lack & (low != 0.0))
-    occurs = np.bincount(ids[starts], minlength=len(known)) >= min_count
+    n_lists = np.bincount(ids[starts], minlength=len(known)).astype(np.int32)
     differs = np.bincount(ids[starts][varies], minlength=len(known)) > 0
-    return [known[k] for k in np.flatnonzero(occurs & differs)]
+    return FeatureUses(Vocabulary.from_strings(known), n_lists, differs)

@@ -114,7 +114,8 @@ class Featuriser:
         missing = {"vocabulary_blob", "vocabulary_offsets"} - arrays.keys()
         if missing:
             raise ModelFileError(f"featuriser {self.kind!r}: array {min(missing)!r} is missing")
-        self._vocabulary = Vocabulary.from_arrays(arrays["vocabulary_blob"], arrays["vocabulary_offsets"])
+        blob, offsets = arrays["vocabulary_blob"], arrays["vocabulary_offsets"]
+        self._vocabulary = Vocabulary.from_arrays(blob, offsets, distinct=True)
 
     def _restore_rarities(self, idf: np.ndarray | None) -> None:
         if not self.by_rarity:

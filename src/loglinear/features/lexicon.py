@@ -97,8 +97,8 @@ class Lexicon:
             if not isinstance(arrays.get(name), np.ndarray) or arrays[name].dtype != dtype or arrays[name].ndim != 1:
                 raise ModelFileError(f"lexicon: {name!r} is missing or is not one-dimensional {np.dtype(dtype).name}")
         try:
-            surfaces = Vocabulary.from_arrays(arrays["surfaces"], arrays["surface_offsets"])
-            readings = Vocabulary.from_arrays(arrays["readings"], arrays["reading_offsets"])
+            surfaces = Vocabulary.from_arrays(arrays["surfaces"], arrays["surface_offsets"], distinct=True)
+            readings = Vocabulary.from_arrays(arrays["readings"], arrays["reading_offsets"], distinct=True)
         except KeyError as error:
             raise ModelFileError(f"lexicon: {error.args[0]!r} is missing") from None
         ptr, surface, count = (np.ascontiguousarray(arrays[name]) for name in dtypes)

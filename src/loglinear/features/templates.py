@@ -308,7 +308,7 @@ class TemplateFeatures(TokenFeaturiser):
         for number in range(len(self.views)):
             blob = self._array(arrays, f"view_{number}_blob", np.uint8)
             offsets = self._array(arrays, f"view_{number}_offsets", np.int64)
-            self._vocabularies.append(Vocabulary.from_arrays(blob, offsets))
+            self._vocabularies.append(Vocabulary.from_arrays(blob, offsets, distinct=True))
         for vocabulary in self._vocabularies:
             vocabulary.index()
         self._look_up()

@@ -50,17 +50,23 @@ class Vocabulary:
         return vocabulary
 
     @classmethod
-    def from_arrays(cls, blob: np.ndarray, offsets: np.ndarray) -> Vocabulary:
-        """Take arrays as they were saved, memory-mapped ones included, after a check that they belong together."""
+    def from_arrays(cls, blob: np.ndarray, offsets: np.ndarray, *, distinct: bool = False) -> Vocabulary:
+        """Take arrays as they were saved, memory-mapped ones included, after a check that they belong together.
+
+        distinct : also build the index, which refuses a string that occurs twice
+        """
         for name, array, dtype in (("bytes", blob, np.uint8), ("offsets", offsets, np.int64)):
             if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
                 raise ModelFileError(f"vocabulary: {name} must be a one-dimensional {np.dtype(dtype).name} array")
         blob, offsets = np.ascontiguousarray(blob), np.ascontiguousarray(offsets)
         try:
             _core.check_strings(_frozen(blob), _frozen(offsets))
+            vocabulary = cls(blob, offsets)
+            if distinct:
+                vocabulary.index()
         except ValueError as error:
             raise ModelFileError(f"vocabulary: {error}") from None
-        return cls(blob, offsets)
+        return vocabulary
 
     @property
     def blob(self) -> np.ndarray:
@@ -115,8 +121,13 @@ class Vocabulary:
             return NotImplemented
         return np.array_equal(self._offsets, other._offsets) and np.array_equal(self._blob, other._blob)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Vocabulary.from_arrays, (np.asarray(self._blob), np.asarray(self._offsets))
+    # A plain state, rather than __reduce__, is what skops stores as well as pickle.
+    def __getstate__(self) -> dict[str, np.ndarray]:
+        return {"blob": np.asarray(self._blob), "offsets": np.asarray(self._offsets)}
+
+    def __setstate__(self, state: dict[str, np.ndarray]) -> None:
+        checked = Vocabulary.from_arrays(state["blob"], state["offsets"])
+        self._blob, self._offsets, self._index = checked._blob, checked._offsets, None
 
     def __repr__(self) -> str:
         return f"Vocabulary({len(self)} strings, {self._blob.size} bytes)"

@@ -120,8 +120,8 @@ class WordClassLexicon:
         for name, dtype in _ARRAYS.items():
             if name not in arrays or arrays[name].dtype != dtype or arrays[name].ndim != 1:
                 raise ModelFileError(f"word classes: array {name!r} is missing or damaged")
-        words = Vocabulary.from_arrays(arrays["words"], arrays["word_offsets"])
-        names = Vocabulary.from_arrays(arrays["names"], arrays["name_offsets"])
+        words = Vocabulary.from_arrays(arrays["words"], arrays["word_offsets"], distinct=True)
+        names = Vocabulary.from_arrays(arrays["names"], arrays["name_offsets"], distinct=True)
         labels = np.ascontiguousarray(arrays["labels"])
         if labels.size != len(words) or not len(names) or np.any(labels < 0) or np.any(labels >= len(names)):
             raise ModelFileError("word classes: words and classes do not belong together")

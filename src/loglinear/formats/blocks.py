@@ -23,6 +23,7 @@ from loglinear.formats.text import MARK, Source, is_utf8, name_of, reading
 
 Progress = Callable[[float], None]  # told which share of a file has been read
 
+_LONGEST_LINE, _LONGEST = 1 << 27, 1 << 30  # bytes; the second of lines without a blank one, where records end with it
 _PIPEFUL = 1 << 16  # bytes; a pipe that gives so many at once has a writer that is ahead of us,
 _PATIENCE = 0.01  # and more is waited for so many seconds, to work on large blocks
 _PAUSE = 0.5  # seconds at most from a signal to its effect while nothing arrives
@@ -35,7 +36,7 @@ def read_blocks(source: Source, size: int, encoding: str = "utf-8") -> Iterator[
     encoding becomes UTF-8.
     """
     chunks = _chunks(source, size) if is_utf8(encoding) else read_utf8_blocks(source, size, encoding)
-    return _whole(chunks, _after_blank_line)
+    return _whole(chunks, _after_blank_line, name_of(source), "a blank line")
 
 
 def read_line_blocks(source: Source, size: int, progress: Progress | None = None) -> Iterator[bytes]:
@@ -43,7 +44,8 @@ def read_line_blocks(source: Source, size: int, progress: Progress | None = None
 
     A longer line is one piece. ``progress`` is told which share of a file has been read, where its size is known.
     """
-    return _whole(_chunks(source, size, progress), lambda data, begin: data.rfind(b"\n", begin) + 1)
+    chunks = _chunks(source, size, progress)
+    return _whole(chunks, lambda data, begin: data.rfind(b"\n", begin) + 1, name_of(source), "the end of a line")
 
 
 def read_utf8_blocks(
@@ -115,20 +117,33 @@ def after_lines(n_lines: int) -> Iterator[None]:
 
 
 # ---- records --------------------------------------------------------------------------------------------------------
-def _whole(chunks: Iterator[bytes], end_of: Callable[[bytes, int], int]) -> Iterator[bytes]:
-    """Join chunks to pieces of whole records; ``end_of(data, begin)`` gives the last end after begin, or 0."""
+def _whole(
+    chunks: Iterator[bytes], end_of: Callable[[bytes, int], int], name: str, what: str
+) -> Iterator[bytes]:
+    """Join chunks to pieces of whole records; ``end_of(data, begin)`` gives the last end after begin, or 0.
+
+    FormatError for a line or a record that does not end; ``what`` says what the end is.
+    """
     rest: list[bytes] = []
+    n_rest, n_lines = 0, 0  # bytes of the rest; lines before it
     line = b""  # what the rest has of its last line, and the end of the line before
     for chunk in chunks:
         data = line + chunk
         end = end_of(data, len(line)) - len(line)
         if end > 0:
-            yield b"".join([*rest, chunk[:end]])
-            rest, data = [], chunk[end:]
+            piece = b"".join([*rest, chunk[:end]])
+            n_lines += piece.count(b"\n")
+            yield piece
+            rest, n_rest, data = [], 0, chunk[end:]
             chunk = data
         if chunk:
             rest.append(chunk)
+            n_rest += len(chunk)
         line = data[data.rfind(b"\n") :] if b"\n" in data else data
+        if n_rest > _LONGEST or len(line) > _LONGEST_LINE:
+            n_bytes = _LONGEST if n_rest > _LONGEST else _LONGEST_LINE
+            message = f"{what} does not come within {n_bytes} bytes: not text of this format, or to be cut into lines"
+            raise FormatError(message, name, n_lines + 1)
     if rest:
         yield b"".join(rest)
 

@@ -30,7 +30,11 @@ class BadList(ValueError):
 
     def __init__(self, one: CandidateList, message: str) -> None:
         super().__init__(f"list {one.id!r}{message}")
-        self.one = one
+        self.one, self._rest = one, message
+
+    def __reduce__(self) -> tuple[type[BadList], tuple[CandidateList, str]]:
+        """Let it go from one process to another."""
+        return type(self), (self.one, self._rest)
 
 
 def merge_duplicates(lists: Iterable[CandidateList]) -> list[CandidateList]:

@@ -65,7 +65,10 @@ class Records(NamedTuple):
 
 
 class Parser(Protocol):
-    """Parses whole lines: a file, or a block of it. Without ``labelled``, labels may be missing and are ignored."""
+    """Parses whole lines: a file, or a block of it. Without ``labelled``, labels may be missing and are ignored.
+
+    ``empty_labels=True`` is passed where examples may have several labels, or none.
+    """
 
     def __call__(self, data: bytes, name: str, *, encoding: str, labelled: bool, n_threads: int) -> Records:
         """Return the records of the lines; ``name`` is that of the file, for messages, which count from these lines."""

@@ -42,7 +42,7 @@ def read_jsonl(source: Source, encoding: str = "utf-8", *, labelled: bool = True
 
 def parse_jsonl(
     text: str, name: str = "<text>", *, labelled: bool = True, text_column: str | None = None,
-    label_column: str = "label",
+    label_column: str = "label", empty_labels: bool = False,
 ) -> JsonlData:
     """Return the examples of a text, of which there may be none.
 
@@ -62,7 +62,7 @@ def parse_jsonl(
             message = f"the kind of example changes from {kind!r} to {found!r}; all lines must be of the same kind"
             raise FormatError(message, name, number)
         if labelled:
-            labels.append(_label(record, label_column, name, number))
+            labels.append(_label(record, label_column, name, number, empty_labels))
         if text_column is None:
             example = record[found]
             _CHECKS[found](example, name, number)
@@ -72,9 +72,11 @@ def parse_jsonl(
     return JsonlData(labels, examples, kind or "text")
 
 
-def _parse_block(data: bytes, name: str, *, encoding: str, labelled: bool, n_threads: int) -> Records:
+def _parse_block(
+    data: bytes, name: str, *, encoding: str, labelled: bool, n_threads: int, empty_labels: bool = False
+) -> Records:
     """One JSON object per line, with a label and one of text, features (named values) or tokens."""
-    found = parse_jsonl(decode(data, name, encoding), name, labelled=labelled)
+    found = parse_jsonl(decode(data, name, encoding), name, labelled=labelled, empty_labels=empty_labels)
     return Records(found.kind, found.examples, Labels.of(found.labels) if labelled else None)
 
 
@@ -123,7 +125,7 @@ def _kind(record: dict[str, Any], name: str, number: int) -> str:
     return kinds[0]
 
 
-def _label(record: dict[str, Any], column: str, name: str, number: int) -> str:
+def _label(record: dict[str, Any], column: str, name: str, number: int, empty_labels: bool) -> str:
     if column not in record:
         raise FormatError(f"the object has no {column!r}", name, number)
     label = record[column]
@@ -133,7 +135,7 @@ def _label(record: dict[str, Any], column: str, name: str, number: int) -> str:
         return str(label)
     if not isinstance(label, str):
         raise FormatError(f"the label must be a string, an integer or a boolean, not {_type(label)}", name, number)
-    if not label:
+    if not label and not empty_labels:
         raise FormatError("the label is empty", name, number)
     return label
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import errno
+import fcntl
+import io
 import math
 import os
+import re
 import secrets
 import stat
 import sys
@@ -21,6 +24,10 @@ from loglinear.errors import FormatError, LoglinearError
 from loglinear.formats.streams import compression, remote
 
 Source = str | os.PathLike[str]
+_PIECE = 1 << 22  # bytes that are decompressed at a time
+_MOST_DECOMPRESSED, _MOST_RATIO = 1 << 28, 100  # bytes that a compressed file may become, or times its own
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
+_TEMPORARY = re.compile("[0-9a-f]{12}")  # the middle of the names of temporary files
 
 MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 
@@ -40,7 +47,23 @@ def read_bytes(source: Source) -> bytes:
             with remote.opened(source) as file:
                 data = file.read()
     with reading(name, kind := compression.kind_of(data)):
-        return data if kind is None else compression.decompress(data)
+        return data if kind is None else _decompressed(data, kind, name)
+
+
+def _decompressed(data: bytes, kind: str, name: str) -> bytes:
+    """Return all bytes of a compressed file; FormatError, early, for one that is made to fill the memory."""
+    most = max(_MOST_DECOMPRESSED, _MOST_RATIO * len(data))
+    with compression.reader(io.BytesIO(data), kind) as file:
+        pieces, n_bytes = [], 0
+        while piece := file.read(_PIECE):
+            pieces.append(piece)
+            n_bytes += len(piece)
+            if n_bytes > most:
+                raise FormatError(
+                    f"{len(data)} bytes of {kind} become more than {most}: no text is like that, so it is not read; "
+                    "if it is meant to be, decompress it first", name,
+                )  # fmt: skip
+    return b"".join(pieces)
 
 
 def map_bytes(source: Source) -> NDArray[np.uint8]:
@@ -141,8 +164,8 @@ def atomic_write(path: Source) -> Iterator[BinaryIO]:
     """Open a binary file that replaces ``path`` if the block succeeds.
 
     It is written under a temporary name in the same folder, flushed to disk and renamed. On any failure, Ctrl-C and a
-    full disk included, the temporary is removed and what was there before is untouched. Links are followed; a device or
-    pipe is written to directly.
+    full disk included, the temporary is removed and what was there before is untouched. What killed processes left of
+    earlier writes to ``path`` is removed. Links are followed; a device or pipe is written to directly.
     """
     target = Path(path).resolve()
     try:
@@ -155,12 +178,8 @@ def atomic_write(path: Source) -> Iterator[BinaryIO]:
         with target.open("wb") as device:
             yield device
         return
-    name = target.name.encode(errors="ignore")[:200].decode(errors="ignore")  # names may have 255 bytes
-    temporary = target.with_name(f".{name}.{secrets.token_hex(6)}.tmp")
-    try:
-        file = temporary.open("xb")
-    except OSError as error:
-        raise FormatError(f"cannot write: {reason(error)}", os.fspath(path)) from error
+    _remove_leftovers(target)
+    temporary, file = _open_temporary(target, path)
     try:
         with file:
             if mode is not None:
@@ -168,7 +187,7 @@ def atomic_write(path: Source) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(target)
+            temporary.replace(target)  # before the file is closed, and with it unlocked
     except BaseException:
         with suppress(OSError):
             temporary.unlink()
@@ -179,6 +198,49 @@ def atomic_write(path: Source) -> Iterator[BinaryIO]:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def _temporary_name(target: Path, middle: str) -> str:
+    name = target.name.encode(errors="ignore")[:200].decode(errors="ignore")  # names may have 255 bytes
+    return f".{name}.{middle}.tmp"
+
+
+def _open_temporary(target: Path, path: Source) -> tuple[Path, BinaryIO]:
+    """Create a file beside the target, locked as long as it is open."""
+    while True:
+        temporary = target.with_name(_temporary_name(target, secrets.token_hex(6)))
+        try:
+            file = temporary.open("xb")
+        except OSError as error:
+            raise FormatError(f"cannot write: {reason(error)}", os.fspath(path)) from error
+        _lock(file)
+        if os.fstat(file.fileno()).st_nlink:  # nobody took it for a leftover before it was locked
+            return temporary, file
+        file.close()
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove temporary files that killed processes left: those that nobody has locked."""
+    prefix, suffix = _temporary_name(target, "\0").split("\0")
+    with suppress(OSError), os.scandir(target.parent) as entries:
+        for entry in entries:
+            middle = entry.name.removeprefix(prefix).removesuffix(suffix)
+            if entry.name != prefix + middle + suffix or not _TEMPORARY.fullmatch(middle):
+                continue
+            with suppress(OSError):
+                if entry.is_file(follow_symlinks=False):
+                    with Path(entry.path).open("rb") as file:
+                        if _lock(file):
+                            Path(entry.path).unlink()
+
+
+def _lock(file: BinaryIO) -> bool:
+    """Lock a file until it is closed; False where somebody else has, or where the system cannot."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def reason(error: OSError) -> str:
@@ -198,6 +260,11 @@ def plain_label(label: Any) -> str:
     except ValueError:
         return text
     return str(int(number)) if math.isfinite(number) and number == int(number) and abs(number) < 2**53 else text
+
+
+def printable(text: str) -> str:
+    r"""Return text whose control characters are escaped, as \x1b; tabs, \n and \r\n stay."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def plain_line(text: str) -> str:

@@ -16,14 +16,14 @@ def read_tsv(source: Source, encoding: str = "utf-8") -> tuple[list[str], list[s
     return _labelled(split_lines(decode(read_bytes(source), name_of(source), encoding)), name_of(source))
 
 
-def _labelled(lines: list[str], name: str) -> tuple[list[str], list[str]]:
+def _labelled(lines: list[str], name: str, empty_labels: bool = False) -> tuple[list[str], list[str]]:
     labels, texts = [], []
     for number, line in enumerate(lines, start=1):
         label, tab, text = line.partition("\t")
         if not tab:
             what = "the line has no TAB" if line else "the line is empty"
             raise FormatError(f"{what}; expected label TAB text", name, number)
-        if not label:
+        if not label and not empty_labels:
             raise FormatError("the label is empty; expected label TAB text", name, number)
         labels.append(label)
         texts.append(text)
@@ -35,12 +35,14 @@ def read_texts(source: Source, encoding: str = "utf-8") -> list[str]:
     return split_lines(decode(read_bytes(source), name_of(source), encoding))
 
 
-def _parse(data: bytes, name: str, *, encoding: str, labelled: bool, n_threads: int) -> Records:
+def _parse(
+    data: bytes, name: str, *, encoding: str, labelled: bool, n_threads: int, empty_labels: bool = False
+) -> Records:
     """Labelled text, one example per line: label TAB text."""
     lines = split_lines(decode(data, name, encoding))
     if not labelled:
         return Records("text", lines, None)
-    labels, texts = _labelled(lines, name)
+    labels, texts = _labelled(lines, name, empty_labels)
     return Records("text", texts, Labels.of(labels))
 
 

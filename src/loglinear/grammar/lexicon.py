@@ -90,7 +90,7 @@ class Lexicon:
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Lexicon:
         """Return the lexicon of a model file, checked."""
         try:
-            words = Vocabulary.from_arrays(arrays["words"], arrays["word_offsets"])
+            words = Vocabulary.from_arrays(arrays["words"], arrays["word_offsets"], distinct=True)
             n_classes, n_known = (int(x) for x in arrays["sizes"])
             of_word = np.ascontiguousarray(arrays["class_of_word"], dtype=np.int32)
         except (KeyError, TypeError, ValueError) as error:

@@ -87,7 +87,7 @@ class OovMap:
             names = (f"column_{c}_blob", f"column_{c}_offsets")
             if any(name not in arrays for name in names):
                 raise ModelFileError(f"map of unknown values: the vocabulary of column {c} is missing")
-            vocabulary = Vocabulary.from_arrays(*(arrays[name] for name in names))
+            vocabulary = Vocabulary.from_arrays(*(arrays[name] for name in names), distinct=True)
             if len(vocabulary) == 0 or vocabulary[OOV] != symbol:
                 raise ModelFileError(f"map of unknown values: column {c} does not begin with the symbol {symbol!r}")
             vocabularies.append(vocabulary)

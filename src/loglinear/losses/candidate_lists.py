@@ -24,11 +24,10 @@ from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.data.candidates import CandidateLists
 from loglinear.data.matrix import SparseRows
+from loglinear.losses.free_weights import free_step, solve_free_weights
 from loglinear.registry import Registry
 from loglinear.structure.tying import Tying
 from loglinear.threads import pool
-
-_FREE_STEPS = 30  # of Newton's method for the weights of base scores; about five are needed, more where steps are cut
 
 
 class ListLoss:
@@ -51,18 +50,28 @@ class ListLoss:
         out[: data.n_base] = (data.base**power).T @ residuals
         data.rows.gradient(pool(self.n_threads), residuals, 1, out[data.n_base :], power)
 
-    def probabilities(self, w: FloatArray) -> FloatArray:
-        """Return q of every pair; for the exponential loss, e exp(-m)."""
-        q = self.data.margins(w)
-        _core.list_probabilities(pool(self.n_threads), self.kind, self.data.list_ptr, self._errors, q)
-        return q
+    def value_of(self, margins: FloatArray) -> float:
+        """Return the value at these margins, which become its derivatives."""
+        return _core.list_loss(pool(self.n_threads), self.kind, self.data.list_ptr, self._errors, margins)
+
+    def probabilities(self, margins: FloatArray) -> FloatArray:
+        """Turn the margins of all pairs into q; for the exponential loss, e exp(-m)."""
+        _core.list_probabilities(pool(self.n_threads), self.kind, self.data.list_ptr, self._errors, margins)
+        return margins
+
+    def base_curvature(self, q: FloatArray) -> FloatArray:
+        """Return the second derivatives by the weights of the base scores: [n_base, n_base]."""
+        columns = self.data.base.T.copy()
+        for column in columns:
+            _core.list_loss_hessian(pool(self.n_threads), self.kind, self.data.list_ptr, q, column)
+        return columns @ self.data.base
 
     # Loss
     def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
         """Return the value and write the gradient, by one pass over the pairs and one over the features."""
         data = self.data
         data.margins(w, self._margins)
-        value = _core.list_loss(pool(self.n_threads), self.kind, data.list_ptr, self._errors, self._margins)
+        value = self.value_of(self._margins)
         self._to_weights(self._margins, out)
         return value
 
@@ -115,6 +124,11 @@ class ListLoss:
 class _ConvexListLoss(ListLoss):
     floor = 0.0  # minus the logarithm of a probability, or an exponential
 
+    @property
+    def free(self) -> slice:
+        """The weights of base scores."""
+        return slice(0, self.data.n_base)
+
     # Spread
     def spread(self, step: FloatArray) -> float:
         """Bound the differences by twice the largest change of a margin."""
@@ -128,26 +142,17 @@ class _ConvexListLoss(ListLoss):
     # FreeWeights
     def solve_free(self, w: FloatArray) -> None:
         """Solve for the weights of base scores, which rerankers leave without a penalty, by Newton's method."""
-        gradient, best, step = np.empty_like(w), np.inf, np.zeros(self.data.n_base)
-        trial = w.copy()
-        for _ in range(_FREE_STEPS if self.data.n_base else 0):
-            trial[: step.size] = w[: step.size] + step
-            value = self.value_and_gradient(trial, gradient)
-            if not value < best:
-                if np.abs(step).max() <= 1e-14 * (1.0 + np.abs(w[: step.size]).max()):
-                    return
-                step *= 0.25
-                continue
-            best, w[: step.size] = value, trial[: step.size]
-            own = np.zeros_like(w)
-            self.correct_free(w, gradient, own)
-            step = own[: step.size].copy()
+        if self.data.n_base:
+            solve_free_weights(self.free_loss(w), w[self.free])
 
     def correct_free(self, w: FloatArray, gradient: FloatArray, out: FloatArray) -> None:
         """Write the step of the base scores' weights that cancels their entries of the gradient."""
-        n = self.data.n_base
-        if n:
-            out[:n] = -np.linalg.pinv(self.hessian(w).of_base(), hermitian=True) @ gradient[:n]
+        if self.data.n_base:
+            out[self.free] = free_step(self.hessian(w).of_base(), gradient[self.free])
+
+    def free_loss(self, w: FloatArray) -> BaseLoss:
+        """Return the loss as a function of what is added to the weights of base scores in ``w``."""
+        return BaseLoss(self, w)
 
 
 class ExponentialMarginLoss(_ConvexListLoss):
@@ -178,7 +183,7 @@ class ListHessian:
 
     def __init__(self, loss: ListLoss, w: FloatArray) -> None:
         self.loss = loss
-        self.q = loss.probabilities(w)
+        self.q = loss.probabilities(loss.data.margins(w))
         self._work = np.empty(self.q.size)
 
     def product(self, v: FloatArray, out: FloatArray) -> None:
@@ -199,11 +204,29 @@ class ListHessian:
 
     def of_base(self) -> FloatArray:
         """Return the second derivatives by the weights of the base scores: [n_base, n_base]."""
-        loss, data = self.loss, self.loss.data
-        columns = data.base.T.copy()
-        for column in columns:
-            _core.list_loss_hessian(pool(loss.n_threads), loss.kind, data.list_ptr, self.q, column)
-        return columns @ data.base
+        return self.loss.base_curvature(self.q)
+
+
+class BaseLoss:
+    """A list loss as a function of what is added to the weights of base scores; features are looked at once."""
+
+    def __init__(self, loss: ListLoss, w: FloatArray) -> None:
+        self._loss, self._margins = loss, loss.data.margins(w)
+
+    def _shifted(self, shift: FloatArray) -> FloatArray:
+        margins: FloatArray = self._margins + self._loss.data.base @ shift
+        return margins
+
+    def value_and_slopes(self, shift: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value and the first derivatives."""
+        residuals = self._shifted(shift)
+        value = self._loss.value_of(residuals)
+        slopes: FloatArray = self._loss.data.base.T @ residuals
+        return value, slopes
+
+    def curvature(self, shift: FloatArray) -> FloatArray:
+        """Return the second derivatives."""
+        return self._loss.base_curvature(self._loss.probabilities(self._shifted(shift)))
 
 
 LIST_LOSSES: Registry[Callable[..., ListLoss]] = Registry(

@@ -17,7 +17,7 @@ from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.data.matrix import SparseRows
 from loglinear.data.multiclass import MulticlassData
-from loglinear.losses.intercepts import intercept_step, solve_intercepts
+from loglinear.losses.free_weights import free_step, solve_free_weights
 from loglinear.structure.tying import Tying
 from loglinear.threads import pool
 
@@ -30,8 +30,8 @@ class MultinomialLoss:
     def __init__(self, data: MulticlassData, *, intercept: bool = True, n_threads: int | None = None) -> None:
         self.data, self.intercept, self.n_threads = data, intercept, n_threads
         self.n_columns = 1 if data.n_classes <= 2 else data.n_classes  # K
-        self.n_intercepts = self.n_columns if intercept else 0
-        self.n_weights = data.n_features * self.n_columns + self.n_intercepts
+        self.n_weights = (data.n_features + intercept) * self.n_columns
+        self.free = slice(data.n_features * self.n_columns, self.n_weights)  # intercepts
         self._margins = np.empty(data.n_examples * self.n_columns)
 
     def split(self, w: FloatArray) -> tuple[FloatArray, FloatArray | None]:
@@ -93,15 +93,14 @@ class MultinomialLoss:
     def solve_free(self, w: FloatArray) -> None:
         """Solve for the intercepts by Newton's method on the margins, which costs no pass over the features."""
         if self.intercept:
-            solve_intercepts(self.intercept_loss(w), w[-self.n_columns :])
+            solve_free_weights(self.free_loss(w), w[self.free])
 
     def correct_free(self, w: FloatArray, gradient: FloatArray, out: FloatArray) -> None:
         """Write the intercepts' step that cancels their entries of the gradient."""
         if self.intercept:
-            free = slice(-self.n_columns, None)
-            out[free] = intercept_step(self.intercept_loss(w).curvature(np.zeros(self.n_columns)), gradient[free])
+            out[self.free] = free_step(self.free_loss(w).curvature(np.zeros(self.n_columns)), gradient[self.free])
 
-    def intercept_loss(self, w: FloatArray) -> InterceptLoss:
+    def free_loss(self, w: FloatArray) -> InterceptLoss:
         """Return the loss as a function of what is added to the intercepts of ``w``."""
         return InterceptLoss(self, w)
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from loglinear.threads import pool
 
 
 class NgramMaxentLoss:
-    """Powers: Curvature, Scaled, Spread, SplitExpectations.
+    """Powers: Curvature, Scaled, Spread, StepsInSweep, SplitExpectations.
 
     ``offset``, the weights of a base model, is added to the weights, so that only the difference is learnt.
     """
@@ -53,6 +54,14 @@ class NgramMaxentLoss:
     def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
         """Sweep down the trie for Z and up for E; return the loss and write its gradient, E - counts."""
         return self._native.value_and_gradient(pool(self.n_threads), self.total_weights(w), out)
+
+    # StepsInSweep
+    def value_and_step(
+        self, path: Any, penalty: Any, momentum: float, next_momentum: float, lipschitz: float, largest: float
+    ) -> tuple[float, tuple[float, ...]]:
+        """Return the loss at ``path.x`` and the sums of a step; a unit's weights take it as soon as it is swept up."""
+        step = (momentum, next_momentum, lipschitz, largest)
+        return self._native.value_and_step(pool(self.n_threads), path, self.offset, penalty, *step)
 
     # Curvature
     def hessian(self, w: FloatArray) -> NgramHessian:

@@ -30,6 +30,9 @@ EXTREME = 300.0  # largest |weight| of a unigram: that of the sweeps' own range
 class Leads(Protocol):
     """Who collects what the parts bring."""
 
+    def hand(self, what: Any) -> None:
+        """Give the parts something before they bring."""
+
     def collect(self) -> list[Any]:
         """Return what the parts bring."""
 
@@ -39,6 +42,10 @@ class Leads(Protocol):
 
 class Follows(Protocol):
     """Who brings, and is answered."""
+
+    @property
+    def handed(self) -> Any:
+        """Return what the leader gave."""
 
     def swap(self, own: Any) -> Any:
         """Bring something; return the answer."""
@@ -79,8 +86,7 @@ class NgramRootLoss:
         return Unigrams(np.exp(w - log_z), float(np.abs(w).max())), log_z
 
     def _raised(self, of: Unigrams) -> list[Raised]:
-        self._leader.collect()
-        self._leader.answer(of)
+        self._leader.hand(of)
         return [Raised(*one) for one in self._leader.collect()]
 
     # Loss
@@ -134,7 +140,7 @@ class NgramPartLoss:
     # Loss
     def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
         """Return the loss of all parts; write the gradient of this one."""
-        of = Unigrams(*self._follower.swap(None))
+        of = Unigrams(*self._follower.handed)
         found = self._native.part_gradient(pool(self.n_threads), of.probability, of.extent, w, out)
         return float(self._follower.swap(Raised(*found)))
 
@@ -145,7 +151,7 @@ class NgramPartLoss:
 
     def diagonal(self, w: FloatArray, out: FloatArray) -> None:
         """Write sum over histories of tokens times p (1 - p)."""
-        of = Unigrams(*self._follower.swap(None))
+        of = Unigrams(*self._follower.handed)
         in_range, b, b2, d, d2 = self._native.part_curvature(pool(self.n_threads), of.probability, of.extent, w, out)
         self._follower.swap(Raised(in_range, 0.0, b, d, b2, d2))
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear.arrays import FloatArray
-from loglinear.losses.intercepts import InterceptProblem, Intercepts, intercept_step, solve_intercepts
-from loglinear.protocols import Curvature, Hessian, Scaled, Sized
+from loglinear.losses.free_weights import FreeLoss, HasFree, free_step, solve_free_weights
+from loglinear.protocols import Curvature, Hessian, Scaled, Sized, Spread
 from loglinear.threads import pool
 
 
@@ -32,14 +32,15 @@ class Parts(Protocol):
 
 
 class Facts(NamedTuple):
-    """The weights that a part has, how many of them are intercepts, its number of examples, the work of one evaluation,
-    and the class of its loss."""
+    """The weights that a part has, which of them are free, its number of examples, the work of one evaluation, the
+    class of its loss, and that of the whole, which has the powers that the loss of the part has."""
 
     kept: NDArray[np.intp]
-    n_intercepts: int
+    free: slice  # of kept
     n_examples: int
     work: float
     kind: type
+    whole: type[PartitionedLoss]
 
 
 class Shard:
@@ -50,8 +51,8 @@ class Shard:
 
     def facts(self) -> Facts:
         """Return what the whole must know of the part."""
-        n_intercepts = self.loss.n_intercepts if isinstance(self.loss, Intercepts) else 0
-        return Facts(self.kept, n_intercepts, self.n_examples, float(self.loss.work()), type(self.loss))
+        free = self.loss.free if isinstance(self.loss, HasFree) else slice(0, 0)
+        return Facts(self.kept, free, self.n_examples, float(self.loss.work()), type(self.loss), _whole_of(self.loss))
 
     def value_and_gradient(self, w: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and the gradient of the part."""
@@ -79,9 +80,9 @@ class Shard:
         """Return the part's bound of how far apart ``step`` moves the scores of two outcomes."""
         return float(self.loss.spread(step))
 
-    def intercept_loss(self, w: FloatArray) -> InterceptProblem:
-        """Return the part's loss as a function of its intercepts, those of all parts."""
-        problem: InterceptProblem = self.loss.intercept_loss(w)
+    def free_loss(self, w: FloatArray) -> FreeLoss:
+        """Return the part's loss as a function of its free weights, which all parts have."""
+        problem: FreeLoss = self.loss.free_loss(w)
         return problem
 
     def restrict(self, active: NDArray[np.bool_]) -> Shard:
@@ -110,9 +111,7 @@ class HessianShard:
 
 
 class PartitionedLoss:
-    """The sum of the losses of all parts, which are of one kind. Powers: Sized, Spread, Restrict."""
-
-    floor = 0.0  # minus the logarithm of a probability, in every part
+    """The sum of the losses of all parts, which are of one kind. Powers: Sized, Restrict."""
 
     def __init__(
         self, parts: Parts, n_weights: int, facts: Sequence[Facts], n_threads: int | None = None
@@ -121,7 +120,7 @@ class PartitionedLoss:
         self.kept = [one.kept for one in facts]
         self._subsets = [_core.Subset(kept.astype(np.int64, copy=False), n_weights) for kept in self.kept]
         self.kind: type = facts[0].kind
-        self.n_intercepts = facts[0].n_intercepts  # the last weights
+        self.free = self.kept[0][facts[0].free]  # [n_free], the same in all parts
 
     @classmethod
     def of(cls, parts: Parts, n_parts: int, n_weights: int, n_threads: int | None = None) -> PartitionedLoss:
@@ -130,9 +129,7 @@ class PartitionedLoss:
         n_threads : threads that cut and add vectors here
         """
         facts = parts.call("facts", [()] * n_parts)
-        kind = facts[0].kind
-        which = CurvedLoss if issubclass(kind, Curvature) else ScaledLoss if issubclass(kind, Scaled) else cls
-        return which(parts, n_weights, facts, n_threads)
+        return facts[0].whole(parts, n_weights, facts, n_threads)
 
     def _none(self) -> list[tuple[Any, ...]]:
         return [()] * len(self.kept)
@@ -170,11 +167,6 @@ class PartitionedLoss:
             total[kept] += n
         out[:] = np.where(total > 0, np.sqrt(out / np.where(total > 0, total, 1.0)), 1.0)
 
-    # Spread
-    def spread(self, step: FloatArray) -> float:
-        """Return the largest bound of a part."""
-        return max(self.parts.call("spread", self._sent(step)), default=0.0)
-
     # Restrict
     def work(self) -> float:
         """Return the work of all parts."""
@@ -194,23 +186,35 @@ class PartitionedLoss:
         return type(self)(parts, int(used.sum()), smaller, self.n_threads), np.flatnonzero(used)
 
 
-class CurvedLoss(PartitionedLoss):
-    """Parts whose losses have second derivatives, and perhaps intercepts. Powers: Curvature, FreeWeights besides."""
+class BoundedLoss(PartitionedLoss):
+    """Parts whose losses have bounds from below. Powers: Spread besides."""
+
+    floor = 0.0  # minus the logarithm of a probability, in every part
+
+    # Spread
+    def spread(self, step: FloatArray) -> float:
+        """Return the largest bound of a part."""
+        return max(self.parts.call("spread", self._sent(step)), default=0.0)
+
+
+class CurvedLoss(BoundedLoss):
+    """Parts whose losses have second derivatives, and perhaps free weights. Powers: Curvature, FreeWeights besides."""
 
     # FreeWeights
     def solve_free(self, w: FloatArray) -> None:
-        """Solve for the intercepts, which all parts share, on the margins that every part keeps."""
-        if self.n_intercepts:
-            solve_intercepts(PartitionedIntercepts(self, w), w[-self.n_intercepts :])
+        """Solve for the free weights, which all parts share, on the margins that every part keeps."""
+        if self.free.size:
+            found = w[self.free]
+            solve_free_weights(PartitionedFree(self, w), found)
+            w[self.free] = found
 
     def correct_free(self, w: FloatArray, gradient: FloatArray, out: FloatArray) -> None:
-        """Write the intercepts' step that cancels their entries of the gradient."""
-        if self.n_intercepts:
-            curvature = PartitionedIntercepts(self, w).curvature(np.zeros(self.n_intercepts))
-            out[-self.n_intercepts :] = intercept_step(curvature, gradient[-self.n_intercepts :])
+        """Write the free weights' step that cancels their entries of the gradient."""
+        if self.free.size:
+            curvature = PartitionedFree(self, w).curvature(np.zeros(self.free.size))
+            out[self.free] = free_step(curvature, gradient[self.free])
 
     # Curvature
-
     def hessian(self, w: FloatArray) -> PartitionedHessian:
         """Return the second derivatives at ``w``."""
         return PartitionedHessian(self, self.parts.derive("hessian", self._sent(w)))
@@ -222,6 +226,18 @@ class ScaledLoss(PartitionedLoss):
     def curvature_estimate(self, out: FloatArray) -> None:
         """Write the sum of the estimates."""
         self._sum(self.parts.call("curvature_estimate", self._none()), out)
+
+
+class ScaledBoundedLoss(ScaledLoss, BoundedLoss):
+    """Parts whose losses have both, but no second derivatives. Powers: Scaled, Spread besides."""
+
+
+def _whole_of(loss: Any) -> type[PartitionedLoss]:
+    if isinstance(loss, Curvature):
+        return CurvedLoss
+    if isinstance(loss, Scaled):
+        return ScaledBoundedLoss if isinstance(loss, Spread) else ScaledLoss
+    return BoundedLoss if isinstance(loss, Spread) else PartitionedLoss
 
 
 class PartitionedHessian:
@@ -239,11 +255,11 @@ class PartitionedHessian:
         self._loss._sum(self._parts.call("product", self._loss._sent(v)), out)
 
 
-class PartitionedIntercepts:
-    """The loss as a function of what is added to the intercepts of ``w``; margins stay where the parts are."""
+class PartitionedFree:
+    """The loss as a function of what is added to the free weights of ``w``; margins stay where the parts are."""
 
     def __init__(self, loss: PartitionedLoss, w: FloatArray) -> None:
-        self._parts = loss.parts.derive("intercept_loss", loss._sent(w))
+        self._parts = loss.parts.derive("free_loss", loss._sent(w))
         self._n_parts = len(loss.kept)
 
     def value_and_slopes(self, shift: FloatArray) -> tuple[float, FloatArray]:

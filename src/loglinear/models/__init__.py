@@ -65,9 +65,11 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'loglinear.models' has no attribute {name!r}")
 
 
-def open_archive(path: str | os.PathLike[str], kind: str | None = None, *, verify: bool = False) -> archives.Archive:
+def open_archive(
+    path: str | os.PathLike[str], kind: str | None = None, *, verify: bool = False, mmap: bool = False
+) -> archives.Archive:
     """Open a model file of a known kind; with ``kind``, raise ModelFileError for a model of any other."""
-    archive = archives.load(path, verify=verify)
+    archive = archives.load(path, verify=verify, mmap=mmap)
     if archive.kind not in KINDS:
         raise ModelFileError(f"{path}: a model of unknown kind {archive.kind!r}; known: {', '.join(KINDS)}")
     if kind is not None and archive.kind != kind:
@@ -78,19 +80,30 @@ def open_archive(path: str | os.PathLike[str], kind: str | None = None, *, verif
     return archive
 
 
-def load(path: str | os.PathLike[str], kind: str | None = None, *, verify: bool = False) -> Any:
+def load(
+    path: str | os.PathLike[str], kind: str | None = None, *, verify: bool = False, mmap: bool = False
+) -> Any:
     """Load the model in a `.ll` file as an estimator, which can also be trained further.
 
-    ``kind`` (one of ``KINDS``; None for any) refuses others; ``verify`` also compares the checksum of all arrays.
+    kind : the kind that it must be of, one of ``KINDS``; None: any
+    verify : also compare the checksum of all arrays, which reads the whole file
+    mmap : use the pages of the file itself, which processes share. Such a file must only be replaced by renaming
+        another one, as ``save`` does it, never be written to. Otherwise the model has memory of its own
     """
-    archive = open_archive(path, kind, verify=verify)
-    return KINDS[archive.kind].load_class(trainable=True).from_archive(archive, path)
+    archive = open_archive(path, kind, verify=verify, mmap=mmap)
+    return made(KINDS[archive.kind].load_class(trainable=True), archive, path)
 
 
-def load_predictor(path: str | os.PathLike[str], kind: str | None = None) -> Any:
-    """Load the model in a `.ll` file for prediction only, without scikit-learn; ``kind`` is as in ``load``."""
-    archive = open_archive(path, kind)
-    return KINDS[archive.kind].load_class(trainable=False).from_archive(archive, path)
+def load_predictor(path: str | os.PathLike[str], kind: str | None = None, *, mmap: bool = False) -> Any:
+    """Load the model in a `.ll` file for prediction only, without scikit-learn; options are as in ``load``."""
+    archive = open_archive(path, kind, mmap=mmap)
+    return made(KINDS[archive.kind].load_class(trainable=False), archive, path)
+
+
+def made(kind: Any, archive: archives.Archive, path: Any) -> Any:
+    """Return the model of an opened file as one of a class; ModelFileError for content that makes no model."""
+    with archives.damage_told(path, archive):
+        return kind.from_archive(archive, path)
 
 
 __all__ = [

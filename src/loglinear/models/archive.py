@@ -1,34 +1,35 @@
-"""The model file: one `.ll` file for every kind of model, on safetensors.
+"""The model file: one `.ll` file for every kind of model, of named arrays and a document of JSON.
 
-A header of JSON metadata (kind, format version, settings, training summary, checksum) and named arrays, nothing else:
-loading maps arrays into memory and never executes code. safetensors itself checks that offsets and lengths agree with
-the file; this module checks the rest. The checksum covers metadata and arrays; it is verified on request.
+The document says the kind of model, the format's version, settings and the record of training; reading never executes
+code. ``formats/named_arrays.py`` checks that arrays and file agree; this module checks the document, and the modules
+``file.py`` of the models the rest. The checksum covers document and arrays; it is verified on request.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import math
 import os
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from loglinear.errors import ModelFileError
+from loglinear.errors import LoglinearError, MissingPackageError, ModelFileError
+from loglinear.formats import named_arrays
+from loglinear.formats.named_arrays import CHECKSUM, StoredArrays
 from loglinear.formats.text import atomic_write
 
 FORMAT = 1
-_DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U32": "<u4", "U8": "|u1", "I8": "|i1"}
-_DTYPES["BOOL"] = "|b1"
-_DIGITS = 32  # of a checksum
-_ALIGNMENT = 8  # bytes
-_BLOCK = 1 << 22  # bytes that are written or hashed at a time
+_DOCUMENT = "loglinear"
+_FIGURES = "path."  # arrays that tell of training, where a number may be unknown
+_DAMAGE = (
+    LoglinearError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError, RecursionError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,24 +39,15 @@ class Archive:
     kind: str
     settings: dict[str, Any]
     summary: dict[str, Any]
-    arrays: dict[str, np.ndarray]
+    arrays: Mapping[str, np.ndarray]
     checksum: str = ""
     version: str = ""
 
-    def part(self, prefix: str) -> dict[str, np.ndarray]:
+    def part(self, prefix: str) -> Mapping[str, np.ndarray]:
         """Return the arrays whose names begin with a prefix, by the rest of their names."""
+        if isinstance(self.arrays, StoredArrays):
+            return self.arrays.part(prefix)
         return {name.removeprefix(prefix): a for name, a in self.arrays.items() if name.startswith(prefix)}
-
-
-def _digest(document: str, arrays: dict[str, np.ndarray]) -> str:
-    h = hashlib.blake2b(digest_size=_DIGITS // 2)
-    h.update(document.encode())
-    for name in sorted(arrays):
-        a = np.ascontiguousarray(arrays[name])
-        h.update(f"\n{name} {a.dtype.str} {a.shape}\n".encode())
-        for block in _blocks(a):
-            h.update(block)
-    return h.hexdigest()
 
 
 def save(path: str | os.PathLike[str], archive: Archive) -> None:
@@ -86,54 +78,21 @@ def _write(file: BinaryIO, archive: Archive) -> None:
         sort_keys=True,
         allow_nan=False,
     )
-    arrays = {name: np.ascontiguousarray(a) for name, a in archive.arrays.items()}
-    with ThreadPoolExecutor(1) as executor:
-        checksum = executor.submit(_digest, document, arrays)  # while the arrays are written, where that is possible
-        file.write(_header_of(document, "0" * _DIGITS if file.seekable() else checksum.result(), arrays))
-        for name in _in_file(arrays):
-            for block in _blocks(arrays[name]):
-                file.write(block)
-        if file.seekable():
-            header = _header_of(document, checksum.result(), arrays)
-            file.seek(0)
-            file.write(header)
+    named_arrays.write(file, {_DOCUMENT: document}, archive.arrays)
 
 
-def _header_of(document: str, checksum: str, arrays: dict[str, np.ndarray]) -> bytes:
-    """Return what a safetensors file begins with: a length, and JSON that says what the arrays are and where."""
-    header: dict[str, Any] = {"__metadata__": {"loglinear": document, "checksum": checksum}}
-    end = 0
-    for name in _in_file(arrays):
-        begin, end = end, end + arrays[name].nbytes
-        type_ = next(key for key, value in _DTYPES.items() if np.dtype(value) == arrays[name].dtype)
-        header[name] = {"dtype": type_, "shape": list(arrays[name].shape), "data_offsets": [begin, end]}
-    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    text += b" " * (-len(text) % _ALIGNMENT)
-    return len(text).to_bytes(8, "little") + text
+def load(path: str | os.PathLike[str], *, verify: bool = False, mmap: bool = False) -> Archive:
+    """Read a model file; arrays are read when they are asked for.
 
-
-def _in_file(arrays: dict[str, np.ndarray]) -> list[str]:
-    """Return the names of the arrays in their order in the file: that of wider numbers first, so that all align."""
-    return sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
-
-
-def _blocks(array: np.ndarray) -> Iterator[memoryview]:
-    """Yield the bytes of an array piece by piece, so that no more of a mapped one is needed at a time."""
-    data = array.reshape(-1).view(np.uint8)
-    for begin in range(0, data.size, _BLOCK):
-        yield data[begin : begin + _BLOCK].data
-
-
-def load(path: str | os.PathLike[str], *, verify: bool = False) -> Archive:
-    """Read a model file; arrays are memory-mapped. ``verify`` compares the checksum, which reads everything."""
+    ``verify`` compares the checksum, which reads everything. With ``mmap`` arrays are the pages of the file, which all
+    processes share; the file must then stay as it is while the model is in use.
+    """
     path = Path(path)
-    header, start = _header(path)
-    metadata = header.pop("__metadata__", {})
-    if not isinstance(metadata, dict) or "loglinear" not in metadata:
+    strings, arrays = named_arrays.read(path, mmap=mmap)
+    if _DOCUMENT not in strings:
         raise ModelFileError(f"{path}: a safetensors file, but not a loglinear model")
-    document = metadata["loglinear"]
     try:
-        content = json.loads(document)
+        content = json.loads(strings[_DOCUMENT])
         kind, format_, settings = content["kind"], content["format"], content["settings"]
         summary, version = content["summary"], content["version"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -142,53 +101,30 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Archive:
         raise ModelFileError(f"{path}: the model's metadata is damaged (unexpected types)")
     if format_ != FORMAT:
         raise ModelFileError(f"{path}: format {format_!r}, written by loglinear {version}; this one reads {FORMAT}")
-    arrays = {name: _map(path, name, entry, start) for name, entry in header.items()}
-    checksum = str(metadata.get("checksum", ""))
+    checksum = strings.get(CHECKSUM, "")
     archive = Archive(kind, settings, summary, arrays, checksum, str(version))
-    if verify and _digest(document, arrays) != checksum:
+    if verify and named_arrays.digest({_DOCUMENT: strings[_DOCUMENT]}, arrays) != checksum:
         raise ModelFileError(f"{path}: the checksum does not match: the file was changed or damaged after it was saved")
     return archive
 
 
-def _header(path: Path) -> tuple[dict[str, Any], int]:
-    """Return (header, offset of the data) after safetensors has checked that both fit the file."""
-    from safetensors import SafetensorError, safe_open
+@contextmanager
+def damage_told(source: Any, archive: Archive) -> Iterator[None]:
+    """Raise what the content of a file leads to as a ModelFileError that names the file; refuse NaN and infinity.
 
+    A model's own ``file.py`` says more exactly what is wrong, where it knows.
+    """
     try:
-        size = path.stat().st_size
-        if path.is_dir():
-            raise ModelFileError(f"{path}: is a folder, not a model file")
-        with safe_open(str(path), framework="np"):
-            pass
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            if length > size - 8:
-                raise ModelFileError(f"{path}: truncated: a header of {length} bytes in a file of {size}")
-            header = json.loads(file.read(length))
-    except FileNotFoundError:
-        raise ModelFileError(f"{path}: no such file") from None
-    except OSError as error:
-        raise ModelFileError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (SafetensorError, ValueError, RecursionError) as error:
-        if isinstance(error, ModelFileError):
-            raise
-        raise ModelFileError(f"{path}: not a model file, or truncated or damaged ({error})") from None
-    return header, 8 + length
-
-
-def _map(path: Path, name: str, entry: Any, start: int) -> np.ndarray:
-    try:
-        dtype = np.dtype(_DTYPES[entry["dtype"]])
-        shape = tuple(int(n) for n in entry["shape"])
-        begin, end = (int(n) for n in entry["data_offsets"])
-    except (KeyError, TypeError, ValueError):
-        raise ModelFileError(f"{path}: array {name!r} has an unknown type or a damaged description") from None
-    if end - begin != dtype.itemsize * int(np.prod(shape, dtype=np.int64)):
-        raise ModelFileError(f"{path}: array {name!r} does not have the length its shape needs")
-    if begin == end:
-        return np.empty(shape, dtype)
-    array = np.memmap(path, dtype=dtype, mode="r", offset=start + begin, shape=shape)
-    return array if array.flags.aligned else np.array(array)  # other programs may write arrays unaligned
+        yield
+    except MissingPackageError:
+        raise
+    except _DAMAGE as error:
+        why = " ".join(str(error).split()) or type(error).__name__
+        named = why if why.startswith(f"{source}: ") else f"{source}: the model is damaged ({why})"
+        raise ModelFileError(named) from None
+    for name in named_arrays.of_floats(archive.arrays):
+        if not name.startswith(_FIGURES) and not np.all(np.isfinite(archive.arrays[name])):
+            raise ModelFileError(f"{source}: the model is damaged: array {name!r} has numbers that are not finite")
 
 
 def require(path: Any, archive: Archive, name: str, dtype: str, ndim: int) -> np.ndarray:

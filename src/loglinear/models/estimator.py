@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import fields
@@ -51,7 +52,15 @@ def record_training(model: Any, solution: Solution) -> None:
     model.converged_, model.status_ = result.converged, result.status
 
 
-def warn_before_optimum(model: Any, remedy: str, stacklevel: int) -> None:
+def caller_level() -> int:
+    """Return the ``stacklevel`` with which a warning names the code that called the package, however deep it is."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "loglinear":
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def warn_before_optimum(model: Any, remedy: str) -> None:
     """Warn of training that ended above its tolerance, unless floating point or held-out data allow no better."""
     at_limit = model.status_ == Status.NO_DECREASE and model.gap_ <= FLOATING_POINT
     chosen = model.status_ == Status.SMALL_DECREASE  # a trial of tuning, better on held-out data than training on
@@ -61,7 +70,7 @@ def warn_before_optimum(model: Any, remedy: str, stacklevel: int) -> None:
         f"training stopped before the optimum ({model.status_}), {describe(model.gap_, model.gap_is_bound_)}, after "
         f"{model.n_iter_} passes over the data. {remedy}",
         ConvergenceWarning,
-        stacklevel=stacklevel,
+        stacklevel=caller_level(),
     )
 
 

@@ -37,11 +37,11 @@ class Predictor:
         """Raise sklearn's NotFittedError if there is nothing to predict with. A model read from a file is trained."""
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model file of this kind; its arrays are memory-mapped."""
-        from loglinear.models import open_archive
+    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> Self:
+        """Read a model file of this kind; ``mmap`` is as in ``loglinear.load``."""
+        from loglinear.models import made, open_archive
 
-        return cls.from_archive(open_archive(path, cls.kind), path)
+        return made(cls, open_archive(path, cls.kind, mmap=mmap), path)
 
     @classmethod
     def from_archive(cls, archive: Archive, source: Any) -> Self:

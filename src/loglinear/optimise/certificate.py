@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from loglinear.arrays import FloatArray
+from loglinear.arrays import FloatArray, new, new_copy, new_like, new_zeros
 from loglinear.protocols import Curvature, Dual, FreeWeights, Metric, Orthant, Scaled, Smooth, Split, Spread
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def assess(objective: Objective, w: FloatArray, enough: float = 0.0, max_product
     if not objective.can_be_bounded or not isinstance(objective.penalty, Dual) or w.size >= MANY_WEIGHTS:
         return Assessment()
     if isinstance(objective.loss, FreeWeights):
-        w = w.copy()
+        w = new_copy(w)
         objective.loss.solve_free(w)
     return _Minorants(objective, w).assess(enough, max_products)
 
@@ -86,7 +86,7 @@ class _Minorants:
 
     def __init__(self, objective: Objective, w: FloatArray) -> None:
         self.objective, self.w = objective, w
-        self.gradient = np.empty_like(w)
+        self.gradient = new_like(w)
         self.loss_value = objective.loss.value_and_gradient(w, self.gradient)
         self.value = self.loss_value + objective.penalty.value(w)
         self.floor = objective.loss.floor if isinstance(objective.loss, Spread) else -math.inf
@@ -113,7 +113,7 @@ class _Minorants:
         best, feasible = self._of(constant, self.gradient)
         penalty = self.objective.penalty
         if not feasible and isinstance(penalty, Split) and isinstance(penalty.rest, Dual):
-            h = self.gradient.copy()
+            h = new_copy(self.gradient)
             smooth = self.loss_value + penalty.add_smooth_gradient(self.w, h)
             best = max(best, self._of(smooth - self.objective.dot(h, self.w), h, penalty.rest)[0])
         return best
@@ -137,16 +137,17 @@ class _Minorants:
         """Yield (h, c) of Newton's minorant after more and more conjugate-gradient steps."""
         objective, loss = self.objective, cast(Spread, self.objective.loss)
         product = _products(objective, self.w, self.gradient)
-        ridge = np.zeros_like(self.w)
+        ridge = new_zeros(self.w.size)
         cast(Metric, objective.penalty).add_curvature_diagonal(self.w, ridge)
-        inverse = 1.0 / _preconditioner(objective, self.w, ridge)
+        inverse = _preconditioner(objective, self.w, ridge)
+        np.divide(1.0, inverse, out=inverse)
         least, active = _least_subgradient(objective, self.w, self.gradient)
-        step, change = np.zeros_like(self.w), np.zeros_like(self.w)  # p and H p
+        step, change = new_zeros(self.w.size), new_zeros(self.w.size)  # p and H p
         self.decrease = alone = _alone(objective, self.w, least, inverse)
         residual = np.negative(least, out=least)
         residual *= active
-        z = inverse * residual
-        direction = z.copy()
+        z = np.multiply(inverse, residual, out=new_like(residual))
+        direction, curved = new_copy(z), new_like(z)
         rz = objective.dot(residual, z)
         slack, along_path = 0.0, [0.0]
         for products in range(1, max_products + 1):
@@ -154,7 +155,9 @@ class _Minorants:
                 return
             along, spread = product(direction)
             self.products = products
-            curved = (along + ridge * direction) * active
+            np.multiply(ridge, direction, out=curved)
+            curved += along
+            curved *= active
             curvature = objective.dot(direction, curved)
             if not curvature > 0.0:  # flat: no penalty, and probabilities of 0 and 1
                 return
@@ -189,7 +192,8 @@ class _Minorants:
             step, change = step + own, change + product(own)[0]
             spread += cast(Spread, loss).spread(own)
         short = min(1.0, LARGEST_SPREAD / spread) if spread > 0.0 else 1.0
-        h = self.gradient + short * change
+        h = np.multiply(short, change, out=new_like(change))
+        h += self.gradient
         curvature = (1.0 + SLACK) * max(objective.dot(step, change), 0.0)
         price = 0.5 * divergence_factor(short * spread) * short**2 * curvature
         return h, self.loss_value - objective.dot(h, self.w) - price
@@ -205,7 +209,7 @@ def _products(objective: Objective, w: FloatArray, gradient: FloatArray) -> Prod
         hessian = loss.hessian(w)
 
         def exact(v: FloatArray) -> tuple[FloatArray, float]:
-            out = np.empty_like(v)
+            out = new_like(v)
             hessian.product(v, out)
             return out, 0.0
 
@@ -214,8 +218,10 @@ def _products(objective: Objective, w: FloatArray, gradient: FloatArray) -> Prod
     def difference(v: FloatArray) -> tuple[FloatArray, float]:
         spread = cast(Spread, loss).spread(v)
         length = 0.1 * SLACK / spread if spread > 0.0 else 1.0
-        out = np.empty_like(v)
-        loss.value_and_gradient(w + length * v, out)
+        out = new_like(v)
+        moved = np.multiply(length, v, out=new_like(v))
+        moved += w
+        loss.value_and_gradient(moved, out)
         out -= gradient
         out /= length
         return out, spread
@@ -225,7 +231,8 @@ def _products(objective: Objective, w: FloatArray, gradient: FloatArray) -> Prod
 
 def _preconditioner(objective: Objective, w: FloatArray, ridge: FloatArray) -> FloatArray:
     """Return a positive diagonal like that of the Hessian of the whole."""
-    diagonal = np.ones_like(w)
+    diagonal = new(w.size)
+    diagonal[:] = 1.0
     if isinstance(objective.loss, Curvature):
         objective.loss.hessian(w).diagonal(diagonal)
     elif isinstance(objective.loss, Scaled):
@@ -240,7 +247,7 @@ def _least_subgradient(
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Return (the least subgradient of the whole, whether each weight may move without leaving a corner uphill)."""
     penalty = cast(Orthant, objective.penalty)
-    smooth, least = gradient.copy(), np.empty_like(w)
+    smooth, least = new_copy(gradient), new_like(w)
     penalty.add_smooth_gradient(w, smooth)
     penalty.pseudo_gradient(w, smooth, least)
     if isinstance(penalty, Smooth):
@@ -259,7 +266,8 @@ def divergence_factor(spread: float) -> float:
 
 def _alone(objective: Objective, w: FloatArray, least: FloatArray, inverse: FloatArray) -> float:
     """Return by how much the quadratic model falls if each weight moves alone, without changing its sign: the sum."""
-    move = np.abs(least) * inverse
+    move = np.abs(least, out=new_like(least))
+    move *= inverse
     if not isinstance(objective.penalty, Smooth):
         crossing = (np.sign(least) == np.sign(w)) & (move > np.abs(w))
         move[crossing] = np.abs(w[crossing])

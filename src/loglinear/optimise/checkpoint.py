@@ -4,8 +4,9 @@ The policy is the same for all models. A checkpoint names the problem that is be
 that weights of another one are refused rather than resumed. ``minimise`` saves it every 30 seconds and when it ends.
 The command that trained deletes it when the model itself is saved, unless training can go on (``discard``).
 
-A checkpoint is a safetensors file written to a temporary name and renamed, so there is always a whole one. It holds
-the weights, not the memory of the solver: the objective is convex, so the resumed run ends at the same optimum.
+A checkpoint is a file of named arrays, with a checksum, written to a temporary name and renamed, so there is always a
+whole one. It holds the weights, not the memory of the solver: the objective is convex, so the resumed run ends at the
+same optimum.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 
 from loglinear.arrays import FloatArray
 from loglinear.errors import ModelFileError
+from loglinear.formats import named_arrays
 from loglinear.formats.text import atomic_write
 from loglinear.status import Status
 
@@ -40,24 +42,21 @@ class Checkpoint:
 
     def load(self, n_weights: int) -> tuple[FloatArray, int] | None:
         """Return (weights, iteration), or None where there is no checkpoint yet."""
-        from safetensors import SafetensorError, safe_open
-
         path = Path(self.path)
         if not path.exists():
             return None
         try:
-            with safe_open(str(path), framework="np") as file:
-                metadata = file.metadata() or {}
-                weights = file.get_tensor("weights")
-                iteration = int(metadata["iteration"])
-        except (SafetensorError, KeyError, ValueError, OSError) as error:
+            found, arrays = named_arrays.read(path)
+            weights, iteration = arrays["weights"], int(found["iteration"])
+        except (KeyError, ValueError) as error:  # ModelFileError is a ValueError
             raise ModelFileError(f"{path}: not a checkpoint ({error}); remove it to start again") from error
-        if metadata.get("problem", "") != self.problem or weights.shape != (n_weights,):
+        if found.get("problem", "") != self.problem or weights.shape != (n_weights,):
             raise ModelFileError(
-                f"{path}: a checkpoint of another problem ({metadata.get('problem')!r}, {weights.size} weights; "
+                f"{path}: a checkpoint of another problem ({found.get('problem')!r}, {weights.size} weights; "
                 f"this one is {self.problem!r} with {n_weights}); remove it or name another file"
             )
-        if weights.dtype != np.float64 or not np.all(np.isfinite(weights)):
+        whole = named_arrays.CHECKSUM not in found or named_arrays.digest(found, arrays) == found[named_arrays.CHECKSUM]
+        if not whole or weights.dtype != np.float64 or not np.all(np.isfinite(weights)):
             raise ModelFileError(f"{path}: the checkpoint's weights are damaged; remove it to start again")
         return weights, iteration
 
@@ -67,11 +66,9 @@ class Checkpoint:
 
     def save(self, weights: FloatArray, value: float, iteration: int) -> None:
         """Save now, atomically."""
-        from safetensors.numpy import save
-
-        metadata = {"kind": "checkpoint", "problem": self.problem, "iteration": str(iteration), "value": repr(value)}
+        strings = {"kind": "checkpoint", "problem": self.problem, "iteration": str(iteration), "value": repr(value)}
         with atomic_write(self.path) as file:
-            file.write(save({"weights": weights}, metadata=metadata))
+            named_arrays.write(file, strings, {"weights": weights})
         self._last = time.monotonic()
 
 

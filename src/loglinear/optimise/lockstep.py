@@ -36,6 +36,13 @@ class Member(Protocol):
     def largest(self, own: float) -> float:
         """Return the largest number that a member brings."""
 
+    def ride(self, own: float) -> None:
+        """Add a number to what is brought to the next meeting; afterwards ``rode`` is the sum of all."""
+
+    @property
+    def rode(self) -> float:
+        """Return the sum of the numbers that rode along to the last meeting."""
+
 
 class Lost(Exception):
     """A follower was lost with its weights and was made anew: the walk begins again, from the weights that are left."""
@@ -50,28 +57,47 @@ class Brought(NamedTuple):
 
     kind: str  # "meeting"; "done": it has walked to the end; "new": it was made anew and has not begun
     value: Any = None
+    riding: float = 0.0
+
+
+class Told(NamedTuple):
+    """What the leader tells the followers between two meetings."""
+
+    answer: Any = None  # to the last meeting
+    rode: float = 0.0
+    handed: Any = None  # what they need before the next meeting
 
 
 class Leader:
     """The process that collects and answers.
 
-    carry : gives every follower an answer and returns what each brings next, in their order
+    carry : tells every follower something and returns what each brings next, in their order
     """
 
-    def __init__(self, carry: Callable[[Any], list[Brought]]) -> None:
+    def __init__(self, carry: Callable[[Told], list[Brought]]) -> None:
         self._carry = carry
-        self.last: Any = None  # the last answer, which leaves with the next meeting
+        self.last = Told()  # the last answer, which leaves with the next meeting
+        self._riding = self.rode = 0.0
+
+    def hand(self, what: Any) -> None:
+        """Give the followers something with the last answer."""
+        self.last = self.last._replace(handed=what)
+
+    def ride(self, own: float) -> None:
+        """Add a number to the next meeting."""
+        self._riding = own
 
     def collect(self) -> list[Any]:
         """Return what the followers bring to a meeting; ``answer`` must follow."""
         brought = self._carry(self.last)
         if any(one.kind != "meeting" for one in brought):
             raise Lost
+        self.rode, self._riding = self._riding + sum(one.riding for one in brought), 0.0
         return [one.value for one in brought]
 
     def answer(self, value: Any) -> None:
         """Answer the followers."""
-        self.last = value
+        self.last = Told(value, self.rode)
 
     def total(self, own: FloatArray) -> FloatArray:
         """Return the sum of all, the followers' in their order."""
@@ -93,7 +119,9 @@ class Follower:
 
     def __init__(self, walk: Callable[[Follower], Any]) -> None:
         self._brought: SimpleQueue[Brought | BaseException] = SimpleQueue()
-        self._answers: SimpleQueue[Any] = SimpleQueue()
+        self._answers: SimpleQueue[Told | Stopped] = SimpleQueue()
+        self._riding = self.rode = 0.0
+        self.handed: Any = None  # what the leader gave with its last answer
         self._thread = threading.Thread(target=self._run, args=(walk,), daemon=True)
         self._begun = False
 
@@ -108,11 +136,17 @@ class Follower:
     # what the walk calls
     def swap(self, own: Any) -> Any:
         """Bring something to a meeting; return the leader's answer."""
-        self._brought.put(Brought("meeting", own))
-        answer = self._answers.get()
-        if isinstance(answer, Stopped):
-            raise answer
-        return answer
+        self._brought.put(Brought("meeting", own, self._riding))
+        told = self._answers.get()
+        if isinstance(told, Stopped):
+            raise told
+        self._riding = 0.0
+        _, self.rode, self.handed = told
+        return told.answer
+
+    def ride(self, own: float) -> None:
+        """Add a number to the next meeting."""
+        self._riding = own
 
     def total(self, own: FloatArray) -> FloatArray:
         """Return the sum of all."""
@@ -123,12 +157,12 @@ class Follower:
         return float(self.swap(own))
 
     # what the carrier calls
-    def advance(self, answer: Any) -> Brought:
-        """Hand over an answer (the first time, begin) and return what is brought next."""
+    def advance(self, told: Told) -> Brought:
+        """Hand over what the leader tells (the first time, begin) and return what is brought next."""
         if self._begun:
-            self._answers.put(answer)
+            self._answers.put(told)
         else:
-            self._begun = True
+            self._begun, self.handed = True, told.handed
             self._thread.start()
         found = self._brought.get()
         if isinstance(found, BaseException):
@@ -146,7 +180,7 @@ class Follower:
 class LockstepObjective(Objective):
     """The objective as one member sees it: its own weights, and numbers of all of them.
 
-    The loss must have met already: its value is that of all. ``n_everywhere``: the number of all weights.
+    The loss meets once, and its value is that of all. ``n_everywhere``: the number of all weights.
     """
 
     member: Member | None = None
@@ -165,7 +199,9 @@ class LockstepObjective(Objective):
 
     def value_and_loss_gradient(self, w: FloatArray, out: FloatArray) -> float:
         """Return the value of the whole; write the gradient of the loss alone."""
-        return self.loss.value_and_gradient(w, out) + self.penalty_value(w)
+        assert self.member is not None
+        self.member.ride(self.penalty.value(w))  # the loss meets once
+        return self.loss.value_and_gradient(w, out) + self.member.rode
 
     def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
         """Return the value of the whole; write its gradient. The penalty must be Smooth."""
@@ -176,9 +212,9 @@ class LockstepObjective(Objective):
     def value_and_smooth_gradient(self, w: FloatArray, out: FloatArray) -> float:
         """Return the value of the whole; write the gradient of its smooth part. The penalty must be Orthant."""
         assert isinstance(self.penalty, Orthant)
-        value = self.loss.value_and_gradient(w, out)
+        value = self.value_and_loss_gradient(w, out)
         self.penalty.add_smooth_gradient(w, out)
-        return value + self.penalty_value(w)
+        return value
 
     def penalty_value(self, w: FloatArray) -> float:
         """Return strength * penalty of all weights."""

@@ -45,6 +45,10 @@ class History:
         self.passes.append(state.passes)
         self.note.append(state.note)
 
+    def without_last(self) -> History:
+        """Return a copy without the last entry."""
+        return History(**{name: entries[:-1] for name, entries in vars(self).items()})
+
 
 @dataclass(frozen=True)
 class Result:
@@ -60,6 +64,7 @@ class Result:
     n_iterations: int  # passes over the data, those of a resumed run included
     history: History
     solver: str
+    state: State | None = field(default=None, repr=False, compare=False)  # of the solver, where it was to be kept
 
 
 Callback = Callable[[int, State, History], "bool | None"]
@@ -87,6 +92,8 @@ def minimise(
     max_iterations: int = 1000,
     callback: Callback | None = None,
     checkpoint: Checkpoint | None = None,
+    go_on: Result | None = None,
+    keep_state: bool = False,
 ) -> Result:
     """Minimise the objective.
 
@@ -98,6 +105,8 @@ def minimise(
     max_iterations : maximum number of passes over the data
     callback : called as ``callback(iteration, state, history)`` after every step; it may return True to stop
     checkpoint : file to resume from and to save the weights to; None: none
+    go_on : a result whose state was kept, of the same objective and solver: training goes on as if it had not stopped
+    keep_state : keep the solver's state in the result
     """
     check_powers(objective, solver)
     if not (tolerance is None or tolerance >= 0) or not decrease_tolerance >= 0 or not violation_tolerance >= 0:
@@ -107,16 +116,24 @@ def minimise(
     if violation_tolerance:
         tolerance = None
     start = time.perf_counter()
-    w0, first = _start(objective, w0, checkpoint)
-    warm = objective.largest(w0) > 0.0
-    history = History()
-    state = solver.init(objective, w0)
-    stopping = None
-    if tolerance is not None:
-        plain, weights = objective.plain(state.weights) if warm else (objective, state.weights)
-        stopping = Stopping(objective, tolerance, state.value - (plain.penalty_value(weights) if warm else 0.0))
+    history, warm = History(), False
+    if go_on is None:
+        w0, first = _start(objective, w0, checkpoint)
+        warm = objective.largest(w0) > 0.0
+        state: State = solver.init(objective, w0)
+        stopping = None if tolerance is None else _stopping(objective, tolerance, state, warm)
+        max_passes = float(max_iterations - first)
+    else:
+        if go_on.state is None or go_on.solver != solver.name:
+            raise ValueError("training goes on only from a result of the same solver whose state was kept")
+        state, first, history = go_on.state, 0, go_on.history.without_last()
+        start -= go_on.history.time[-1]
+        stopping = None if tolerance is None else Stopping(objective, tolerance, go_on.history.objective[0])
+        if stopping is not None:
+            stopping.remember(history.passes, history.objective)
+        max_passes = state.passes + max_iterations
     target = violation_tolerance * objective.gradient_scale() if violation_tolerance else -1.0
-    stop = _Rules(tolerance, target, decrease_tolerance, max_iterations - first)
+    stop = _Rules(tolerance, target, decrease_tolerance, max_passes)
     gap = Gap() if stopping is None else stopping.look(state, warm)
     paused = 0.0
     history.record(time.perf_counter() - start, state, gap.relative)
@@ -131,7 +148,7 @@ def minimise(
                 status = Status.DIVERGED
                 break
             if not solver.monotone and state.value <= best_value:
-                best, best_value, best_violation = state.weights.copy(), state.value, state.violation
+                best, best_value, best_violation = new_copy(state.weights), state.value, state.violation
             if stopping is not None and not ctrl_c.pressed:
                 gap = stopping.look(state)
             history.record(time.perf_counter() - start - paused, state, gap.relative)
@@ -149,6 +166,8 @@ def minimise(
     if solver.monotone or status is Status.CONVERGED:
         best, best_value = state.best()
         best_violation = state.violation
+    if keep_state:  # which may overwrite its weights when training goes on
+        best = new_copy(best)
     passes = first + math.ceil(state.passes)
     if checkpoint is not None:
         checkpoint.save(best, best_value, passes)
@@ -161,8 +180,17 @@ def minimise(
     history.gap[-1] = gap.relative
     converged = stop.reached(gap, best_violation)
     return Result(
-        best, best_value, best_violation, gap.relative, gap.is_bound, converged, status, passes, history, solver.name
+        best, best_value, best_violation, gap.relative, gap.is_bound, converged, status, passes, history, solver.name,
+        state if keep_state else None,
     )
+
+
+def _stopping(objective: Objective, tolerance: float, state: State, warm: bool) -> Stopping:
+    """Return what follows training from its first state on; ``warm``: from weights that are not zero."""
+    if not warm:
+        return Stopping(objective, tolerance, state.value)
+    plain, weights = objective.plain(state.point())
+    return Stopping(objective, tolerance, state.value - plain.penalty_value(weights))
 
 
 def _start(
@@ -187,7 +215,7 @@ class _Rules(NamedTuple):
     tolerance: float | None
     violation: float  # at which training stops; negative: never
     decrease: float  # relative, over five steps
-    max_passes: int
+    max_passes: float
 
     def reason(self, state: State, gap: Gap, history: History) -> Status | None:
         """Return why to stop now, or None to go on."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear._core import ThreadPool
-from loglinear.arrays import FloatArray, new_copy
+from loglinear.arrays import FloatArray, new, new_copy, new_zeros
 from loglinear.protocols import Loss, Metric, Orthant, OwnMetric, Penalty, Restrict, Separable, Smooth, Split, Tied
 from loglinear.structure.tying import Tying
 from loglinear.threads import pool
@@ -116,8 +116,8 @@ class Objective:
         """Return max |gradient of the loss at 0|: tolerances are relative to it, so they do not depend on units."""
         with suppress(KeyError, TypeError):  # not yet known, or the loss is no key
             return _GRADIENT_SCALES[self.loss]
-        gradient = np.empty(self.loss.n_weights)
-        self.loss.value_and_gradient(np.zeros(self.loss.n_weights), gradient)
+        gradient = new(self.loss.n_weights)
+        self.loss.value_and_gradient(new_zeros(self.loss.n_weights), gradient)
         scale = self.largest(gradient) or 1.0
         with suppress(TypeError):
             _GRADIENT_SCALES[self.loss] = scale

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -93,6 +94,10 @@ class Stopping:
         self._agreed = False  # whether the last assessment let the estimate count
         self._products = 0  # the most that an assessment of this phase took
 
+    def remember(self, passes: Sequence[float], values: Sequence[float]) -> None:
+        """Take note of earlier steps of the same training."""
+        self._passes, self._values = list(passes), list(values)
+
     def look(self, state: State, warm: bool = False) -> Gap:
         """Return the gap after a step; ``warm``: before the first one, from weights that may be optimal already."""
         if not math.isfinite(state.violation) or not math.isfinite(state.value):
@@ -107,7 +112,7 @@ class Stopping:
         goal = self.tolerance * self._scale(state.value)
         self.gap = self._gap(state.value, remaining, False)
         if warm or state.violation == 0.0:
-            self._assess(state.weights, goal, 0)
+            self._assess(state.point(), goal, 0)
         elif self._due(state.passes, remaining, goal) and self._estimate_counts(state, remaining, goal):
             return self.gap
         self._partial = False
@@ -120,7 +125,7 @@ class Stopping:
 
     def _estimate_counts(self, state: State, remaining: float, goal: float) -> bool:
         """Compute a bound; return whether it is so loose that the estimate, which it then sets, counts in its place."""
-        decrease = self._assess(state.weights, goal, max(self._budget(state.passes), self._products))
+        decrease = self._assess(state.point(), goal, max(self._budget(state.passes), self._products))
         above = state.value - self.lower
         self._next = state.passes + max(PAUSE * state.passes, 2.0)
         self._wanted = math.inf if above <= goal else remaining * max(goal / above, 1.0 / LOOSE)

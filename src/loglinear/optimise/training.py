@@ -48,14 +48,15 @@ def train(
     *,
     callback: Callback | None = None,
     checkpoint: Checkpoint | None = None,
+    go_on: Result | None = None,
 ) -> Solution:
-    """Minimise an objective under the settings, with a progress bar on a terminal."""
+    """Minimise an objective under the settings, with a progress bar on a terminal; ``go_on`` as in ``minimise``."""
     solver, reason = choose_solver(
         objective, settings.solver, settings.solver_options, random_state=settings.random_state
     )
     with TrainingProgress(settings.verbose, settings.max_iterations) as progress:
         result = minimise(
             objective, solver, w0, tolerance=settings.tolerance, max_iterations=settings.max_iterations,
-            callback=both(progress, callback), checkpoint=checkpoint,
+            callback=both(progress, callback), checkpoint=checkpoint, go_on=go_on,
         )
     return Solution(result.weights, result, solver.name, reason, result.weights)

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -37,6 +37,7 @@ from loglinear.optimise.quadratic_model import TrustRegion
 from loglinear.optimise.solver_choice import choose_solver
 from loglinear.protocols import Curvature, Loss, Metric, Orthant, Penalty, Tunable
 from loglinear.solvers.conjugate_residuals import solve_active
+from loglinear.solvers.memory import MANY_WEIGHTS
 from loglinear.solvers.solver import Solver
 from loglinear.status import Status
 
@@ -82,8 +83,13 @@ class Tuned:
     weights: FloatArray
     history: list[Trial]
     status: Status
-    result: Result  # of the training that gave the weights
+    result: Result  # of the training that gave the weights; with the solver's state where weights are not too many
     least: LeastTrial
+    objective: Objective  # of that training
+
+    def without_state(self) -> Tuned:
+        """Return the same without the solver's state, which is several vectors of weights."""
+        return replace(self, result=replace(self.result, state=None))
 
     @property
     def best(self) -> Trial:
@@ -220,7 +226,8 @@ class _Tuner:
                 self.callback = None
                 self._record(self.best, True)
         best = self.best
-        return Tuned(best.objective.penalty, best.result.weights, self.history, reason, best.result, self.least)
+        penalty, result = best.objective.penalty, best.result
+        return Tuned(penalty, result.weights, self.history, reason, result, self.least, best.objective)
 
     def _begin(self) -> None:
         """Differentiate the first trial and make the first model."""
@@ -289,22 +296,33 @@ class _Tuner:
             n_active=int(np.count_nonzero(point.result.weights)), seconds=time.perf_counter() - self.began,
         )
         if not self.history or point.validation < self.least.validation:
-            self.least = LeastTrial(len(self.history), point.validation, point.objective, point.result)
+            self.least = LeastTrial(
+                len(self.history), point.validation, point.objective, replace(point.result, state=None)
+            )
         self.history.append(trial)
         if self.callback is not None and self.callback(trial):
             self.status = self.status or Status.STOPPED
 
     # ---- one trial ---------------------------------------------------------------------------------------------------
-    def _train(self, rho: FloatArray, w0: FloatArray | None, max_iterations: int) -> _Point:
-        strengths = self.penalty.strengths
-        strengths[self.free] = np.exp(rho)
-        objective = Objective(self.loss, self.penalty.with_strengths(strengths), self.n_threads)
+    def _train(
+        self, rho: FloatArray, w0: FloatArray | None, max_iterations: int, before: _Point | None = None
+    ) -> _Point:
+        """Train at these strengths, from weights or, if a point with the same strengths is given, on from there."""
+        if before is None:
+            strengths = self.penalty.strengths
+            strengths[self.free] = np.exp(rho)
+            objective = Objective(self.loss, self.penalty.with_strengths(strengths), self.n_threads)
+        else:
+            objective = before.objective
+            w0 = before.result.weights
+        go_on = None if before is None or before.result.state is None else before.result
         result = minimise(
             objective, choose_solver(objective, self.solver, self.solver_options)[0], w0,
             tolerance=None, decrease_tolerance=self.budget.gain * self.precision, max_iterations=max_iterations,
+            go_on=go_on, keep_state=self.loss.n_weights < MANY_WEIGHTS,
         )
         if not math.isfinite(result.value):
-            raise ValueError(f"training diverged at strengths {strengths.tolist()}: begin with larger ones")
+            raise ValueError(f"training diverged at strengths {np.exp(rho).tolist()}: begin with larger ones")
         if result.status is Status.INTERRUPTED:
             self.status = Status.INTERRUPTED
         w, gradient, remaining = result.weights, np.empty_like(result.weights), np.empty_like(result.weights)
@@ -326,7 +344,7 @@ class _Tuner:
             if self.status is not None or correction <= allowed or self.precision <= FINEST:
                 break
             self.precision = max(0.1 * self.precision, FINEST)
-            point = self._train(point.rho, point.result.weights, max_iterations)
+            point = self._train(point.rho, None, max_iterations, point)
         if abs(point.validation - point.expected) > allowed:
             point.expected = point.validation
         return point

@@ -157,7 +157,8 @@ class _Search:
             self.status = Status.INTERRUPTED
         status = self.status or Status.BEST_SETTINGS
         best = self.best
-        return Tuned(best.objective.penalty, best.result.weights, self.history, status, best.result, self.least)
+        penalty, result = best.objective.penalty, best.result
+        return Tuned(penalty, result.weights, self.history, status, result, self.least, best.objective)
 
     def _descend(self, phase: _Phase) -> None:
         """Take a step along every setting, then steps to the minimum of the model, until it predicts no gain."""

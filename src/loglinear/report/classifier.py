@@ -18,7 +18,8 @@ def score_facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
         loss += " (over the labels known)"
     return [
         ("examples", f"{found['n_examples']:,}"),
-        ("accuracy", f"{found['accuracy']:.4f}"),
+        ("accuracy", f"{found['accuracy']:.4f}") if "accuracy" in found
+        else ("all labels right", f"{found['subset_accuracy']:.4f}"),
         ("log-loss", loss),
         ("macro F1", f"{found['macro_f1']:.4f}"),
         ("micro F1", f"{found['micro_f1']:.4f}"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 from loglinear import __version__
-from loglinear.formats.text import atomic_write
+from loglinear.formats.text import atomic_write, printable
 from loglinear.report.plots import MISSING, Plot, svg
 from loglinear.report.tables import Table, to_html
 
@@ -44,17 +44,21 @@ def page(title: str, sections: Sequence[Section]) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n"
+        f"<title>{_text(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{_text(title)}</h1>\n"
         + "\n".join(parts)
         + f"\n<footer><p>Written by loglinear {escape(__version__)}.</p></footer>\n</body>\n</html>\n"
     )
 
 
+def _text(text: str) -> str:
+    return escape(printable(text))
+
+
 def _section(section: Section) -> str:
-    parts = [f"<section>\n<h2>{escape(section.title)}</h2>"]
-    parts += [f"<p>{escape(text)}</p>" for text in section.paragraphs]
+    parts = [f"<section>\n<h2>{_text(section.title)}</h2>"]
+    parts += [f"<p>{_text(text)}</p>" for text in section.paragraphs]
     if section.quote:
-        parts.append(f"<pre>{escape(section.quote)}</pre>")
+        parts.append(f"<pre>{_text(section.quote)}</pre>")
     parts += [to_html(table) for table in section.tables]
     drawings = [svg(plot) for plot in section.plots]
     parts += [f"<figure>{drawing}</figure>" for drawing in drawings if drawing is not None]

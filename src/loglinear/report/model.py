@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from loglinear.errors import ModelFileError
-from loglinear.models import KINDS, archive
+from loglinear.models import KINDS, archive, made
 from loglinear.models.input_method.predictor import InputMethodPredictor
 from loglinear.models.language_model.file import KIND as LANGUAGE_MODEL
 from loglinear.models.language_model.predictor import LanguageModelPredictor
@@ -130,7 +130,7 @@ def describe_model(path: str | os.PathLike[str], top: int = 10) -> ModelDescript
     except ModelFileError as error:
         damage = str(error)
     if not damage and found.kind in KINDS:
-        model = KINDS[found.kind].load_class(trainable=False).from_archive(found, path)
+        model = made(KINDS[found.kind].load_class(trainable=False), found, path)
         if isinstance(model, TaggerPredictor):
             facts, more = tagger_facts(model, top), tagger_sections(model, top)
         elif isinstance(model, LanguageModelPredictor):

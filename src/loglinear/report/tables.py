@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from loglinear.formats.text import plain_line
+from loglinear.formats.text import plain_line, printable
 
 _DEPTH = 140  # of 255: what the deepest shade takes from white, so that black text stays readable
 
@@ -71,11 +71,12 @@ def to_rich(table: Table) -> Any:
     from rich.text import Text
 
     out = RichTable(
-        title=Text(table.title) if table.title else None, caption=Text(table.note) if table.note else None,
+        title=Text(printable(table.title)) if table.title else None,
+        caption=Text(printable(table.note)) if table.note else None,
         title_justify="left", caption_justify="left", box=box.SIMPLE_HEAD, pad_edge=False,
     )
     for j, name in enumerate(table.columns):
-        out.add_column(Text(name), justify="right" if table.is_numeric(j) else "left", overflow="fold")
+        out.add_column(Text(plain_line(name)), justify="right" if table.is_numeric(j) else "left", overflow="fold")
     for i, row in enumerate(table.rows):
         out.add_row(*(Text(cell_text(value), style=_style(table.colour(i, j))) for j, value in enumerate(row)))
     return out
@@ -89,7 +90,7 @@ def _style(colour: str | None) -> str:
 def to_html(table: Table) -> str:
     """Return the table as HTML, everything escaped."""
     numeric = [' class="n"' if table.is_numeric(j) else "" for j in range(len(table.columns))]
-    head = "".join(f"<th{c}>{escape(name)}</th>" for name, c in zip(table.columns, numeric))
+    head = "".join(f"<th{c}>{escape(plain_line(name))}</th>" for name, c in zip(table.columns, numeric))
     body = "\n".join(
         "<tr>"
         + "".join(
@@ -99,8 +100,8 @@ def to_html(table: Table) -> str:
         + "</tr>"
         for i, row in enumerate(table.rows)
     )
-    caption = f"<caption>{escape(table.title)}</caption>" if table.title else ""
-    note = f'\n<p class="note">{escape(table.note)}</p>' if table.note else ""
+    caption = f"<caption>{escape(printable(table.title))}</caption>" if table.title else ""
+    note = f'\n<p class="note">{escape(printable(table.note))}</p>' if table.note else ""
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>{note}"
 
 

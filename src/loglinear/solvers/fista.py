@@ -20,13 +20,16 @@ d is the diagonal of the loss's Hessian at the start (solvers/metric.py) where t
 weight (power Metric), or the penalty's own metric where it has one (power OwnMetric). A ridge that the penalty can
 separate from the rest (power Split) is added to the loss. docs/results/fista.md has the measurements behind these
 choices.
+
+Where the loss can take such steps itself, weight by weight, while its gradient is in cache (power StepsInSweep), it
+does (solvers/fista_in_sweep.py): the same steps, at the cost of evaluations alone.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -34,24 +37,13 @@ from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.errors import IncompatibleError
 from loglinear.protocols import Curvature, Loss, Metric, Orthant, OwnMetric, Penalty, Split
-from loglinear.solvers.metric import curvature_unit
+from loglinear.solvers.fista_in_sweep import NOISE, SweepState, Trial, can_step_in_sweep, curvature_metric, following
+from loglinear.solvers.memory import single_pairs
 from loglinear.solvers.solver import State
 from loglinear.status import Status
 
 if TYPE_CHECKING:
     from loglinear.optimise.objective import Objective
-
-_NOISE = 1e-13  # smaller changes, relative to the objective, are rounding errors
-
-
-class _Trial(NamedTuple):
-    """What is known of the point that a step leads to."""
-
-    value: float  # of the objective
-    change: float  # (g(x+) - h) . (x+ - y): change of the gradient along the step
-    length: float  # |x+ - y|_d^2
-    turn: float  # positive where the momentum points uphill
-
 
 def _vector() -> FloatArray:
     return np.empty(0)
@@ -83,18 +75,23 @@ class Fista:
     metric: str = "curvature"  # or "none"
     shrink: float = 0.98  # factor of the estimated Lipschitz constant before every step, so that it can fall again
     certify_every: int = 5  # steps between two computations of the violation, where one costs as much as a prox
+    in_sweep: bool = True  # let the loss take the steps, where it can
+    single_precision: bool | None = None  # of vectors kept beside the weights there; None: from five million weights on
 
     name: ClassVar[str] = "fista"
     loss_powers: ClassVar[tuple[type, ...]] = (Loss,)
     penalty_powers: ClassVar[tuple[type, ...]] = (Penalty,)
     monotone: ClassVar[bool] = True
 
-    def init(self, objective: Objective, w0: FloatArray) -> FistaState:
+    def init(self, objective: Objective, w0: FloatArray) -> FistaState | SweepState:
         """Return the state at ``w0`` after the first evaluation, with the metric of all steps."""
         if self.metric not in ("none", "curvature"):
             raise IncompatibleError(f"metric must be 'none' or 'curvature', not {self.metric!r}")
         if self.certify_every < 1:
             raise ValueError(f"certify_every must be at least 1, not {self.certify_every}")
+        if self.in_sweep and self.metric != "none" and can_step_in_sweep(objective):
+            single = single_pairs(self.single_precision, objective)
+            return SweepState.start(objective, w0, curvature_metric(objective, w0), single)
         state = FistaState(w0, 0.0, math.inf, gradient=np.empty_like(w0))
         state.metric, state.lipschitz = self._metric(objective, w0)
         smooth = _evaluate(objective, state, w0, state.gradient)
@@ -116,8 +113,7 @@ class Fista:
             return None, 1.0
         metric, own = None, isinstance(penalty, OwnMetric)
         if self.metric == "curvature" and isinstance(objective.loss, Curvature):
-            metric = curvature_unit(objective, w)
-            np.power(metric, -2, out=metric)
+            metric = curvature_metric(objective, w)
         elif own:
             metric = np.ones_like(w)
         if metric is None or not isinstance(penalty, OwnMetric):
@@ -126,18 +122,19 @@ class Fista:
         penalty.own_metric(metric)
         return metric, total / float(metric.sum())
 
-    def step(self, objective: Objective, state: FistaState) -> None:
+    def step(self, objective: Objective, state: FistaState | SweepState) -> None:
         """Take a proximal step from the extrapolated point, with backtracking on L; then set the next momentum."""
+        if isinstance(state, SweepState):
+            state.step(objective, self.shrink)
+            return
         if not state.quiet:
             state.lipschitz *= self.shrink
-        noise = _NOISE * abs(state.value)
+        noise = NOISE * abs(state.value)
         for _ in range(60):
             trial = self._try(objective, state)
-            bound = state.lipschitz * trial.length
-            fits = trial.change <= bound or trial.change <= 1e-3 * noise
-            kept = not fits and trial.change <= 2.0 * bound and trial.value < state.value - noise
+            fits, kept = trial.judge(state.lipschitz, state.value, noise)
             if not fits:
-                _raise_lipschitz(state, trial, 1.2 if kept else 10.0)
+                state.lipschitz = trial.raised(state.lipschitz, 1.2 if kept else 10.0)
             if fits or kept:
                 if trial.value <= state.value + noise or state.momentum == 0.0:
                     break
@@ -150,7 +147,7 @@ class Fista:
         self._extrapolate(state, restart=trial.turn > 0.0)
 
     @staticmethod
-    def _try(objective: Objective, state: FistaState) -> _Trial:
+    def _try(objective: Objective, state: FistaState) -> Trial:
         """Make the proximal step into ``state.trial`` and evaluate there."""
         rest, pool = _rest(objective), objective.pool
         origin = (state.weights, state.before, state.gradient, state.gradient_before, state.momentum, state.metric)
@@ -159,7 +156,7 @@ class Fista:
         rest.prox(ahead, 1.0 / state.lipschitz if state.step is None else state.step, state.trial)
         smooth = _evaluate(objective, state, state.trial, state.trial_gradient)
         change, length, turn = _core.test_step(pool, *origin, state.trial, state.trial_gradient)
-        return _Trial(smooth + rest.value(state.trial), change, length, turn)
+        return Trial(smooth + rest.value(state.trial), change, length, turn)
 
     def _take(self, objective: Objective, state: FistaState, value: float) -> None:
         """Make the trial the current point, and compute its violation where that is cheap or due."""
@@ -182,15 +179,7 @@ class Fista:
         if restart:
             state.momentum, state.age = 0.0, 1.0
             return
-        following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * ratio * state.age**2))
-        state.momentum = (state.age - 1.0) / following
-        state.age = following
-
-
-def _raise_lipschitz(state: FistaState, trial: _Trial, most: float) -> None:
-    """Raise L to the value that the trial would have needed, by the factor ``most`` at most."""
-    needed = 1.1 * trial.change / trial.length if trial.length > 0.0 else math.inf
-    state.lipschitz *= min(needed / state.lipschitz, most) if math.isfinite(needed) else most
+        state.momentum, state.age = following(state.age, ratio)
 
 
 def _rest(objective: Objective) -> Penalty:

@@ -24,6 +24,10 @@ class State:
     phase: int = 0  # steps before and after it changes tell nothing of each other's convergence
     finished: Status | None = None  # why the solver can do no better
 
+    def point(self) -> FloatArray:
+        """Return the weights that ``value`` belongs to, in double precision."""
+        return self.weights
+
     def best(self) -> tuple[FloatArray, float]:
         """Return (weights, objective) to end with; solvers in other coordinates translate them here."""
         return self.weights, self.value

@@ -200,12 +200,26 @@ def test_regularization_path_and_tuning():
         alone = MaxentClassifier(penalty, model.strength_, tolerance=1e-13).fit(X[train], y[train])
         np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X), atol=0.02)
     model = MaxentClassifier("l2", tune="cv").fit(X, y)
-    assert len(model.tuning_) == 20
     assert [row["strength"] for row in model.tuning_ if row["chosen"]] == [model.strength_]
     strict = MaxentClassifier("l2", tolerance=1e-13)._settings()
     points = paths.regularization_path(LinearProblem(_data(X, y), strict), [1.0, 0.1])
     cold = MaxentClassifier("l2", 0.1, tolerance=1e-13).fit(X, y)
     np.testing.assert_allclose(points[1].weights[:-4].reshape(-1, 4).T, cold.coef_, atol=1e-3)
+
+
+def test_cross_validation_tries_strengths_around_the_best_however_small_the_values_are():
+    rng = np.random.default_rng(0)
+    y = rng.integers(4, size=400)
+    X = rng.normal(size=(4, 30))[y] + rng.normal(size=(400, 30)) * 2.0
+    chosen = []
+    for scale in (1.0, 0.01):  # at a hundredth of the values a strength must be a ten-thousandth to mean the same
+        model = MaxentClassifier(tune="cv").fit(X * scale, y)
+        strengths = [row["strength"] for row in model.tuning_]
+        assert 3 <= len(strengths) <= 5
+        np.testing.assert_allclose(np.diff(np.log(strengths)), np.log(1e-6) / 19)
+        assert model.strength_ not in (strengths[0], strengths[-1])
+        chosen.append(model.strength_)
+    assert 1e-5 < chosen[1] / chosen[0] < 1e-3
 
 
 def _data(X, y):

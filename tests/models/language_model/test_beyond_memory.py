@@ -63,10 +63,22 @@ def test_files_of_any_kind_and_held_out_text(text, tmp_path):
         assert np.array_equal(found.queries_.arrays()["entries"], expected.queries_.arrays()["entries"])
 
 
-def test_maximum_entropy_is_trained_on_mapped_counts(text):
-    expected = LanguageModel(3, tolerance=1e-3).fit(text)
-    found = LanguageModel(3, tolerance=1e-3, memory="64M").fit(text)
-    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-9)
+MAXENT = [{}, {"strength": 3.0}, {"min_count": (1, 1, 2)}, {"prune_entropy": 1e-6}]
+
+
+@pytest.mark.parametrize("settings", MAXENT, ids=str)
+def test_maximum_entropy_is_that_of_training_in_memory(text, tmp_path, settings):
+    settings = {"order": 3, "tolerance": 1e-3, "n_threads": 2, **settings}
+    expected = LanguageModel(**settings).fit(text)
+    found = LanguageModel(**settings, memory="4M", tmp=tmp_path).fit(text)
+    for name in ("objective_", "gap_", "n_ngrams_", "counts_", "n_weights_", "n_parameters_", "order_"):
+        assert getattr(found, name) == getattr(expected, name), name
+    found.save(tmp_path / "m.ll")
+    loaded = LanguageModel.load(tmp_path / "m.ll")
+    for name, array in expected.queries_.arrays().items():
+        assert np.array_equal(found.queries_.arrays()[name], array), name
+        assert np.array_equal(loaded.queries_.arrays()[name], array), name
+    assert [path.name for path in tmp_path.iterdir()] == ["m.ll"]
 
 
 @pytest.mark.parametrize("penalty", ["elastic_net", "l2"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -39,6 +41,7 @@ def test_damaged_arrays_are_refused_or_harmless(saved, tmp_path):
     for name in whole.arrays:
         for wrong in [None, *damage(np.array(whole.arrays[name]))]:
             part = archive.load(saved)
+            part = replace(part, arrays=dict(part.arrays))
             if wrong is None:
                 del part.arrays[name]
             else:

@@ -1,9 +1,4 @@
-"""CRFsuite's models: the text of ``crfsuite dump``, read and written, and its binary files, read.
-
-A binary file is little-endian: a header of twelve words, whose offsets lead to two string databases (labels and
-attributes) and to the features, 20 bytes each: kind (0 state, 1 transition), from, to, weight. A string database has an
-array of offsets by number, each to (number, length, bytes, NUL). Every offset and length is checked.
-"""
+"""CRFsuite's models as the text of ``crfsuite dump``, read and written; binary.py has the binary files."""
 
 from __future__ import annotations
 
@@ -20,10 +15,6 @@ from loglinear.arrays import FloatArray
 from loglinear.errors import FormatError
 from loglinear.formats.text import Source, atomic_write, decode, name_of, read_bytes, split_lines
 
-MAGIC = b"lCRF"
-_FEATURES = np.dtype([("kind", "<u4"), ("from", "<u4"), ("to", "<u4"), ("weight", "<f8")])
-_HEADER, _CHUNK, _DATABASE = 48, 12, 24  # bytes
-
 
 @dataclass(frozen=True, eq=False)
 class CrfsuiteModel:
@@ -33,67 +24,6 @@ class CrfsuiteModel:
     attributes: list[str]
     states: tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]  # attribute, label, weight
     transitions: tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]  # from, to, weight
-
-
-def read_crfsuite_model(source: Source) -> CrfsuiteModel:
-    """Read a model of CRFsuite, binary or as text (plain, gzip, xz, zstd, or ``-``)."""
-    data, name = read_bytes(source), name_of(source)
-    if data[:4] == MAGIC:
-        return parse_crfsuite_model(data, name)
-    return _numbered(parse_crfsuite_dump(decode(data, name), name), name)
-
-
-# ---- binary ----------------------------------------------------------------------------------------------------------
-def parse_crfsuite_model(data: bytes, source: str = "<bytes>") -> CrfsuiteModel:
-    """Return the model in the bytes of a binary file."""
-    if data[:4] != MAGIC:
-        raise FormatError("this is not a model of CRFsuite: it does not begin with 'lCRF'", source)
-    if len(data) < _HEADER:
-        raise FormatError("the header of the model is incomplete; copy the file again", source)
-    words = np.frombuffer(data, "<u4", _HEADER // 4).tolist()
-    if data[8:12] != b"FOMC":
-        raise FormatError(f"a model of type {data[8:12]!r}; only first-order chains (FOMC) are known", source)
-    n_labels, n_attributes, at_features, at_labels, at_attributes = words[5:10]
-    labels = _strings(data, at_labels, n_labels, "labels", source)
-    attributes = _strings(data, at_attributes, n_attributes, "attributes", source)
-    begin = at_features + _CHUNK
-    if begin > len(data) or data[at_features : at_features + 4] != b"FEAT":
-        raise FormatError("the features of the model are not where its header says", source)
-    n_features = int.from_bytes(data[begin - 4 : begin], "little")  # the header has no number of them
-    if begin + n_features * _FEATURES.itemsize > len(data):
-        raise _cut_off("features", source)
-    found = np.frombuffer(data, _FEATURES, n_features, begin)
-    parts = []
-    for kind, n_from in ((0, n_attributes), (1, n_labels)):
-        chosen = found[found["kind"] == kind]
-        first, second, weights = chosen["from"].astype(np.int64), chosen["to"].astype(np.int64), chosen["weight"]
-        if np.any(first >= n_from) or np.any(second >= n_labels) or not np.all(np.isfinite(weights)):
-            raise FormatError("a feature names no attribute or label, or its weight is not finite", source)
-        parts.append((first, second, weights.astype(np.float64)))
-    if parts[0][0].size + parts[1][0].size != n_features:
-        raise FormatError("a feature is neither of a state nor of a transition", source)
-    return CrfsuiteModel(labels, attributes, *parts)
-
-
-def _strings(data: bytes, begin: int, n: int, what: str, source: str) -> list[str]:
-    """Return the strings of a database, by number."""
-    if begin + _DATABASE > len(data) or data[begin : begin + 4] != b"CQDB":
-        raise FormatError(f"the {what} of the model are not where its header says", source)
-    n_links, at_links = np.frombuffer(data, "<u4", 2, begin + 16).tolist()
-    if n_links < n or begin + at_links + 4 * n_links > len(data):
-        raise _cut_off(what, source)
-    names = []
-    for offset in np.frombuffer(data, "<u4", n, begin + at_links).tolist():
-        at = begin + offset + 8
-        size = int.from_bytes(data[at - 4 : at], "little")
-        if not size or at + size > len(data):
-            raise _cut_off(what, source)
-        names.append(decode(data[at : at + size - 1], source))
-    return names
-
-
-def _cut_off(what: str, source: str) -> FormatError:
-    return FormatError(f"the file ends inside the {what} of the model; copy it again", source)
 
 
 # ---- text ------------------------------------------------------------------------------------------------------------
@@ -159,7 +89,7 @@ def _dump_line(dump: CrfsuiteDump, section: str, line: str, error: Callable[[str
         features.append((match[2], match[3], weight))
 
 
-def _numbered(dump: CrfsuiteDump, source: str) -> CrfsuiteModel:
+def numbered(dump: CrfsuiteDump, source: str) -> CrfsuiteModel:
     """Return the model of a dump, names replaced by numbers."""
     label = {name: k for k, name in enumerate(dump.labels)}
     attribute = {name: k for k, name in enumerate(dump.attributes)}

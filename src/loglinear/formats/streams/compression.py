@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import lzma
 import sys
 import zlib
@@ -48,20 +47,6 @@ def reader(file: BinaryIO, kind: str) -> BinaryIO:
     zstd = _zstd()
     longest = zstd.DecompressionParameter.window_log_max
     return zstd.ZstdFile(file, options={longest: longest.bounds()[1]})  # reads what zstd --long=31 wrote as well
-
-
-def decompress(data: bytes) -> bytes:
-    """Return the bytes of a file, decompressed if they are compressed."""
-    kind = kind_of(data)
-    if kind == "gzip":
-        return gzip.decompress(data)
-    if kind == "bzip2":
-        return bz2.BZ2File(io.BytesIO(data)).read()
-    if kind == "xz":
-        return lzma.decompress(data)
-    if kind == "zstd":
-        return reader(io.BytesIO(data), kind).read()
-    return data
 
 
 def packer(name: str) -> Callable[[Any], bytes] | None:

@@ -184,7 +184,9 @@ def checked_texts(texts: Any, column: str, name: str, first_row: int) -> Any:
     return texts
 
 
-def checked_labels(labels: Any, column: str, name: str, first_row: int) -> list[str]:
+def checked_labels(
+    labels: Any, column: str, name: str, first_row: int, empty_labels: bool = False
+) -> list[str]:
     """Return a column of labels, strings, integers or booleans, as text; FormatError for anything else."""
     types = require("pyarrow.types", "tables need", "parquet")
     if types.is_integer(labels.type):
@@ -194,7 +196,7 @@ def checked_labels(labels: Any, column: str, name: str, first_row: int) -> list[
     else:
         found = checked_texts(labels, column, name, first_row).to_pylist()
     for row, label in enumerate(found, start=first_row):
-        if not label:
+        if label is None or not (label or empty_labels):
             what = "null" if label is None else "empty"
             raise FormatError(f"the label in column {column!r} is {what}; leave such rows out", name, row)
     return found  # type: ignore[return-value]

@@ -16,19 +16,28 @@ from sklearn.utils.validation import validate_data
 
 from loglinear import penalties
 from loglinear.arrays import FloatArray
-from loglinear.data.matrix import DenseRows, Rows, SparseRows
+from loglinear.data.matrix import DenseRows, Rows, SparseRows, as_dense
 from loglinear.data.multiclass import MulticlassData
 from loglinear.errors import InterruptedWarning
 from loglinear.features.text.settings import TextSettings
 from loglinear.models.classifier import path
 from loglinear.models.classifier.inputs import featurise, featuriser_for, matrix_rows
-from loglinear.models.classifier.labels import known_numbers, number_labels
+from loglinear.models.classifier.label_sets import LabelSets, known_indicator, read_label_sets
+from loglinear.models.classifier.labels import class_weights_of, known_numbers, number_labels
+from loglinear.models.classifier.multilabel import (
+    MultilabelProblem,
+    of_all,
+    refuse_settings,
+    weights_by_label,
+    weights_of,
+)
 from loglinear.models.classifier.online import OnlineLearner
 from loglinear.models.classifier.predictor import ClassifierPredictor
 from loglinear.models.classifier.training import LinearProblem
 from loglinear.models.classifier.tuning import cross_validate, tune_on
 from loglinear.models.estimator import (
     Estimator,
+    caller_level,
     record_training,
     restore_on_failure,
     solver_settings,
@@ -58,6 +67,8 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         default 1e-4. ``gap_`` is the share that was reached: an upper bound if ``gap_is_bound_``, else an estimate
     max_iterations : int, maximum number of passes over the data; default 10,000
     fit_intercept : bool, whether classes have intercepts; default True
+    class_weight : dict of the weight of every class's examples (1 where a class is not named), "balanced" (inverse to
+        their number, or to the sum of their sample weights), or None (default)
     tune : None (default), "validation", "cv" or the strengths to try: choose the strength along a path from strong to
         weak, on the ``validation`` examples of ``fit`` or ("cv") by five-fold cross-validation; ``strength_`` is the
         choice
@@ -73,6 +84,8 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         "log_tfidf" is ``TfidfVectorizer(sublinear_tf=True)`` of scikit-learn
     classes : word classes whose n-grams are features of texts as well: a file (``word TAB class``, or the ``paths`` of
         Brown's tool) or a dict (``WordClasses.to_dict()``); default None. The model file has them
+    label_separator : str or None, what stands between the labels of an example where they come as one text, such as ","
+        (an empty text has none); default None: a text is one label
     text_column, label_column : str or None, keys of the text and of the label where ``X`` is an iterable of records
         (dicts, such as a ``datasets.Dataset``) or a data frame, and columns of JSON lines, Parquet and Arrow files;
         default None: ``X`` is no such iterable. A model file does not keep them
@@ -82,7 +95,13 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
     verbose : "auto" (default; a progress bar on a terminal after two seconds), 0, or 1 (a line per step)
     checkpoint : path of a file to save the weights to while training, and to resume from; default None
 
-    ``X`` may be an array, a scipy sparse matrix (32- or 64-bit indices), a list of dicts, of token lists or of texts.
+    ``X`` may be an array, a scipy sparse matrix (32- or 64-bit indices), a list of dicts, of token lists or of texts; a
+    Series or an array of texts, or a data frame: of numbers, or with texts in its only column or in ``text_column``.
+    Of three or more classes, the intercepts sum to zero, and without a penalty so do the weights of every feature.
+
+    ``y`` may give several labels per example: an array or a sparse matrix of zeros and ones [n, n_labels], a list of
+    lists, tuples or sets of labels, or texts (``label_separator``). Every label is then a binary problem of its own,
+    ``predict`` returns the same form, and the rows of ``predict_proba`` [n, n_labels] do not sum to one.
     """
 
     fitted_attribute = "coef_"
@@ -99,6 +118,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         tolerance: float = 1e-4,
         max_iterations: int = 10_000,
         fit_intercept: bool = True,
+        class_weight: Mapping[Any, float] | str | None = None,
         tune: str | Sequence[float] | None = None,
         ngrams: tuple[int, ...] = (1,),
         char_ngrams: tuple[int, ...] = (),
@@ -109,6 +129,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         hash_size: int | None = None,
         weighting: str = "count",
         classes: Mapping[str, str] | str | os.PathLike[str] | None = None,
+        label_separator: str | None = None,
         text_column: str | None = None,
         label_column: str | None = None,
         n_threads: int | None = None,
@@ -126,6 +147,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         self.tolerance = tolerance
         self.max_iterations = max_iterations
         self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
         self.tune = tune
         self.ngrams = ngrams
         self.char_ngrams = char_ngrams
@@ -136,6 +158,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         self.hash_size = hash_size
         self.weighting = weighting
         self.classes = classes
+        self.label_separator = label_separator
         self.text_column = text_column
         self.label_column = label_column
         self.n_threads = n_threads
@@ -147,6 +170,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = True
         return tags
 
     # ---- encoding ---------------------------------------------------------------------------------------------------
@@ -160,7 +184,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
             if rows.n_columns == 0:
                 raise ValueError("the examples have no features at all: there is nothing to learn from")
         else:
-            return self._matrix_rows(X, reset=True)
+            rows = self._matrix_rows(X, reset=True)
         self.n_features_in_ = rows.n_columns
         return rows
 
@@ -181,7 +205,13 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         """Encode examples and labels; sets ``classes_``."""
         rows = self._fit_rows(X)
         self.classes_, labels = number_labels(y, rows.n_rows)
-        return self._data(rows, labels, sample_weight)
+        data = self._data(rows, labels, sample_weight)
+        counts = np.bincount(data.labels, data.sample_weight, self.classes_.size)
+        by_class = class_weights_of(self.class_weight, self.classes_, counts)
+        if by_class is None:
+            return data
+        before = 1.0 if data.sample_weight is None else data.sample_weight
+        return self._data(data.rows, data.labels, by_class[data.labels] * before)
 
     def _data(self, rows: Rows, labels: np.ndarray, sample_weight: Any = None) -> MulticlassData:
         """Return the data without the examples of weight zero, which cannot change anything."""
@@ -224,9 +254,16 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         for name in ("tuning_", "validation_score_"):  # what an earlier fit may have left
             self.__dict__.pop(name, None)
         before = (self.classes_, self._flat()) if self.warm_start and hasattr(self, "coef_") else None
+        self.strength_ = settings.strength
+        sets = read_label_sets(y, self.label_separator)
+        if sets is not None:
+            found = self._fit_label_sets(X, sets, settings, sample_weight)
+            self._finish(found, None if pair is None else (self._rows(pair[0]), pair[1]), start)
+            warn_before_optimum(self, "Raise max_iterations or loosen tolerance.")
+            return self
+        self.label_form_ = None
         data = self._training_data(X, y, sample_weight)
         held_out = None if pair is None else self._encoded(*pair)
-        self.strength_ = settings.strength
         solution = None
         if self.tune is not None:
             solution = self._tune(data, settings, held_out)
@@ -234,13 +271,45 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         if solution is None:
             solution = self._train(data, settings, before)
         self._set_weights(solution.weights)
-        record_training(self, solution)
-        if held_out is not None:
-            self.validation_score_ = float(np.mean(self.predict(held_out[0]) == held_out[1]))
-        self.fit_seconds_ = time.perf_counter() - start
-        self._online: OnlineLearner | None = None
+        self._finish(solution, held_out, start)
         self._warn(data, tuning=tuning)
         return self
+
+    def _finish(self, solution: Solution, held_out: tuple[Rows, Any] | None, start: float) -> None:
+        """Store what training has found, and the accuracy on held-out examples."""
+        record_training(self, solution)
+        if held_out is not None:
+            rows, labels = held_out
+            if self.label_form_ is None:
+                self.validation_score_ = float(np.mean(self.predict(rows) == labels))
+            else:
+                self.validation_score_ = self.score(rows, labels)
+        self.fit_seconds_ = time.perf_counter() - start
+        self._online: OnlineLearner | None = None
+
+    def _fit_label_sets(self, X: Any, sets: LabelSets, settings: Settings, sample_weight: Any) -> Solution:
+        """Train a binary problem per label; sets the weights."""
+        refuse_settings(self)
+        rows, start = self._fit_rows(X), None
+        if self.warm_start and hasattr(self, "coef_") and np.array_equal(self.classes_, sets.classes):
+            shape = sets.classes.size, rows.n_columns
+            start = weights_by_label(self.coef_, self.intercept_ if self.fit_intercept else None, shape)
+        problem = MultilabelProblem(
+            rows, sets, settings, intercept=self.fit_intercept, balanced=self.class_weight == "balanced",
+            sample_weight=sample_weight,
+        )
+        found = problem.solve(start)
+        self.classes_, self.label_form_ = sets.classes, sets.form
+        self.coef_, self.intercept_ = weights_of(found, rows.n_columns)
+        return of_all(found)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the accuracy; where examples may have several labels, the share of those with all labels right."""
+        if self.label_form_ is None:
+            X, y = self._columns(X, y)
+            return float(super().score(X, y, sample_weight))
+        right = self._label_indicator(self._margins(X)) == known_indicator(y, self.classes_, self.label_separator)
+        return float(np.average(right.all(axis=1), weights=sample_weight))
 
     def _train(self, data: MulticlassData, settings: Settings, before: Any) -> Solution:
         """Solve at ``strength_``, from a checkpoint or from the weights ``before`` where there are any that fit."""
@@ -280,9 +349,9 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
             message = f"training was interrupted after {self.n_iter_} passes; the best weights so far are kept"
             if tuning:
                 message = "training was interrupted while the strength was being chosen; the best one so far is kept"
-            warnings.warn(message, InterruptedWarning, stacklevel=5)
+            warnings.warn(message, InterruptedWarning, stacklevel=caller_level())
             return
-        warn_before_optimum(self, "Raise max_iterations or loosen tolerance.", 6)
+        warn_before_optimum(self, "Raise max_iterations or loosen tolerance.")
         if self.penalty in (None, "none") or self.strength_ == 0:
             accuracy = 0.0
             if data is not None:
@@ -292,12 +361,12 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
                     "without a penalty the optimum may be at infinity (the classes can be separated): weights have no "
                     "finite limit. Give a penalty with a positive strength.",
                     ConvergenceWarning,
-                    stacklevel=5,
+                    stacklevel=caller_level(),
                 )
 
     def _n_columns(self) -> int:
-        """Weights per feature: two classes share one."""
-        return 1 if self.classes_.size == 2 else self.classes_.size
+        """Weights per feature: two classes share one, labels of which examples may have several do not."""
+        return 1 if self.classes_.size == 2 and self.label_form_ is None else self.classes_.size
 
     def _n_weights(self) -> int:
         return (self.n_features_in_ + self.fit_intercept) * self._n_columns()
@@ -306,9 +375,13 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         K, n_features = self._n_columns(), self.n_features_in_
         self.coef_ = w[: n_features * K].reshape(n_features, K).T
         self.intercept_ = w[n_features * K :].copy() if self.fit_intercept else np.zeros(K)
+        if K > 1 and self.label_form_ is None:  # what all classes share changes no probability
+            self.intercept_ -= self.intercept_.mean()
+            if self.penalty in (None, "none") and not self.nonnegative:
+                self.coef_ = self.coef_ - self.coef_.mean(axis=0)
 
     def _flat(self) -> FloatArray:
-        flat = np.ascontiguousarray(self.coef_.T, dtype=np.float64).reshape(-1)
+        flat = np.ascontiguousarray(as_dense(self.coef_).T, dtype=np.float64).reshape(-1)
         return np.concatenate([flat, self.intercept_]) if self.fit_intercept else flat
 
     @restore_on_failure
@@ -319,6 +392,10 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         """
         X, y = self._columns(X, y)
         settings = self._settings()
+        if self.label_form_ is not None or read_label_sets(y, self.label_separator) is not None:
+            raise ValueError("partial_fit takes one label per example: learn a classifier per label")
+        if self.class_weight is not None:
+            raise ValueError("class_weight needs the numbers of all examples: give partial_fit a sample_weight")
         learner: OnlineLearner | None = getattr(self, "_online", None)
         fresh = learner is None and not hasattr(self, "coef_")
         if learner is None:
@@ -360,6 +437,8 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         This model stays as it is: weights are in the order of the features of a fresh ``fit`` on the same examples.
         """
         scratch, pair = clone(self), as_pair(validation)
+        if read_label_sets(y, self.label_separator) is not None:
+            raise ValueError("a path takes one label per example: make one per label")
         data = scratch._training_data(X, y)
         held_out = None if pair is None else scratch._held_out(*pair)
         problem = LinearProblem(data, self._settings(), intercept=self.fit_intercept)

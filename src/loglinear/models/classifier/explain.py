@@ -84,11 +84,11 @@ def explain(model: ClassifierPredictor, rows: Rows) -> Explanation:
         index = np.flatnonzero(rows.X[0])
         values = rows.X[0, index]
     probability = model.predict_proba(rows)[0]
-    weights, intercepts = model.class_weights()
+    weights, intercepts = model.class_weights(index)
     labels, names = model.classes_.tolist(), {j: model.feature_name(j) for j in index.tolist()}
     pushes, scores = {}, {}
     for c, label in enumerate(labels):
-        shares = zip(index.tolist(), values.tolist(), weights[c, index].tolist())
+        shares = zip(index.tolist(), values.tolist(), weights[c].tolist())
         parts = [Push(names[j], value, weight, value * weight) for j, value, weight in shares]
         pushes[label] = by_effect(parts)
         scores[label] = float(intercepts[c]) + sum(p.contribution for p in parts)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from loglinear.data.matrix import is_sparse
 from loglinear.errors import ModelFileError
 from loglinear.features import FEATURISERS
 from loglinear.features.word_classes import file_name
@@ -25,8 +27,11 @@ from loglinear.models.archive import (
     restore_summary,
     training_summary,
 )
+from loglinear.models.classifier.label_sets import FORMS
 
 KIND = "maxent-classifier"
+# Weights of all columns of a matrix, zeros included, that a file may ask for: so many, or so many for each kept one.
+_MOST_WEIGHTS, _MOST_PER_KEPT = 1 << 27, 1 << 10
 
 
 def _label_arrays(classes: np.ndarray) -> tuple[str, dict[str, np.ndarray]]:
@@ -62,11 +67,15 @@ def _labels(kind: str, archive: Archive, source: Any) -> np.ndarray:
 
 def save(model: Any, path: Any) -> None:
     """Write the model."""
-    weights = np.ascontiguousarray(model.coef_.T)  # [n_features, K]
-    kept = np.flatnonzero(np.any(weights != 0, axis=1))
+    few = is_sparse(model.coef_)
+    weights: Any = model.coef_.T.tocsr() if few else np.ascontiguousarray(model.coef_.T)
+    kept = np.flatnonzero(np.diff(weights.indptr) if few else weights.any(axis=1))
     featuriser, n_features = model.featuriser_, weights.shape[0]
     label_kind, arrays = _label_arrays(model.classes_)
     parameters = {k: v for k, v in model.parameters().items() if k not in ("text_column", "label_column")}
+    if isinstance(parameters.get("class_weight"), Mapping):  # keys of JSON are text, and labels may be numbers
+        pairs = parameters["class_weight"].items()
+        parameters["class_weight"] = [[k.item() if isinstance(k, np.generic) else k, float(v)] for k, v in pairs]
     parameters["classes"] = file_name(parameters.get("classes"))  # the featuriser has the classes themselves
     if not isinstance(parameters.get("stop_words"), (str, os.PathLike, type(None))):
         parameters["stop_words"] = list(parameters["stop_words"])
@@ -78,14 +87,21 @@ def save(model: Any, path: Any) -> None:
         settings["featuriser"] = {"kind": featuriser.kind}
         settings["featuriser"]["settings"], extra = featuriser.to_arrays()
         arrays.update({f"featuriser.{name}": array for name, array in extra.items()})
-    if kept.size < n_features // 2:
+    if few:
+        settings["sparse"] = True
+        arrays["weight_ptr"] = weights.indptr.astype(np.int64)
+        arrays["weight_class"] = weights.indices.astype(np.int32)
+        weights = weights.data
+    elif kept.size < n_features // 2:
         arrays["kept"] = kept.astype(np.int64)
         weights = weights[kept]
     if hasattr(model, "feature_names_in_"):
         settings["feature_names"] = [str(name) for name in model.feature_names_in_]
+    if model.label_form_ is not None:
+        settings["label_form"] = model.label_form_
     settings["n_features"] = int(n_features)
-    arrays["weights"] = np.ascontiguousarray(weights)
-    arrays["intercept"] = np.ascontiguousarray(model.intercept_)
+    arrays["weights"] = np.ascontiguousarray(weights, dtype=np.float64)
+    arrays["intercept"] = np.ascontiguousarray(model.intercept_, dtype=np.float64)
     summary: dict[str, Any] = {"nonzero_weights": int(np.count_nonzero(weights)), "classes": len(model.classes_)}
     summary |= training_summary(model)
     files.save(path, Archive(KIND, settings, summary, arrays))
@@ -99,25 +115,37 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         label_kind, n_features = settings["labels"], int(settings["n_features"])
         for name, default in (("ngrams", (1,)), ("char_ngrams", ())):
             parameters[name] = tuple(int(n) for n in parameters.get(name, default))
+        if isinstance(parameters.get("class_weight"), list):
+            parameters["class_weight"] = {label: float(weight) for label, weight in parameters["class_weight"]}
         model = cls(**parameters)
         check_n_threads(model.n_threads)
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's settings are damaged ({error})") from None
     model.classes_ = _labels(label_kind, archive, source)
-    weights = require(source, archive, "weights", "<f8", 2)
+    if np.unique(model.classes_).size != model.classes_.size:
+        raise ModelFileError(f"{source}: a label occurs twice")
+    few = settings.get("sparse") is True
+    weights = require(source, archive, "weights", "<f8", 1 if few else 2)
     model.intercept_ = np.array(require(source, archive, "intercept", "<f8", 1))
-    K = 1 if model.classes_.size == 2 else model.classes_.size
-    if "kept" in archive.arrays:
+    model.label_form_ = settings.get("label_form")
+    if model.label_form_ not in (None, *FORMS):
+        raise ModelFileError(f"{source}: labels of unknown form {model.label_form_!r}")
+    least = 2 if model.label_form_ is None else 1
+    K = 1 if model.classes_.size == least == 2 else model.classes_.size
+    if few:
+        weights = _sparse(archive, source, weights, n_features, K)
+    elif "kept" in archive.arrays:
         kept = np.array(require(source, archive, "kept", "<i8", 1))
-        fits = weights.shape == (kept.size, K) and 0 <= n_features * K < 2**31
+        most = max(_MOST_WEIGHTS, _MOST_PER_KEPT * weights.size)
+        fits = weights.shape == (kept.size, K) and 0 <= n_features * K <= min(most, 2**31 - 1)
         if not fits or np.any((kept < 0) | (kept >= n_features)):
             raise ModelFileError(f"{source}: the numbers of the kept features are damaged")
         full = np.zeros((n_features, K))
         full[kept] = weights
         weights = full
-    if model.classes_.size < 2 or weights.shape != (n_features, K) or model.intercept_.shape != (K,):
+    if model.classes_.size < least or weights.shape != (n_features, K) or model.intercept_.shape != (K,):
         raise ModelFileError(f"{source}: weights, intercepts and labels do not agree in number")
-    model.coef_ = weights.T
+    model.coef_ = weights.T.tocsr() if few else weights.T
     model.featuriser_ = _featuriser(archive, source, n_features)
     model.n_features_in_ = n_features
     if "feature_names" in settings:
@@ -126,12 +154,26 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     return model
 
 
+def _sparse(archive: Archive, source: Any, weights: np.ndarray, n_features: int, K: int) -> Any:
+    """Return the weights [n_features, K] of a model that was saved after sparsify()."""
+    pointers = np.array(require(source, archive, "weight_ptr", "<i8", 1))
+    classes = np.array(require(source, archive, "weight_class", "<i4", 1))
+    fits = pointers.size == n_features + 1 and classes.size == weights.size and pointers.size and pointers[0] == 0
+    if not fits or pointers[-1] != weights.size or np.any(np.diff(pointers) < 0):
+        raise ModelFileError(f"{source}: the numbers of the kept weights are damaged")
+    if np.any((classes < 0) | (classes >= K)):
+        raise ModelFileError(f"{source}: the classes of the kept weights are damaged")
+    from scipy import sparse
+
+    return sparse.csr_matrix((np.array(weights), classes, pointers), (n_features, K))
+
+
 def _featuriser(archive: Archive, source: Any, n_features: int) -> Any:
     entry = archive.settings.get("featuriser")
     if entry is None:
         return None
     try:
-        featuriser = FEATURISERS[entry["kind"]].from_arrays(dict(entry["settings"]), archive.part("featuriser."))
+        featuriser = FEATURISERS[entry["kind"]].from_arrays(dict(entry["settings"]), dict(archive.part("featuriser.")))
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's features are damaged ({error})") from None
     if featuriser.n_features != n_features:

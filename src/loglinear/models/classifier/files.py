@@ -25,6 +25,7 @@ from loglinear.formats.streams.columns import LABEL, TEXT
 from loglinear.formats.streams.tables import checked_labels, checked_texts, iterate_table, table_kind
 from loglinear.formats.text import Source, decode, name_of, plain_label, plain_line, read_bytes
 from loglinear.models.classifier.explain import Explanation, explain
+from loglinear.models.classifier.label_sets import split_labels
 from loglinear.models.classifier.predictor import ClassifierPredictor
 from loglinear.threads import pool
 
@@ -72,33 +73,43 @@ class Columns(NamedTuple):
 NAMELESS = Columns()
 
 
+class NoExamples(FormatError):
+    """A file to learn from that holds no examples."""
+
+
 def read_examples(
     source: Source, format: str | None = None, encoding: str = "utf-8", *, labelled: bool = True,
-    columns: Columns = NAMELESS, n_threads: int | None = None,
+    columns: Columns = NAMELESS, n_threads: int | None = None, empty_labels: bool = False,
 ) -> Examples:
     """Read a file (plain, gzip, xz, zstd, or ``-``); ``format`` is guessed from its name or first line unless given.
 
     Without ``labelled``, a line of tsv is all text and labels of jsonl are ignored; svmlight always has labels.
     Parquet and Arrow files are known by their first bytes and have a text and a label in ``columns``.
+    ``empty_labels``: a label may be empty, as of examples without any where there may be several.
     """
     name, kind = name_of(source), table_kind(source)
     if kind is not None:
-        examples = _joined(list(_table_blocks(source, kind, labelled, columns, BLOCK)), name)
+        examples = _joined(list(_table_blocks(source, kind, labelled, columns, BLOCK, empty_labels)), name)
     else:
         if format is None:
             format = guess(source) if columns == NAMELESS else "jsonl"
-        examples = parse_examples(format, read_bytes(source), name, encoding, labelled, n_threads, columns)
+        data = read_bytes(source)
+        examples = parse_examples(format, data, name, encoding, labelled, n_threads, columns, empty_labels)
     if labelled and not len(examples):
-        raise FormatError("the input holds no examples", name)
+        raise NoExamples("the input holds no examples", name)
     return examples
 
 
-def _table_blocks(source: Source, kind: str, labelled: bool, columns: Columns, size: int) -> Iterator[Examples]:
+def _table_blocks(
+    source: Source, kind: str, labelled: bool, columns: Columns, size: int, empty_labels: bool = False
+) -> Iterator[Examples]:
     """Yield the texts and labels of a table, about ``size`` bytes at a time."""
     name, text, label = name_of(source), columns.text or TEXT, columns.label or LABEL
     for batch in iterate_table(source, kind, [text, label] if labelled else [text], size):
         texts = checked_texts(batch.columns[0], text, name, batch.first_row).to_pylist()
-        labels = Labels.of(checked_labels(batch.columns[1], label, name, batch.first_row)) if labelled else None
+        labels = None
+        if labelled:
+            labels = Labels.of(checked_labels(batch.columns[1], label, name, batch.first_row, empty_labels))
         yield Examples(texts, labels, "text", name)
 
 
@@ -110,16 +121,19 @@ def _joined(blocks: list[Examples], name: str) -> Examples:
 
 def parse_examples(
     format: str, data: bytes, name: str, encoding: str, labelled: bool, n_threads: int | None,
-    columns: Columns = NAMELESS,
+    columns: Columns = NAMELESS, empty_labels: bool = False,
 ) -> Examples:
     """Return the examples of bytes in a format."""
+    several: dict[str, Any] = {"empty_labels": True} if empty_labels else {}
     if columns != NAMELESS:
         if format != "jsonl":
             raise ValueError(f"columns of JSON lines, Parquet and Arrow files have names, those of {format} have none")
         named = {"text_column": columns.text, "label_column": columns.label or LABEL}
-        rows = parse_jsonl(decode(data, name, encoding), name, labelled=labelled, **named)  # type: ignore[arg-type]
+        rows = parse_jsonl(decode(data, name, encoding), name, labelled=labelled, **named, **several)  # type: ignore[arg-type]
         return Examples(rows.examples, Labels.of(rows.labels) if labelled else None, rows.kind, name)
-    found = FORMATS[format].parse(data, name, encoding=encoding, labelled=labelled, n_threads=pool(n_threads).size)
+    found = FORMATS[format].parse(
+        data, name, encoding=encoding, labelled=labelled, n_threads=pool(n_threads).size, **several
+    )
     X = found.examples
     if found.kind == "matrix":
         X = SparseRows(X.indptr, X.indices, X.values, X.n_features)
@@ -132,10 +146,15 @@ def train_on_file(
 ) -> Examples:
     """Fit a classifier to a file; ``validation`` is a file of held-out examples. Returns the training examples."""
     columns = Columns(model.text_column, model.label_column)
-    examples = read_examples(source, format, encoding, columns=columns, n_threads=model.n_threads)
+    several = model.label_separator is not None
+    examples = read_examples(
+        source, format, encoding, columns=columns, n_threads=model.n_threads, empty_labels=several
+    )
     pair = None
     if validation is not None:
-        held_out = read_examples(validation, format, encoding, columns=columns, n_threads=model.n_threads)
+        held_out = read_examples(
+            validation, format, encoding, columns=columns, n_threads=model.n_threads, empty_labels=several
+        )
         held_out, _ = match(held_out, examples.kind, examples.X.n_columns if examples.kind == "matrix" else 0)
         pair = held_out.X, held_out.labels
     model.fit(examples.X, examples.labels, validation=pair)
@@ -158,7 +177,10 @@ def read_for(
     model's number of columns; text models ignore unknown words by themselves.
     """
     format = _format_for(model, source, format, columns)
-    examples = read_examples(source, format, encoding, labelled=labelled, columns=columns, n_threads=n_threads)
+    examples = read_examples(
+        source, format, encoding, labelled=labelled, columns=columns, n_threads=n_threads,
+        empty_labels=model.label_separator is not None,
+    )
     return match(examples, kind_of(model), int(model.n_features_in_))
 
 
@@ -225,7 +247,11 @@ class PredictedFile:
 
     def _answers(self, examples: Examples) -> Iterator[str]:
         probabilities = self.model.predict_proba(examples.X)
-        return map(self._line, probabilities.argmax(axis=1).tolist(), probabilities.tolist())
+        if self.model.label_form_ is None:
+            chosen = probabilities.argmax(axis=1)[:, None].tolist()
+        else:
+            chosen = [np.flatnonzero(row).tolist() for row in probabilities > 0.5]
+        return map(self._line, chosen, probabilities.tolist())
 
     def _blocks(self) -> Iterator[Examples]:
         if self.table is not None:
@@ -237,13 +263,16 @@ class PredictedFile:
                 labelled = self._begins_with_labels(data)
             with after_lines(n_lines):
                 name, labels = name_of(self.source), bool(labelled)
-                found = parse_examples(self.format, data, name, "utf-8", labels, n_threads, self.columns)
+                empty = self.model.label_separator is not None
+                found = parse_examples(self.format, data, name, "utf-8", labels, n_threads, self.columns, empty)
             n_lines += data.count(b"\n")
             if len(found):
                 yield found
 
     def _begins_with_labels(self, data: bytes) -> bool:
-        found = FORMATS[self.format].begins_with_labels(data, {plain_label(label) for label in self._labels})
+        known = _KnownLabels({plain_label(label) for label in self._labels})
+        known.separator = self.model.label_separator
+        found = FORMATS[self.format].begins_with_labels(data, known)
         if found and self.note is not None:
             self.note(
                 f"{name_of(self.source)}: the lines begin with classes of the model, which are taken for labels and "
@@ -251,15 +280,28 @@ class PredictedFile:
             )
         return found
 
-    def _line(self, best: int, probabilities: list[float]) -> str:
+    def _line(self, chosen: list[int], probabilities: list[float]) -> str:
+        several = self.model.label_form_ is not None
         if self.as_json:
+            labels = [self._labels[c] for c in chosen]
             shares = {"probabilities": dict(zip(self._labels, probabilities))} if self.proba else {}
-            return json.dumps({"label": self._labels[best], **shares}, ensure_ascii=False)
+            answer = {"labels": labels} if several else {"label": labels[0]}
+            return json.dumps({**answer, **shares}, ensure_ascii=False)
+        text = (self.model.label_separator or ",").join(self._names[c] for c in chosen)
         if self.proba:
-            return "\t".join(
-                [self._names[best], *(f"{name}={p:.6g}" for name, p in zip(self._names, probabilities))]
-            )
-        return self._names[best]
+            return "\t".join([text, *(f"{name}={p:.6g}" for name, p in zip(self._names, probabilities))])
+        return text
+
+
+class _KnownLabels(set[str]):
+    """The labels of a model; with a separator, texts of several of them are known too."""
+
+    separator: str | None = None
+
+    def __contains__(self, label: object) -> bool:
+        if self.separator is None:
+            return super().__contains__(label)
+        return all(super(_KnownLabels, self).__contains__(one) for one in split_labels(str(label), self.separator))
 
 
 class ExplainedFile(PredictedFile):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,10 @@ def number_labels(y: Any, n_examples: int) -> tuple[np.ndarray, np.ndarray]:
         shape = y.shape
         classes, numbers = np.unique(y, return_inverse=True)
     if shape != (n_examples,):
-        raise ValueError(f"{n_examples} examples but labels of shape {shape}: one label per example is needed")
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: [{n_examples}, {shape[0] if shape else 0}]; "
+            f"labels of shape {shape} for {n_examples} examples, and one label per example is needed"
+        )
     if classes.size < 2:
         raise ValueError(
             "Classifier can't train when only one class is present: every example is "
@@ -61,3 +65,27 @@ def known_numbers(y: Any, classes: np.ndarray) -> np.ndarray:
             f"label {y.tolist()[where]!r} (example {where}) was not seen in training; known: {classes.tolist()}"
         )
     return numbers.astype(np.int32)
+
+
+def class_weights_of(given: Any, classes: np.ndarray, counts: np.ndarray) -> np.ndarray | None:
+    """Return the weight of every class's examples; None where all are 1.
+
+    given : a dict by class, "balanced" or None
+    counts : number of examples of every class, or the sum of their weights
+    """
+    if given is None:
+        return None
+    if isinstance(given, str):
+        if given != "balanced":
+            raise ValueError(f"class_weight must be a dict, 'balanced' or None, not {given!r}")
+        return np.asarray(counts.sum() / (classes.size * np.where(counts > 0, counts, 1.0)))
+    if not isinstance(given, Mapping):
+        raise TypeError(f"class_weight must be a dict, 'balanced' or None, not {type(given).__name__}")
+    known = set(classes.tolist())
+    for label, weight in given.items():
+        if (label.item() if isinstance(label, np.generic) else label) not in known:
+            raise ValueError(f"class_weight has the class {label!r}, which no example has: {classes.tolist()}")
+        if isinstance(weight, (str, bool)) or not np.isfinite(weight) or weight < 0:
+            raise ValueError(f"the class weight of {label!r} must be a number, not negative, but is {weight!r}")
+    weights = {label.item() if isinstance(label, np.generic) else label: weight for label, weight in given.items()}
+    return np.array([float(weights.get(label, 1.0)) for label in classes.tolist()])

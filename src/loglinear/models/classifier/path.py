@@ -85,8 +85,9 @@ def regularization_path(
 ) -> list[PathPoint]:
     """Solve at each strength, from the strongest penalty to the weakest.
 
-    With ``held_out`` examples every point is scored on them, and after ``patience`` points without a better held-out
-    loss the path ends early.
+    With ``held_out`` examples every point is scored on them, and after ``patience`` points with a worse held-out loss
+    than the best so far the path ends early. (Points whose loss is the same do not count: under strong penalties a
+    solution may do for the next strength as well.)
     """
     grid = default_strengths(problem, n_strengths) if strengths is None else np.sort(np.asarray(strengths, float))[::-1]
     if grid.size == 0 or not np.all(np.isfinite(grid)) or np.any(grid < 0):
@@ -103,7 +104,7 @@ def regularization_path(
         if solution.result.status == Status.INTERRUPTED:
             break
         if loss is not None and patience is not None:
-            waited = 0 if loss < best else waited + 1
+            waited = 0 if loss < best else waited + (loss > best)
             best = min(best, loss)
             if waited >= patience:
                 break

@@ -9,13 +9,14 @@ import numpy as np
 
 from loglinear import _core
 from loglinear.arrays import FloatArray
-from loglinear.data.matrix import DenseRows, Rows, SparseRows
+from loglinear.data.matrix import DenseRows, Rows, SparseRows, as_dense, is_sparse
 from loglinear.features.featuriser import Featuriser
 from loglinear.metrics.evaluation import evaluate_classifier, judge
 from loglinear.models.archive import Archive
 from loglinear.models.classifier import file
 from loglinear.models.classifier.explain import Explanation, explain
-from loglinear.models.classifier.inputs import featurise, matrix_rows, texts_and_labels
+from loglinear.models.classifier.inputs import featurise, matrix_rows, plain_examples, texts_and_labels
+from loglinear.models.classifier.label_sets import evaluate_label_sets, in_form
 from loglinear.models.classifier.mistakes import most_confident
 from loglinear.models.predictor import Predictor
 from loglinear.threads import pool
@@ -24,26 +25,31 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+_MARGINS_AT_ONCE = 1 << 22  # of predict: 32 MB
+
+
 class ClassifierPredictor(Predictor):
     """A trained maximum-entropy classifier: classes, probabilities, weights and explanations.
 
     ``X`` in its methods holds examples of the kind the model was trained on: an array, a scipy sparse matrix or
-    ``SparseRows``; or a list of dicts, of token lists or of texts.
+    ``SparseRows``; or a list of dicts, of token lists or of texts, which may be a Series or an array too.
     """
 
     kind = file.KIND
     text_column: str | None = None  # not kept in files, since they are those of records at hand
     label_column: str | None = None
     classes_: np.ndarray  # [n_classes], sorted
-    coef_: FloatArray  # [K, n_features]; K is 1 for two classes, otherwise the number of classes
+    coef_: Any  # [K, n_features], sparse after sparsify(); K is 1 for two classes, otherwise the number of classes
     intercept_: FloatArray  # [K]
     featuriser_: Featuriser | None  # None where X is a matrix
     n_features_in_: int
+    label_form_: str | None = None  # of labels of which an example may have several: how predict returns them
+    label_separator: str | None = None
 
     def _columns(self, X: Any, y: Any = None) -> tuple[Any, Any]:
         """Return examples and labels; of records with a ``text_column``, their texts, and their labels if y is None."""
         if self.text_column is None:
-            return X, y
+            return plain_examples(X), y
         return texts_and_labels(X, y, self.text_column, self.label_column)
 
     def _rows(self, X: Any) -> Rows:
@@ -67,18 +73,40 @@ class ClassifierPredictor(Predictor):
         rows = self._rows(X)
         K = self.coef_.shape[0]
         out = np.empty(rows.n_rows * K)
-        weights = np.ascontiguousarray(self.coef_.T, dtype=np.float64)
-        rows.margins(pool(self.n_threads), weights, np.ascontiguousarray(self.intercept_, dtype=np.float64), K, out)
+        bias = np.ascontiguousarray(self.intercept_, dtype=np.float64)
+        if is_sparse(self.coef_):
+            rows.sparse_margins(pool(self.n_threads), SparseRows.from_scipy(self.coef_.T), bias, out)
+        else:
+            rows.margins(pool(self.n_threads), np.ascontiguousarray(self.coef_.T, dtype=np.float64), bias, K, out)
         return out
+
+    def sparsify(self) -> Self:
+        """Keep only the weights that are not zero: ``coef_`` becomes a scipy sparse matrix. Predictions stay."""
+        from scipy import sparse
+
+        self.check_fitted()
+        self.coef_ = sparse.csr_matrix(self.coef_)
+        self.coef_.eliminate_zeros()
+        return self
+
+    def densify(self) -> Self:
+        """Make ``coef_`` an array again, which training needs."""
+        self.check_fitted()
+        self.coef_ = as_dense(self.coef_)
+        return self
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the scores w.x + b: [n] for two classes (positive means ``classes_[1]``), [n, n_classes] for more."""
-        margins = self._margins(X)
-        return margins if self.coef_.shape[0] == 1 else margins.reshape(-1, self.coef_.shape[0])
+        rows, K = self._encoded_rows(X), self.coef_.shape[0]
+        margins = self._margins(rows)
+        return margins if K == 1 and self.label_form_ is None else margins.reshape(-1, K)
 
     def _probabilities(self, X: Any, logarithm: bool) -> FloatArray:
-        margins, K = self._margins(X), self.coef_.shape[0]
-        threads = pool(self.n_threads)
+        rows, K = self._encoded_rows(X), self.coef_.shape[0]
+        margins, threads = self._margins(rows), pool(self.n_threads)
+        if self.label_form_ is not None:
+            _core.probabilities(threads, margins, 1, logarithm)
+            return margins.reshape(-1, K)
         if K > 1:
             _core.probabilities(threads, margins, K, logarithm)
             return margins.reshape(-1, K)
@@ -86,19 +114,34 @@ class ClassifierPredictor(Predictor):
         _core.probabilities(threads, flat, 1, logarithm)
         return flat.reshape(-1, 2)
 
+    def _encoded_rows(self, X: Any) -> Rows:
+        self.check_fitted()
+        return self._rows(X)
+
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return probabilities [n, n_classes]: rows sum to one, columns are in the order of ``classes_``."""
+        """Return probabilities [n, n_classes] in the order of ``classes_``: rows sum to one, but for several labels."""
         return self._probabilities(X, False)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithms of ``predict_proba``, exact where the probability itself would be zero."""
         return self._probabilities(X, True)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable class of each example."""
-        margins, K = self._margins(X), self.coef_.shape[0]
-        best = (margins > 0).astype(int) if K == 1 else margins.reshape(-1, K).argmax(axis=1)
-        return self.classes_[best]
+    def _label_indicator(self, margins: FloatArray) -> np.ndarray:
+        return margins.reshape(-1, self.classes_.size) > 0
+
+    def predict(self, X: Any) -> Any:
+        """Return the most probable class of each example; of several labels, those with probability above 1/2."""
+        rows, K, several = self._encoded_rows(X), self.coef_.shape[0], self.label_form_ is not None
+        size = max(1, _MARGINS_AT_ONCE // K)
+        found = []
+        for begin in range(0, max(rows.n_rows, 1), size):
+            part = rows if rows.n_rows <= size else rows.take(np.arange(begin, min(begin + size, rows.n_rows)))
+            margins = self._margins(part).reshape(-1, K)
+            found.append(margins > 0 if several else margins[:, 0] > 0 if K == 1 else margins.argmax(axis=1))
+        best = np.concatenate(found)
+        if self.label_form_ is not None:
+            return in_form(best, self.classes_, self.label_form_, self.label_separator)
+        return self.classes_[best.astype(int)]
 
     def evaluate(self, X: Any, y: Any = None, *, errors: int = 0) -> dict[str, Any]:
         """Return the figures of ``classify eval``: accuracy, log-loss, F1, scores by class, confusions, unseen labels.
@@ -108,6 +151,8 @@ class ClassifierPredictor(Predictor):
         """
         self.check_fitted()
         X, y = self._columns(X, y)
+        if self.label_form_ is not None:
+            return evaluate_label_sets(self, X, y, errors)
         judged = judge(self, X, y)
         found = evaluate_classifier(judged).to_dict()
         if errors:
@@ -138,11 +183,15 @@ class ClassifierPredictor(Predictor):
             for label, w in zip(self.classes_.tolist(), self.class_weights()[0])
         }
 
-    def class_weights(self) -> tuple[FloatArray, FloatArray]:
-        """Return weights [n_classes, n_features] and intercepts [n_classes], for two classes those of both."""
-        if self.coef_.shape[0] > 1:
-            return self.coef_, self.intercept_
-        return np.concatenate([-self.coef_, self.coef_]), np.concatenate([-self.intercept_, self.intercept_])
+    def class_weights(self, features: Any = None) -> tuple[FloatArray, FloatArray]:
+        """Return weights [n_classes, n_features] and intercepts [n_classes], for two classes those of both.
+
+        features : numbers of the features wanted; None: all
+        """
+        coef = as_dense(self.coef_ if features is None else self.coef_[:, features])
+        if coef.shape[0] > 1 or self.label_form_ is not None:
+            return coef, self.intercept_
+        return np.concatenate([-coef, coef]), np.concatenate([-self.intercept_, self.intercept_])
 
     def explain(self, x: Any) -> Explanation:
         """Return which features of one example pushed which class, and by how much."""

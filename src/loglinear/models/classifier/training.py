@@ -9,6 +9,7 @@ import numpy as np
 
 from loglinear import penalties
 from loglinear.arrays import FloatArray
+from loglinear.data.memory import check_room
 from loglinear.data.multiclass import MulticlassData
 from loglinear.losses.multinomial import MultinomialLoss
 from loglinear.optimise import representer
@@ -20,11 +21,17 @@ from loglinear.optimise.training import Settings, Solution, train
 from loglinear.protocols import Separable
 from loglinear.structure.tying import Tying
 
+_VECTORS = 3  # of all weights, which every solver has at least
+
 
 class LinearProblem:
     """A classification problem made ready for the solvers."""
 
-    def __init__(self, data: MulticlassData, settings: Settings, *, intercept: bool = True) -> None:
+    def __init__(
+        self, data: MulticlassData, settings: Settings, *, intercept: bool = True,
+        merged_by: LinearProblem | None = None,
+    ) -> None:
+        """Look for equal columns, unless ``data`` has the rows of another problem, which has merged them."""
         self.settings, self.intercept = settings, intercept
         n_threads = settings.n_threads
         K = 1 if data.n_classes <= 2 else data.n_classes
@@ -33,10 +40,16 @@ class LinearProblem:
                 f"{data.n_features} features (the largest feature number plus one) and {data.n_classes} classes need "
                 f"{data.n_features * K:.3g} weights, and 2^31 - 1 is the limit: renumber or hash the features"
             )
+        check_room(
+            8 * K * (data.n_examples + _VECTORS * data.n_features),
+            f"{data.n_classes} classes with {data.n_examples} examples and {data.n_features} features",
+            "train on fewer of them, or in parts with partial_fit; with many classes, check that the labels are labels",
+        )
         plain_penalty = self._penalty(settings.strength, None, K)
-        self.tying: Tying | None = None
+        self.n_features = data.n_features
+        self.tying: Tying | None = None if merged_by is None else merged_by.tying
         merged = None
-        if isinstance(plain_penalty, Separable):
+        if isinstance(plain_penalty, Separable) and merged_by is None:
             merged = data.merge_identical_features(n_threads)
         if merged is not None:
             data, features = merged

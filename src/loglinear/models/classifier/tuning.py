@@ -8,14 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from loglinear.arrays import FloatArray
 from loglinear.data.multiclass import MulticlassData
 from loglinear.models.classifier import path
 from loglinear.models.classifier.training import LinearProblem
 from loglinear.optimise.training import Settings, Solution
 from loglinear.status import Status
 
-PATIENCE = 4  # strengths without a better held-out loss after which the path ends
+PATIENCE = 4  # strengths of worse held-out loss after which the path ends
 N_FOLDS = 5
+AROUND = 2  # strengths on either side of the first fold's best that the other folds try
+FOLD_TOLERANCE = 1e-3  # gaps of models of folds, which differ by more from one strength to the next
+LONGER = 10  # strengths past the weakest of a path by default: rows of length one may need them
 
 
 class Tuned(NamedTuple):
@@ -31,7 +35,8 @@ class Tuned(NamedTuple):
 
 def tune_on(held_out: MulticlassData, problem: path.Problem, strengths: Sequence[float] | None = None) -> Tuned:
     """Choose the strength on held-out examples, from those given or along a path of default strengths."""
-    points = path.regularization_path(problem, strengths, held_out=held_out, patience=PATIENCE)
+    tried = long_path(problem).tolist() if strengths is None else strengths
+    points = path.regularization_path(problem, tried, held_out=held_out, patience=PATIENCE)
     table, chosen = _table([(p.strength, *p.held_out(), _n_kept(p, held_out)) for p in points])
     solution = points[chosen].solution
     if points[-1].result.status == Status.INTERRUPTED:
@@ -40,7 +45,10 @@ def tune_on(held_out: MulticlassData, problem: path.Problem, strengths: Sequence
 
 
 def cross_validate(data: MulticlassData, settings: Settings, *, intercept: bool) -> Tuned:
-    """Choose the strength by cross-validation, stratified where every class has at least two examples."""
+    """Choose the strength by cross-validation, stratified where every class has at least two examples.
+
+    The first fold follows the path of strengths until its loss rises; the others try those around its best.
+    """
     from sklearn.model_selection import KFold, StratifiedKFold
 
     smallest = int(np.bincount(data.labels, minlength=data.n_classes).min())
@@ -48,17 +56,32 @@ def cross_validate(data: MulticlassData, settings: Settings, *, intercept: bool)
     stratified = smallest >= 2
     n_folds = min(N_FOLDS, smallest if stratified else data.n_examples)
     folds = (StratifiedKFold if stratified else KFold)(n_folds, shuffle=True, random_state=seed)
-    strengths = path.default_strengths(LinearProblem(data, settings, intercept=intercept), 20)
-    sums = np.zeros((strengths.size, 3))
-    for train, test in folds.split(np.zeros(data.n_examples), data.labels):
+    settings = replace(settings, tolerance=max(settings.tolerance, FOLD_TOLERANCE))
+    strengths = long_path(LinearProblem(data, settings, intercept=intercept))
+    sums = np.zeros((0, 3))
+    for fold, (train, test) in enumerate(folds.split(np.zeros(data.n_examples), data.labels)):
         problem = LinearProblem(data.take(train), settings, intercept=intercept)
-        points = path.regularization_path(problem, list(strengths), held_out=data.take(test))
-        if len(points) < strengths.size:  # Ctrl-C in a fold: there is no table to choose from
+        patience = None if fold else AROUND
+        points = path.regularization_path(problem, strengths.tolist(), held_out=data.take(test), patience=patience)
+        if points[-1].result.status == Status.INTERRUPTED:  # Ctrl-C in a fold: there is no table to choose from
             raise KeyboardInterrupt
-        sums += [(*p.held_out(), _n_kept(p, data)) for p in points]
+        found = np.array([(*p.held_out(), _n_kept(p, data)) for p in points])
+        if not fold:
+            near = slice(max(0, int(found[:, 0].argmin()) - AROUND), len(points))
+            strengths, found, sums = strengths[near], found[near], np.zeros_like(found[near])
+        sums += found
     means = (sums / n_folds).tolist()
     table, chosen = _table([(s, loss, right, round(n)) for s, (loss, right, n) in zip(strengths.tolist(), means)])
     return Tuned(table[chosen]["strength"], table)
+
+
+def long_path(problem: path.Problem) -> FloatArray:
+    """Return the falling strengths of a path by default, under smooth penalties with some that are weaker yet."""
+    strengths = path.default_strengths(problem, 20)
+    if problem.settings.penalty != "l2":
+        return strengths
+    ratio = strengths[1] / strengths[0]
+    return np.concatenate([strengths, strengths[-1] * ratio ** np.arange(1, LONGER + 1)])
 
 
 def _n_kept(point: path.PathPoint, data: MulticlassData) -> int:

@@ -35,13 +35,11 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         settings, summary = dict(archive.settings["language_model"]), dict(archive.summary["language_model"])
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's settings are damaged ({error})") from None
-    parts = {prefix: {n.removeprefix(prefix): a for n, a in archive.arrays.items() if n.startswith(prefix)}
-             for prefix in (_LEXICON, _MODEL)}  # fmt: skip
     language = language_model_file.load(
-        cls.language_model, Archive(language_model_file.KIND, settings, summary, parts[_MODEL]), source
+        cls.language_model, Archive(language_model_file.KIND, settings, summary, archive.part(_MODEL)), source
     )
     try:
-        model.take(Lexicon.from_arrays(parts[_LEXICON]), language)
+        model.take(Lexicon.from_arrays(archive.part(_LEXICON)), language)
     except ModelFileError as error:
         raise ModelFileError(f"{source}: {error}") from None
     except (TypeError, ValueError) as error:

@@ -19,6 +19,7 @@ from loglinear.backoff.kneser_ney import KneserNey, kneser_ney
 from loglinear.backoff.model import BackoffModel
 from loglinear.backoff.pruning import prune_by_entropy
 from loglinear.backoff.queries import NgramQueries
+from loglinear.backoff.trie_model import TrieModel
 from loglinear.backoff.witten_bell import witten_bell
 from loglinear.data.corpus import read_corpus
 from loglinear.data.documents import plain_documents
@@ -228,17 +229,21 @@ class LanguageModel(LanguageModelPredictor, Estimator):
         stages["counting"] = time.perf_counter() - began - sum(stages.values())
         if self.estimator == "maxent":
             fit = self._maxent(cast(Any, ngrams), settings, held_out if settings.is_tuned else None, base, before)
-            model: BackoffModel | None = fit.backoff
+            model: BackoffModel | TrieModel | None = fit.model
             self._record(fit, held_out)
         else:
             model = self._counted(cast(Any, ngrams), watch)
         del ngrams
         if self.prune_entropy is not None and model is not None:
             self.__dict__.pop("collapsed_", None)  # the file holds the pruned model, n-gram by n-gram
-            model = prune_by_entropy(model, self.prune_entropy, n_threads=self.n_threads)
+            whole = model.to_backoff(n_threads=self.n_threads) if isinstance(model, TrieModel) else model
+            model = prune_by_entropy(whole, self.prune_entropy, n_threads=self.n_threads)
         stages["estimating"] = time.perf_counter() - began - sum(stages.values())
         if model is not None:
-            self.take(model)
+            with beyond_memory.vectors(self):
+                self.take(model)
+            self.queries_.keep_alive(watch)
+            del model
         stages["indexing"] = time.perf_counter() - began - sum(stages.values())
         if self.cache is not None and held_out is not None:
             add_cache(self, plain_documents(held_out), settings)
@@ -439,7 +444,7 @@ class LanguageModel(LanguageModelPredictor, Estimator):
             message = "training was interrupted; the best model so far is kept"
             warnings.warn(message, InterruptedWarning, stacklevel=level)
         elif self.estimator == "maxent":
-            warn_before_optimum(self, "Raise max_iterations or loosen tolerance.", level + 1)
+            warn_before_optimum(self, "Raise max_iterations or loosen tolerance.")
         if self.estimator == "maxent" and self.n_weights_ == self.n_ngrams_[0] and self.order != 1:
             message = "the penalty zeroed every weight above unigrams: the strength is too high for this text"
             warnings.warn(message, ConvergenceWarning, stacklevel=level)

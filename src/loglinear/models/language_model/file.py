@@ -1,4 +1,4 @@
-"""Language models to and from an archive: the arrays of ``NgramQueries``, which are memory-mapped when read.
+"""Language models to and from an archive: the arrays of ``NgramQueries``, which are read as they are used.
 
 A model trained on the collapsed tree is stored as its paths of equal weights, from which the queries are made again
 when it is read.
@@ -84,21 +84,22 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     blob = require(source, archive, "words", "|u1", 1)
     offsets = require(source, archive, "word_offsets", "<i8", 1)
     try:
-        vocabulary = WordVocabulary(Vocabulary.from_arrays(blob, offsets))
-        collapsed = _part(archive, "tree.")
+        is_asked_natively = not archive.settings.keys() & {"composite", "factored"}  # which refuses words that repeat
+        vocabulary = WordVocabulary(Vocabulary.from_arrays(blob, offsets, distinct=not is_asked_natively))
+        collapsed = archive.part("tree.")
         if "composite" in archive.settings:
             model.queries_ = composite_file.of_parts(
-                archive.settings["composite"], _part(archive, "composite."), vocabulary, n_threads=model.n_threads
+                archive.settings["composite"], archive.part("composite."), vocabulary, n_threads=model.n_threads
             )
         elif "factored" in archive.settings:
             model.queries_ = factored_file.of_parts(
-                archive.settings["factored"], _part(archive, "factored."), vocabulary, n_threads=model.n_threads
+                archive.settings["factored"], archive.part("factored."), vocabulary, n_threads=model.n_threads
             )
         elif collapsed:
             backoff = model_of_packed(collapsed, vocabulary, n_threads=model.n_threads)
             model.queries_, model.collapsed_ = NgramQueries.from_backoff(backoff, n_threads=model.n_threads), collapsed
         else:
-            arrays = _part(archive, "queries.")
+            arrays = archive.part("queries.")
             model.queries_ = NgramQueries.from_arrays(vocabulary, arrays, n_threads=model.n_threads)
     except ModelFileError as error:
         raise ModelFileError(f"{source}: {error}") from None
@@ -110,10 +111,6 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         if name in archive.summary:
             setattr(model, name + "_", archive.summary[name])
     return model
-
-
-def _part(archive: Archive, prefix: str) -> dict[str, np.ndarray]:
-    return {name.removeprefix(prefix): a for name, a in archive.arrays.items() if name.startswith(prefix)}
 
 
 def looks_like_arpa(path: str | os.PathLike[str]) -> bool:

@@ -13,6 +13,7 @@ from loglinear.backoff.arpa import read_arpa, write_arpa
 from loglinear.backoff.binary import BinaryQueries, is_binary, write_binary
 from loglinear.backoff.model import BackoffModel
 from loglinear.backoff.queries import NgramQueries
+from loglinear.backoff.trie_model import TrieModel
 from loglinear.data.corpus import read_corpus
 from loglinear.data.documents import TEXT
 from loglinear.data.sentences import Sentences
@@ -179,11 +180,11 @@ class LanguageModelPredictor(Predictor):
         file.save(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model file, whose arrays are memory-mapped, an ARPA file, or a binary file of KenLM."""
+    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> Self:
+        """Read a model file, an ARPA file, or a binary file of KenLM; ``mmap`` is as in ``loglinear.load``."""
         if file.looks_like_arpa(path):
             return cls.from_arpa(path)
-        return cls.from_binary(path) if is_binary(path) else super().load(path)
+        return cls.from_binary(path, mmap=mmap or None) if is_binary(path) else super().load(path, mmap=mmap)
 
     @classmethod
     def from_archive(cls, archive: Archive, source: Any) -> Self:
@@ -234,9 +235,14 @@ class LanguageModelPredictor(Predictor):
         return cls.from_backoff(read_arpa(path, encoding=encoding, n_threads=n_threads), n_threads=n_threads)
 
     @classmethod
-    def from_binary(cls, path: str | os.PathLike[str], *, n_threads: int | None = None) -> Self:
-        """Open a binary file of KenLM, which must have its words; it stays where it is and is mapped."""
-        queries = BinaryQueries.open(path, n_threads=n_threads)
+    def from_binary(
+        cls, path: str | os.PathLike[str], *, mmap: bool | None = None, n_threads: int | None = None
+    ) -> Self:
+        """Open a binary file of KenLM, which must have its words. It is read, or mapped if it has more than 1 GiB.
+
+        mmap : map a file of any size, or none. A mapped file must stay as it is
+        """
+        queries = BinaryQueries.open(path, mmap=mmap, n_threads=n_threads)
         made = cls(order=queries.order, estimator="imported", n_threads=n_threads)
         made.status_, made.converged_, made.n_iter_ = Status.IMPORTED, True, 1
         if not queries.has_words:
@@ -258,8 +264,11 @@ class LanguageModelPredictor(Predictor):
         made.take(model)
         return made
 
-    def take(self, model: BackoffModel) -> None:
+    def take(self, model: BackoffModel | TrieModel) -> None:
         """Use the n-grams of this model from now on."""
-        self.queries_ = NgramQueries.from_backoff(model, n_threads=self.n_threads)
-        self.vocabulary_ = model.vocabulary
-        self.order_, self.n_ngrams_ = model.order, np.diff(model.entry_start).tolist()
+        if isinstance(model, TrieModel):
+            self.queries_, self.n_ngrams_ = model.to_queries(n_threads=self.n_threads), model.n_ngrams
+        else:
+            self.queries_ = NgramQueries.from_backoff(model, n_threads=self.n_threads)
+            self.n_ngrams_ = np.diff(model.entry_start).tolist()
+        self.vocabulary_, self.order_ = model.vocabulary, self.queries_.order

@@ -18,12 +18,13 @@ from loglinear.arrays import FloatArray, new_copy
 from loglinear.backoff.interpolation import loglinear_weights
 from loglinear.backoff.kneser_ney import choose_discounts, kneser_ney
 from loglinear.backoff.model import BackoffModel
+from loglinear.backoff.trie_model import TrieModel
 from loglinear.data.ngram import NgramTrie, cut
 from loglinear.data.ngram_classes import ngram_classes
 from loglinear.data.sentences import Sentences
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.losses.ngram_maxent import NgramMaxentLoss, n_continued
-from loglinear.models.language_model.backoff_form import backoff_of, kept_entries
+from loglinear.models.language_model.backoff_form import kept_entries, trie_model_of
 from loglinear.models.language_model.penalty import NgramPenalty, TreePenalty
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.training import Settings, Solution, train
@@ -36,7 +37,7 @@ from loglinear.status import Status
 class MaxentFit:
     """A trained model and how it was trained."""
 
-    backoff: BackoffModel
+    model: BackoffModel | TrieModel
     n_weights: int  # n-grams that the model keeps
     n_parameters: int  # constant-value non-branching paths whose value is not zero
     solution: Solution
@@ -141,8 +142,11 @@ def train_maxent(
         by_class, start = tuned.penalty, tuned.weights
         if tuned.status == Status.INTERRUPTED:
             settings = replace(settings, max_iterations=0)
-    solution = train(Objective(loss, by_class, settings.n_threads), settings, start)
-    if tuned is not None:
+    if tuned is None:
+        solution = train(Objective(loss, by_class, settings.n_threads), settings, start)
+    else:
+        solution = train(tuned.objective, settings, start, go_on=tuned.result if tuned.result.state else None)
+        tuned = tuned.without_state()
         gradient = np.empty(loss.n_weights)
         solution, chosen = or_least(solution, tuned, lambda w: held_out.value_and_gradient(w, gradient), settings)
         by_class = tuned.penalty if chosen == tuned.best_number else cast(ByClass, tuned.least.objective.penalty)
@@ -152,7 +156,7 @@ def train_maxent(
         for name, n, a, b in zip(classes.names, classes.orders, by_class.l1, by_class.l2)
     ]
     return MaxentFit(
-        backoff_of(loss, vocabulary, solution.weights),
+        trie_model_of(loss, vocabulary, solution.weights),
         n_weights=int(np.count_nonzero(kept_entries(total, trie.n_words))), n_parameters=n_paths(trie, total),
         solution=solution, tuned=tuned, strengths=strengths, penalty=penalty, chosen=chosen,
     )

@@ -173,4 +173,4 @@ class Parser(ParserPredictor, Estimator):
             message = f"training was interrupted after {self.n_iter_} passes; the best weights so far are kept"
             warnings.warn(message, InterruptedWarning, stacklevel=5)
             return
-        warn_before_optimum(self, "Raise max_iterations or loosen tolerance.", 6)
+        warn_before_optimum(self, "Raise max_iterations or loosen tolerance.")

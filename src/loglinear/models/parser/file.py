@@ -95,12 +95,14 @@ def restore(model: Any, archive: Archive, source: Any) -> None:
     """Give a model the grammar, the features and the weights of an archive."""
     weights = require(source, archive, "weights", "<f8", 1)
     try:
-        lexicon = Lexicon.from_arrays(archive.part("lexicon."))
+        lexicon = Lexicon.from_arrays(dict(archive.part("lexicon.")))
         model.grammar_ = _grammar(archive, "grammar", lexicon)
         model.coarse_ = None
         if model.threshold is not None:
             model.coarse_ = Coarse(_grammar(archive, "coarse", lexicon), model.threshold)
         arrays = archive.part("features.")
+        if any(array.ndim != 1 for array in arrays.values()):
+            raise ValueError("the features are no lists of numbers")
         ptrs = [np.ascontiguousarray(arrays[f"{role}_ptr"], dtype=np.int64) for role in ROLES]
         targets = [np.ascontiguousarray(arrays[f"{role}_target"], dtype=np.int32) for role in ROLES]
         rule_ptr = np.ascontiguousarray(arrays["rule_ptr"], dtype=np.int64)
@@ -118,8 +120,8 @@ def restore(model: Any, archive: Archive, source: Any) -> None:
 
 
 def _grammar(archive: Archive, name: str, lexicon: Lexicon) -> CountedGrammar:
-    arrays = archive.part(f"{name}.")
-    symbols = Symbols(tuple(Vocabulary.from_arrays(arrays["symbols"], arrays["symbol_offsets"])))
+    arrays = dict(archive.part(f"{name}."))
+    symbols = Symbols(tuple(Vocabulary.from_arrays(arrays["symbols"], arrays["symbol_offsets"], distinct=True)))
     columns = [np.ascontiguousarray(arrays[key], dtype=np.int32) for key in _RULES]
     for column in columns:
         if column.ndim != 1 or (column.size and (column.min() < 0 or column.max() >= len(symbols))):

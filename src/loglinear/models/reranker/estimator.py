@@ -21,8 +21,8 @@ from loglinear.data.candidates import CandidateLists
 from loglinear.errors import InterruptedWarning
 from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.metrics.error_rate import baseline_errors
-from loglinear.models.estimator import Estimator, record_training, restore_on_failure, warn_before_optimum
-from loglinear.models.reranker.inputs import base_names, check_comparable, read_lists
+from loglinear.models.estimator import Estimator, caller_level, record_training, restore_on_failure, warn_before_optimum
+from loglinear.models.reranker.inputs import check_comparable, choose_base, read_lists, score_names
 from loglinear.models.reranker.methods import BATCH, METHODS, Task, strengths_of
 from loglinear.models.reranker.path import RerankerPath
 from loglinear.models.reranker.predictor import RerankerPredictor
@@ -170,21 +170,26 @@ class Reranker(RerankerPredictor, Estimator):
         lists = read_lists(X, base_model)
         if not lists:
             raise ValueError("there are no lists to learn from")
-        features, names = self._new_features(), base_names(lists, self.base, base_model is not None)
+        names = choose_base(score_names(lists), self.base, base_model is not None)
+        features = self._new_features()
         data = self._encode(lists, features, names, fit=True)
         held_out = None if validation is None else self._held_out(validation, base_model, features, names)
         if held_out is not None:
             check_comparable(data, held_out)
-        task = Task(data, held_out, self, self._path_before(data))
+        self._follow(Task(data, held_out, self, self._path_before(data)), features, names)
+        self.fit_seconds_ = time.perf_counter() - began
+        self._warn()
+        return self
+
+    def _follow(self, task: Task, features: CandidateFeatures, names: tuple[str, ...]) -> None:
+        """Train, and take the chosen point of the path."""
+        data, held_out = task.data, task.dev
         self.features_, self.base_names_ = features, names
         self.path_ = METHODS[self.method](task)
         self._fingerprint = data.fingerprint()
         self._describe(data, held_out)
         self._validation_length = None if held_out is None else float(held_out.length.sum())
         self.take(self.path_.chosen)
-        self.fit_seconds_ = time.perf_counter() - began
-        self._warn()
-        return self
 
     def _check_tune(self, validation: Any) -> None:
         several = not np.isscalar(self.strength) and len(strengths_of(self.strength)) > 1
@@ -208,14 +213,14 @@ class Reranker(RerankerPredictor, Estimator):
             error.args = (f"validation: {error}",)
             raise
 
-    def _path_before(self, data: CandidateLists) -> RerankerPath | None:
+    def _path_before(self, data: Any) -> RerankerPath | None:
         """Return the path of the last fit if ``warm_start`` continues it: it must be of the same lists."""
         path: RerankerPath | None = getattr(self, "path_", None)
         if not self.warm_start or path is None or path.source is None:
             return None
         return path if getattr(self, "_fingerprint", "") == data.fingerprint() else None
 
-    def _describe(self, data: CandidateLists, held_out: CandidateLists | None) -> None:
+    def _describe(self, data: Any, held_out: CandidateLists | None) -> None:
         self.n_lists_, self.n_pairs_, self.n_features_ = data.n_lists, data.n_pairs, data.n_features
         solutions, chosen = self.path_.solutions, self.path_.chosen
         if solutions and chosen:  # point 0 is no change
@@ -228,13 +233,13 @@ class Reranker(RerankerPredictor, Estimator):
     def _warn(self) -> None:
         if self.status_ == Status.INTERRUPTED:
             message = "training was interrupted; the best point of the path so far is kept"
-            warnings.warn(message, InterruptedWarning, stacklevel=5)
+            warnings.warn(message, InterruptedWarning, stacklevel=caller_level())
             return
         worst = max(self.path_.solutions, key=lambda solution: solution.result.gap, default=None)
         if worst is not None:
             record_training(point := SimpleNamespace(), worst)
             remedy = "Raise max_iterations, loosen tolerance or give a stronger penalty."
-            warn_before_optimum(point, remedy, 6)
+            warn_before_optimum(point, remedy)
 
     # ---- the path ---------------------------------------------------------------------------------------------------
     def weights_at(self, point: int) -> FloatArray:

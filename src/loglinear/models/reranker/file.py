@@ -79,7 +79,7 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
 
 def _features(settings: dict[str, Any], archive: Archive, source: Any) -> CandidateFeatures:
     try:
-        features = CandidateFeatures.from_arrays(settings, archive.part(_FEATURES))
+        features = CandidateFeatures.from_arrays(settings, dict(archive.part(_FEATURES)))
         features.vocabulary.index()  # raises ValueError for names that are there twice,
         features.names()  # and this for names that are no text
     except (TypeError, ValueError) as error:

@@ -62,21 +62,22 @@ def with_language_model(lists: list[CandidateList], model: LanguageModelPredicto
     ]  # fmt: skip
 
 
-def base_names(
-    lists: Sequence[CandidateList], given: Sequence[str] | str | None, language_model: bool
-) -> tuple[str, ...]:
-    """Return the names of the base scores: those given, or "score" if the lists have it, else all, else "rank"."""
+def score_names(lists: Sequence[CandidateList]) -> set[str]:
+    """Return the names of all scores of the candidates."""
+    return {name for one in lists for candidate in one.candidates for name in candidate.scores}
+
+
+def choose_base(found: set[str], given: Sequence[str] | str | None, language_model: bool) -> tuple[str, ...]:
+    """Return the names of the base scores: those given, or "score" if it is found, else all, else "rank"."""
     if given is not None:
         names = check_base_names((given,) if isinstance(given, str) else tuple(given))
     else:
-        found = {name for one in lists for candidate in one.candidates for name in candidate.scores}
-        if language_model:
-            found.discard(LANGUAGE_MODEL)
+        found = found - {LANGUAGE_MODEL} if language_model else found
         names = ("score",) if "score" in found else tuple(sorted(found)) or (RANK,)
     return (*names, LANGUAGE_MODEL) if language_model and LANGUAGE_MODEL not in names else names
 
 
-def check_comparable(train: CandidateLists, dev: CandidateLists) -> None:
+def check_comparable(train: Any, dev: CandidateLists) -> None:
     """Raise IncompatibleError for held-out lists that tell nothing about the features."""
     train.check_same_space(dev, "the validation lists")
     if train.n_features and dev.n_pairs and not dev.rows.indices.size:

@@ -40,63 +40,62 @@ _SMALL = 1e-3  # contribution of a useless base score to the margin of an averag
 class Task:
     """The input of a method: lists, the settings of the reranker, and the path of its last fit to the same lists."""
 
-    data: CandidateLists
+    data: Any  # CandidateLists, or what stands for those of a cluster
     dev: CandidateLists | None
     settings: Any
     before: RerankerPath | None = None
 
+    def loss(self, kind: type[ListLoss], by_errors: bool = False) -> Any:
+        """Return a loss of the lists."""
+        return kind(self.data, by_errors=by_errors, n_threads=self.settings.n_threads)
+
 
 # ---- the base scores alone ------------------------------------------------------------------------------------------
-def fit_base(loss: ListLoss) -> FloatArray:
+def fit_base(data: Any, loss: Any) -> FloatArray:
     """Return the weights of the base scores that minimise the loss without any feature: [n_base]."""
-    n_base, n_features = loss.data.n_base, loss.data.n_features
-    if n_base == 0 or loss.data.n_pairs == 0:
+    n_base, n_features = data.n_base, data.n_features
+    if n_base == 0 or data.n_pairs == 0:
         return np.eye(1, n_base).reshape(-1)  # nothing to learn from: the first base score decides
     if isinstance(loss, ExponentialMarginLoss):
-        found = fit_base_weights(loss.data, by_errors=loss.by_errors, n_threads=loss.n_threads)
+        found = fit_base_weights(data, by_errors=loss.by_errors, n_threads=loss.n_threads)
     else:
         alone, _ = loss.restrict(np.zeros(n_base + n_features, dtype=bool))
         objective = Objective(alone, penalties.make("none", n_threads=loss.n_threads), loss.n_threads)
         found = minimise(objective, choose_solver(objective)[0], violation_tolerance=1e-6).weights
     if n_base == 1 and found[0] <= 0:
         warnings.warn(
-            f"the base score {loss.data.base_names[0]!r} is of no use: higher scores do not go with fewer errors. It "
+            f"the base score {data.base_names[0]!r} is of no use: higher scores do not go with fewer errors. It "
             "keeps a small weight, so that no change keeps its order. If it is a cost, give minus the cost",
             UserWarning,
             stacklevel=2,
         )
-        found[0] = _SMALL / (float(np.abs(loss.data.base).mean()) or 1.0)
+        found[0] = _SMALL / (data.mean_base() or 1.0)
     return found
 
 
 def follow_none(task: Task) -> RerankerPath:
     """The base scores alone; several are weighted by minimising the log-loss."""
     data = task.data
-    loss = ListLogLoss(data, n_threads=task.settings.n_threads)
-    base = np.ones(1) if data.n_base == 1 else fit_base(loss)
+    loss = task.loss(ListLogLoss)
+    base = np.ones(1) if data.n_base == 1 else fit_base(data, loss)
     weights = np.concatenate([base, np.zeros(data.n_features)])
-    return _path(loss, task.dev, [weights], np.full(1, np.inf), Status.NO_CHANGE)
+    return _path(task, loss, [weights], np.full(1, np.inf), Status.NO_CHANGE)
 
 
 # ---- batch ----------------------------------------------------------------------------------------------------------
 def follow_maxent(task: Task) -> RerankerPath:
     """Conditional log-loss over the lists, with any penalty."""
-    s = task.settings
-    return _strengths(task, [ListLogLoss(task.data, by_errors=s.by_errors, n_threads=s.n_threads)])
+    return _strengths(task, [task.loss(ListLogLoss, task.settings.by_errors)])
 
 
 def follow_exponential(task: Task) -> RerankerPath:
     """The exponential loss of boosting, minimised over all features, with any penalty."""
-    s = task.settings
-    return _strengths(task, [ExponentialMarginLoss(task.data, by_errors=s.by_errors, n_threads=s.n_threads)])
+    return _strengths(task, [task.loss(ExponentialMarginLoss, task.settings.by_errors)])
 
 
 def follow_expected_error(task: Task) -> RerankerPath:
     """Expected number of errors, started from the weights of maxent; not convex."""
-    n_threads = task.settings.n_threads
-    return _strengths(
-        task, [ListLogLoss(task.data, n_threads=n_threads), ExpectedErrorLoss(task.data, n_threads=n_threads)]
-    )
+    return _strengths(task, [task.loss(ListLogLoss), task.loss(ExpectedErrorLoss, by_errors=True)])
 
 
 def strengths_of(given: Any, name: str = "strength") -> FloatArray:
@@ -110,29 +109,29 @@ def strengths_of(given: Any, name: str = "strength") -> FloatArray:
     return np.unique(found)[::-1]
 
 
-def _strengths(task: Task, losses: Sequence[ListLoss]) -> RerankerPath:
+def _strengths(task: Task, losses: Sequence[Any]) -> RerankerPath:
     """Follow a path of strengths, each started from the last; the losses are minimised one after another."""
     s, data = task.settings, task.data
     strengths = _TRIED if isinstance(s.tune, str) else strengths_of(s.strength if s.tune is None else s.tune)
-    points = [np.concatenate([fit_base(losses[0]), np.zeros(data.n_features)])]
+    points = [np.concatenate([fit_base(data, losses[0]), np.zeros(data.n_features)])]
     start = points[0] if task.before is None else task.before.weights()
     solutions: list[Solution] = []
     for strength in strengths.tolist():
-        found = [_solve(losses[0], strength, s, start)]
+        found = [_solve(task, losses[0], strength, start)]
         start = found[0].weights
         for loss in losses[1:]:
-            found.append(_solve(loss, strength, s, found[-1].weights))
+            found.append(_solve(task, loss, strength, found[-1].weights))
         solutions.append(found[-1])
         if Status.INTERRUPTED in (solution.result.status for solution in found):
             break
     points += [solution.weights for solution in solutions]
     tried = np.concatenate([[np.inf], strengths[: len(solutions)]])
-    return _path(losses[-1], task.dev, points, tried, solutions[-1].result.status, solutions)
+    return _path(task, losses[-1], points, tried, solutions[-1].result.status, solutions)
 
 
-def _solve(loss: ListLoss, strength: float, settings: Any, start: FloatArray) -> Solution:
-    data = loss.data
-    classes = np.ones(data.n_weights, dtype=np.uint8)
+def _solve(task: Task, loss: Any, strength: float, start: FloatArray) -> Solution:
+    data, settings = task.data, task.settings
+    classes = np.ones(loss.n_weights, dtype=np.uint8)
     classes[: data.n_base] = 0
     penalty = penalties.make(
         settings.penalty, [0.0, strength], l1_ratio=settings.l1_ratio, classes=classes, n_threads=settings.n_threads
@@ -146,10 +145,10 @@ def _solve(loss: ListLoss, strength: float, settings: Any, start: FloatArray) ->
 
 
 def _path(
-    loss: ListLoss, dev: CandidateLists | None, points: list[FloatArray], strength: FloatArray | None, stopped: Status,
+    task: Task, loss: Any, points: list[FloatArray], strength: FloatArray | None, stopped: Status,
     solutions: Sequence[Solution] = (),
 ) -> RerankerPath:  # fmt: skip
-    n_base = loss.data.n_base
+    dev, n_base = task.dev, task.data.n_base
     gradient = np.empty(loss.n_weights)
     errors = None if dev is None else np.asarray([float(dev.chosen_errors(w).sum()) for w in points])
     return RerankerPath(
@@ -160,7 +159,7 @@ def _path(
         chosen=best_point(errors, len(points)),
         stopped=stopped,
         validation_errors=errors,
-        train_errors=np.asarray([float(loss.data.chosen_errors(w).sum()) for w in points]),
+        train_errors=np.asarray([float(task.data.chosen_errors(w).sum()) for w in points]),
         strength=strength,
         source=ListedWeights(points),
         solutions=tuple(solutions),
@@ -199,7 +198,7 @@ def _stagewise(method: str, task: Task) -> RerankerPath:
         if isinstance(before, StagewisePath):
             path = solver.follow(data, task.dev, path=before, report=report)
         else:
-            base = fit_base(ExponentialMarginLoss(data, by_errors=s.by_errors, n_threads=s.n_threads))
+            base = fit_base(data, task.loss(ExponentialMarginLoss, s.by_errors))
             path = solver.follow(data, task.dev, base=base, report=report)
     return RerankerPath(
         point=np.arange(path.n_steps + 1), loss=path.loss, l1=path.l1, n_nonzeros=path.n_nonzeros, chosen=path.best,
@@ -211,13 +210,13 @@ def _stagewise(method: str, task: Task) -> RerankerPath:
 def follow_perceptron(task: Task) -> RerankerPath:
     """Averaged perceptron: adds the feature differences of wrongly chosen candidates, pass after pass."""
     s, data = task.settings, task.data
-    loss = ExponentialMarginLoss(data, n_threads=s.n_threads)
+    loss = task.loss(ExponentialMarginLoss)
     seed = 0 if s.random_state is None else s.random_state
     solver = AveragedPerceptron(**_limits(s), random_state=seed, n_threads=s.n_threads)
     with _progress("passes", s, solver.max_iterations) as report:
-        path = solver.follow(data, task.dev, base=fit_base(loss), report=report)
+        path = solver.follow(data, task.dev, base=fit_base(data, loss), report=report)
     points = [path.weights(at) for at in range(path.n_steps + 1)]
-    return _path(loss, task.dev, points, None, path.stopped)
+    return _path(task, loss, points, None, path.stopped)
 
 
 def _limits(settings: Any) -> dict[str, Any]:

@@ -18,9 +18,11 @@ from loglinear.data.token_arrays import TokenArrays, as_token_arrays
 from loglinear.errors import InterruptedWarning
 from loglinear.features import schemes
 from loglinear.features.sequences import FlatLabels
+from loglinear.formats.crfsuite.binary import write_crfsuite_model
 from loglinear.formats.crfsuite.model import write_crfsuite_dump
 from loglinear.models.estimator import (
     Estimator,
+    caller_level,
     record_training,
     restore_on_failure,
     solver_settings,
@@ -289,9 +291,9 @@ class Tagger(TaggerPredictor, Estimator):
     def _warn(self) -> None:
         if self.status_ == Status.INTERRUPTED:
             message = f"training was interrupted after {self.n_iter_} passes; the best weights so far are kept"
-            warnings.warn(message, InterruptedWarning, stacklevel=5)
+            warnings.warn(message, InterruptedWarning, stacklevel=caller_level())
             return
-        warn_before_optimum(self, "Raise max_iterations or loosen tolerance.", 6)
+        warn_before_optimum(self, "Raise max_iterations or loosen tolerance.")
 
     # ---- other models ----------------------------------------------------------------------------------------------
     @classmethod
@@ -345,3 +347,8 @@ class Tagger(TaggerPredictor, Estimator):
         """Write the weights as ``crfsuite dump`` prints them; ``from_crfsuite_dump`` reads them back exactly."""
         self.check_fitted()
         write_crfsuite_dump(path, tagger_file.to_crfsuite_model(self))
+
+    def to_crfsuite_binary(self, path: str | os.PathLike[str]) -> None:
+        """Write the weights as a file that CRFsuite opens; ``from_crfsuite_dump`` reads them back exactly."""
+        self.check_fitted()
+        write_crfsuite_model(path, tagger_file.to_crfsuite_model(self))

@@ -18,7 +18,8 @@ from loglinear.features.sequences import as_label
 from loglinear.features.templates import TemplateFeatures
 from loglinear.features.vocabulary import Vocabulary, pack_strings
 from loglinear.features.word_classes import file_name
-from loglinear.formats.crfsuite.model import CrfsuiteModel, read_crfsuite_model
+from loglinear.formats.crfsuite.binary import read_crfsuite_model
+from loglinear.formats.crfsuite.model import CrfsuiteModel
 from loglinear.hmm.model import HMM
 from loglinear.hmm.oov import OovMap
 from loglinear.models import archive as files
@@ -55,8 +56,9 @@ def save(model: Any, path: Any) -> None:
 def to_archive(model: Any) -> Archive:
     """Return what the file of a model holds."""
     features, weights, reader = model.features_, model.weights_, model.reader_
-    kept = weights != 0
-    features, weights = features.keep(kept), weights[kept]
+    if np.count_nonzero(weights) < weights.size:  # otherwise nothing is copied
+        kept = weights != 0
+        features, weights = features.keep(kept), weights[kept]
     featuriser = reader.featuriser
     if featuriser is not None:
         used = features.used_attributes()
@@ -185,7 +187,7 @@ def _hmm(archive: Archive, source: Any, model: Any) -> HMM | None:
     if not model.has_base:
         return None
     try:
-        hmm = HMM.from_arrays(archive.part("hmm."))
+        hmm = HMM.from_arrays(dict(archive.part("hmm.")))
         if hmm.n_labels != len(model.classes_):
             raise ValueError("labels differ in number")
         if model.reader_.oov is None or [e.shape[1] for e in hmm.emissions] != list(model.reader_.oov.sizes):

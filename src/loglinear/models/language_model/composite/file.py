@@ -71,7 +71,7 @@ def packed(key: str, names: Sequence[str]) -> dict[str, np.ndarray]:
 
 def names_of(arrays: Mapping[str, np.ndarray], key: str) -> tuple[str, ...]:
     """Return the strings of two arrays."""
-    return tuple(Vocabulary.from_arrays(arrays[f"{key}.blob"], arrays[f"{key}.offsets"]))
+    return tuple(Vocabulary.from_arrays(arrays[f"{key}.blob"], arrays[f"{key}.offsets"], distinct=True))
 
 
 def numbering_of(
@@ -147,6 +147,9 @@ def _features(number: int, spec: str, arrays: Mapping[str, np.ndarray]) -> Sourc
                 state[key.removesuffix(".blob")] = list(names_of(own, name.removesuffix(".blob")))
             elif not key.endswith(".offsets"):
                 state[key] = own[name]
-    table = FeatureTable(**{name: a for name, a in own.items() if not name.startswith(_STATE)})
+    arrays_of_table = {name: a for name, a in own.items() if not name.startswith(_STATE)}
+    if any(a.ndim != 1 for a in arrays_of_table.values()):
+        raise ModelFileError(f"the arrays of the source {spec!r} do not have one dimension")
+    table = FeatureTable(**arrays_of_table)
     table.leaves(np.zeros((0, max(table.depth, 1)), np.int32))  # raises ValueError unless contexts can be looked up
     return SourceFeatures(source, state, table)

@@ -183,7 +183,7 @@ def _tuned(
         by_class = own.by_class()
         tuned = tune_strengths(
             loss, by_class, held_out, start, fixed=[0, by_class.n_classes], n_threads=settings.n_threads, **solver
-        )
+        ).without_state()
     if tuned.status == Status.INTERRUPTED:
         settings = replace(settings, max_iterations=0)
     solution = train(Objective(loss, tuned.penalty, settings.n_threads), settings, tuned.weights)

@@ -1,7 +1,9 @@
-"""Options of ``loglinear lm`` for a memory of the document."""
+"""Options of ``loglinear lm``: a memory of the document, a limit of memory."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +15,14 @@ CacheKind = Annotated[
 CacheWindow = Annotated[
     int | None, typer.Option(metavar="N", help="Words that the cache remembers.", show_default="1000")
 ]
+Memory = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="Limit of memory, such as 4G: count, and estimate counted models, on disk."),
+]
+Tmp = Annotated[
+    str | None,
+    typer.Option(metavar="FOLDER", help="For temporary files.", show_default="$TMPDIR, or beside the model"),
+]
 
 
 def cache_setting(cache: bool, kind: str | None, window: int | None) -> Any:
@@ -23,3 +33,10 @@ def cache_setting(cache: bool, kind: str | None, window: int | None) -> Any:
             raise ValueError(f"--cache-{next(iter(given))} is a setting of --cache")
         return None
     return given or True
+
+
+def tmp_setting(given: str | None, memory: str | None, output: str) -> str | None:
+    """Return the folder for temporary files; None: the system's, which TMPDIR names."""
+    if given is not None or memory is None or "TMPDIR" in os.environ:
+        return given
+    return str(Path(output).resolve().parent)

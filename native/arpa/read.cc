@@ -4,15 +4,16 @@
 #include <limits>
 #include <optional>
 
-#include "backoff/arpa.hh"
-#include "backoff/lines.hh"
+#include "arpa/lines.hh"
+#include "arpa/text.hh"
 #include "util/errors.hh"
 #include "util/lines.hh"
 #include "util/log10_text.hh"
 #include "util/utf8.hh"
 
-namespace loglinear::backoff {
+namespace loglinear::arpa {
 
+using namespace backoff;
 using namespace trie;
 namespace {
 
@@ -403,4 +404,4 @@ ArpaModel parse_arpa(ThreadPool& pool, std::span<const char> text, std::size_t c
   return Reader(pool, text, chunk_size, any_bytes).read();
 }
 
-}  // namespace loglinear::backoff
+}  // namespace loglinear::arpa

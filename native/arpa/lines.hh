@@ -11,7 +11,7 @@
 
 #include "backoff/model.hh"
 
-namespace loglinear::backoff {
+namespace loglinear::arpa {
 
 enum LineKind : std::uint8_t { kIgnored = 0, kEntry = 1, kContext = 2 };  // or both
 
@@ -39,4 +39,4 @@ struct PlacedLines {
 // context ends in. Words must be below n_words, or n_words (<s>) as the first of an n-gram; all is checked.
 PlacedLines place_lines(ThreadPool& pool, std::size_t n_words, std::span<const NgramLines> lines);
 
-}  // namespace loglinear::backoff
+}  // namespace loglinear::arpa

@@ -3,16 +3,17 @@
 #include <cmath>
 #include <cstring>
 
-#include "backoff/arpa.hh"
-#include "backoff/lines.hh"
+#include "arpa/lines.hh"
+#include "arpa/text.hh"
 #include "backoff/mix.hh"
 #include "trie/cuts.hh"
 #include "util/errors.hh"
 #include "util/lines.hh"
 #include "util/log10_text.hh"
 
-namespace loglinear::backoff {
+namespace loglinear::arpa {
 
+using namespace backoff;
 using namespace trie;
 namespace {
 
@@ -246,4 +247,4 @@ std::vector<char> ArpaText::lines(ThreadPool& pool, std::size_t n, std::size_t b
   return text;
 }
 
-}  // namespace loglinear::backoff
+}  // namespace loglinear::arpa

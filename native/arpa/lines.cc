@@ -1,4 +1,4 @@
-#include "backoff/lines.hh"
+#include "arpa/lines.hh"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,9 @@
 
 #include "util/errors.hh"
 
-namespace loglinear::backoff {
+namespace loglinear::arpa {
 
+using namespace backoff;
 using namespace trie;
 namespace {
 
@@ -300,4 +301,4 @@ PlacedLines place_lines(ThreadPool& pool, std::size_t n_words, std::span<const N
   }
 }
 
-}  // namespace loglinear::backoff
+}  // namespace loglinear::arpa

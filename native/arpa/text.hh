@@ -21,23 +21,23 @@
 #include "util/interner.hh"
 #include "util/thread_pool.hh"
 
-namespace loglinear::backoff {
+namespace loglinear::arpa {
 
 struct OwnedBackoff {
   trie::OwnedShape shape;
   std::vector<double> log_backoff, log_probability;
 
-  operator BackoffArrays() const { return {shape, log_backoff, log_probability}; }
+  operator backoff::BackoffArrays() const { return {shape, log_backoff, log_probability}; }
 };
 
 // The model with an entry for every beginning and every end of an n-gram, of the same probabilities.
-OwnedBackoff closed(ThreadPool& pool, const BackoffArrays& model);
+OwnedBackoff closed(ThreadPool& pool, const backoff::BackoffArrays& model);
 
 // The text of a model, block by block. The arrays given must outlive it.
 class ArpaText {
  public:
   // Of a checked model; `words` are those of the n_words numbers. InvalidInput for a word that no line can hold.
-  ArpaText(ThreadPool& pool, const BackoffArrays& model, Strings words);
+  ArpaText(ThreadPool& pool, const backoff::BackoffArrays& model, Strings words);
 
   std::size_t order() const { return model_.shape.order; }
   std::size_t n_lines(std::size_t order) const;  // <s> is the last of the first order
@@ -48,7 +48,7 @@ class ArpaText {
 
   // The model that is written, the parents of its contexts, and the context that has an entry's words, for entries
   // below the highest order; kNowhere for none.
-  const BackoffArrays& model() const { return model_; }
+  const backoff::BackoffArrays& model() const { return model_; }
   std::span<const std::uint32_t> parents() const { return parents_; }
   std::span<const std::uint32_t> context_of() const { return context_of_; }
   Strings words() const { return words_; }
@@ -57,7 +57,7 @@ class ArpaText {
   bool link(ThreadPool& pool);
 
   OwnedBackoff own_;     // the completed model, where the one given lacked a line
-  BackoffArrays model_;  // that which is written
+  backoff::BackoffArrays model_;  // that which is written
   Strings words_;
   std::vector<std::uint32_t> parents_;     // [n_contexts]
   std::vector<std::uint32_t> context_of_;  // [entries below the highest order] the context whose words the entry has
@@ -75,4 +75,4 @@ struct ArpaModel {
 ArpaModel parse_arpa(ThreadPool& pool, std::span<const char> text, std::size_t chunk_size = 1 << 18,
                      bool any_bytes = false);
 
-}  // namespace loglinear::backoff
+}  // namespace loglinear::arpa
