@@ -21,6 +21,7 @@ BENCHMARKS = {
     "startup": "benchmarks.startup",
     "streams": "benchmarks.streams",
     "tag": "benchmarks.tag.page",
+    "text": "benchmarks.text.page",
     "tree": "benchmarks.tree.page",
 }
 

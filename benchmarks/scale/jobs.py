@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.processes import megabytes
 
-N_PARTS = 2  # files of a job, one for each of two workers
+N_PARTS = 2  # files of a job, and parts of the n-grams: one for each of two workers
 WAYS = {"one worker": 1, "two workers": 2, "two threads": None}  # single-threaded workers; None: this process
 
 
@@ -120,7 +120,8 @@ class LanguageModel:
         if client is not None:
             from loglinear.dask import DaskLanguageModel
 
-            return DaskLanguageModel(client=client, **settings).fit(str(folder / "part*.txt"))
+            # As many parts however many workers: both then take the same steps.
+            return DaskLanguageModel(client=client, n_parts=N_PARTS, **settings).fit(str(folder / "part*.txt"))
         import loglinear
 
         return loglinear.LanguageModel(**settings).fit(folder / "all.txt")

@@ -1,15 +1,16 @@
 """What a language model takes on a cluster: time and memory by the number of words and of workers.
 
-    LOGLINEAR_DATA=... python -m benchmarks plan [--words N] [--network GBIT] [--latency MS]
+    LOGLINEAR_DATA=... python -m benchmarks plan [--words N] [--growth N] [--network GBIT] [--latency MS]
 
-Measured here, on the first ``--words`` million words of a text: seconds per token to read and sort, per n-gram and pass
-to train, of one single-threaded worker; the passes; how n-grams and words grow with the text (a power of its length,
-from a quarter and the whole of it). The model of costs, of W single-threaded workers:
+Measured here, on the first ``--words`` million words of a text: seconds per token to read and sort, per n-gram and
+pass to train, of one single-threaded worker; the passes. The first ``--growth`` million words are counted, to tell how
+n-grams and words grow with the text (a power of its length, from a quarter and the whole of it). The model of costs, of
+W single-threaded workers:
 
     reading, sorting   tokens * t / W
     exchange           4 (order + 1) bytes per n-gram, all but 1 / W of them, through every worker's own network card
     a pass             the largest part * s  +  meetings * latency  +  16 bytes per word and worker through the client's
-    model              24 bytes per n-gram through the client's network card
+    model              n-grams * u  +  27 bytes per n-gram through the client's network card
 
 The largest part has 1 / W of the n-grams, or those of the most frequent context if these are more. It is checked by
 what two workers do. Memory of a worker: bytes per n-gram of its part, while it is trained.
@@ -22,17 +23,18 @@ import json
 import math
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.processes import run as run_process
 from benchmarks.report import Report, about_run, data_folder, markdown
 from benchmarks.scale.jobs import LanguageModel, join_parts
+from loglinear.data.runs import count_files
 
 ORDER = 5
-MEETINGS = 7  # of a pass of OWL-QN: two of the loss, inner products, the penalty, the largest entry
+MEETINGS = 5  # of a pass of OWL-QN: the loss with the penalty, inner products, the largest entry
 BYTES = 24 + 12 + 8 + 6 * 8 + 64  # per n-gram: record, trie, contexts, vectors, eight pairs in single precision
-FILE_BYTES = 24  # per n-gram of the model
+MODEL_BYTES = 17 + 20 // 2  # per n-gram, as parts send them; a context for two n-grams
 LIMIT = 3600.0
 WORKERS, WORDS = (4, 16, 64), (1e9, 1e10, 1e11)
 
@@ -44,7 +46,7 @@ class Costs:
     per_token: float  # to read, sort and merge
     per_pass: float  # per n-gram
     passes: float
-    per_ngram: float  # to make the model
+    per_ngram: float  # to make the model, in the client for the most part
     ngrams: tuple[float, float]  # factor, power of the number of tokens
     words: tuple[float, float]
     largest: float  # share of the n-grams whose context ends in the most frequent word
@@ -59,7 +61,7 @@ class Costs:
         exchange = 4 * (ORDER + 1) * n_ngrams * (1 - 1 / n_workers) / n_workers / self.network
         one_pass = n_ngrams * share * self.per_pass + MEETINGS * self.latency
         one_pass += 16 * n_words * n_workers / self.network
-        model = n_ngrams * share * self.per_ngram + FILE_BYTES * n_ngrams / self.network
+        model = n_ngrams * self.per_ngram + MODEL_BYTES * n_ngrams / self.network
         counting = tokens * self.per_token / n_workers + exchange
         return {
             "n-grams": n_ngrams, "counting": counting, "training": self.passes * one_pass, "model": model,
@@ -85,16 +87,29 @@ def _ways(n_million: int, ways: tuple[str, ...]) -> dict[str, dict]:
     return found
 
 
-def measure(n_million: int, network: float, latency: float) -> tuple[Costs, Report]:
+def _growth(n_million: int) -> list[tuple[float, float, float]]:
+    """Return (tokens, n-grams, words) of a quarter and of the whole of a text."""
+    found = []
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for size in (max(n_million // 4, 1), n_million):
+            LanguageModel.prepare(folder, size, data_folder("gutenberg"))
+            trie, words = count_files(sorted(folder.glob("part*.txt")), ORDER, memory="2G", folder=folder)
+            found.append((float(trie.context_count[0]), float(trie.n_entries), float(words.n_words)))
+    return found
+
+
+def measure(n_million: int, n_growth: int, network: float, latency: float) -> tuple[Costs, Report]:
     """Measure the costs, and compare what they predict for two workers with what two workers do."""
-    whole, small = _ways(n_million, ("one worker", "two workers")), _ways(max(n_million // 4, 1), ("one worker",))
-    one, two, less = whole["one worker"], whole["two workers"], small["one worker"]
-    sizes = less["tokens"], one["tokens"]
+    found = _ways(n_million, ("one worker", "two workers"))
+    one, two = found["one worker"], found["two workers"]
+    sizes, n_ngrams, n_words = zip(*_growth(n_growth))
+    power = _power(sizes, n_ngrams)[1]
+    ngrams = one["n-grams"] / one["tokens"] ** power, power  # through what was trained on here
     here = Costs(
         one["counting"] / one["tokens"], one["training"] / one["passes"] / one["n-grams"], one["passes"],
         (one["seconds"] - one["counting"] - one["training"]) / one["n-grams"],
-        _power(sizes, (less["n-grams"], one["n-grams"])), _power(sizes, (less["words"], one["words"])),
-        one["largest"], 2e9, 0.003,
+        ngrams, _power(sizes, n_words), one["largest"], 2e9, 0.003,
     )  # fmt: skip
     predicted = here.predict(one["tokens"], 2)
     report = Report(f"The model of costs, checked: {n_million} million words")
@@ -102,7 +117,7 @@ def measure(n_million: int, network: float, latency: float) -> tuple[Costs, Repo
     scaled = predicted["seconds"] * two["passes"] / one["passes"]
     report.rows.append({"": "two workers", "seconds": two["seconds"], "predicted": scaled, "passes": two["passes"]})
     report.at_most("prediction for two workers", abs(scaled / two["seconds"] - 1), 0.25, "{:.0%} off")
-    costs = Costs(*[getattr(here, name) for name in list(Costs.__dataclass_fields__)[:-2]], network, latency)
+    costs = replace(here, ngrams=_power(sizes, n_ngrams), network=network, latency=latency)
     return costs, report
 
 
@@ -129,8 +144,9 @@ def table(costs: Costs, network: float) -> Report:
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks plan", description=__doc__)
     parser.add_argument("--words", type=int, default=13, help="million words that are measured")
+    parser.add_argument("--growth", type=int, default=50, help="million words that are counted")
     parser.add_argument("--network", type=float, default=10.0, help="Gbit/s of every machine")
     parser.add_argument("--latency", type=float, default=5.0, help="milliseconds of a meeting of all workers")
     options = parser.parse_args(arguments)
-    costs, checked = measure(options.words, options.network * 1e9 / 8, options.latency / 1e3)
+    costs, checked = measure(options.words, options.growth, options.network * 1e9 / 8, options.latency / 1e3)
     print("\n\n".join([about_run(), markdown(checked), markdown(table(costs, options.network))]))
