@@ -12,3 +12,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the backg
 def _quiet_terminal(monkeypatch):
     """Tests see no colour codes and no terminal width."""
     monkeypatch.setenv("NO_COLOR", "1")
+
+
+_LONGEST = "docs", "real_data", "kenlm", "peer_suites", "demo", "multilabel"
+
+
+def pytest_collection_modifyitems(items):
+    """The longest tests come first, so that no process works alone at the end."""
+    items.sort(key=lambda item: item.path.stem.removeprefix("test_") not in _LONGEST)

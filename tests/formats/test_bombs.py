@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from peak import PEAK
 
 from loglinear.errors import FormatError
 from loglinear.formats import blocks, text
@@ -16,14 +17,14 @@ USES = {
     "sequences": "from loglinear.formats.blocks import read_blocks; list(read_blocks(path, 1 << 20))",
     "language model": "from loglinear import LanguageModel; LanguageModel(2, verbose=0).fit(path)",
 }
-PROCESS = """
-import resource, sys
+PROCESS = PEAK + """
+import sys
 path = sys.argv[1]
 try:
     {use}
 except ValueError as error:
     print(error)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> (20 if sys.platform == "darwin" else 10))
+print(peak() >> 20)
 """
 
 

@@ -10,6 +10,7 @@ import threading
 import numpy as np
 import pytest
 from commands import invoke
+from peak import PEAK
 from scipy import sparse
 from sklearn.datasets import make_multilabel_classification
 from sklearn.linear_model import LogisticRegression
@@ -192,14 +193,11 @@ def test_commands(tmp_path):
     assert again == found
 
 
-MANY_LABELS = """
-import resource, sys, warnings
+MANY_LABELS = PEAK + """
+import sys, warnings
 import numpy as np
 from loglinear import MaxentClassifier
 import loglinear
-
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 N_LABELS, HASHED = 200, 100_000
 rng = np.random.default_rng(0)
