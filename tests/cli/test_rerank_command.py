@@ -189,7 +189,6 @@ def test_inspection(place: Path, tmp_path: Path) -> None:
     assert found["path"][0]["point"] == 0
     text = invoke("inspect", place / "m.ll", "--html", tmp_path / "page.html").stdout
     assert all(title in text for title in ("Base scores", "Features with the largest weights", "Path"))
-    pytest.importorskip("matplotlib")
     assert "Errors along the path" in (tmp_path / "page.html").read_text()
 
 

@@ -16,7 +16,6 @@ from loglinear.cli.app import app
 from loglinear.demo.docstrings import stdlib_docstrings
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # as outside pytest: matplotlib's own with a newer pyparsing
 def test_the_quick_demonstration(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     done = CliRunner().invoke(app, ["demo", "--quick", "--json", "-o", str(page)])

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from loglinear.display.page import Section, page
+from loglinear.display.tables import Table, to_html, to_records, to_rich
 from loglinear.report.heat_map import attribute_table, strongest_attributes, transition_table
-from loglinear.report.html import Section, page
-from loglinear.report.tables import Table, to_html, to_records, to_rich
 
 LABELS = ["O", "B-<x>", "I-<x>"]
 WEIGHTS = [[0.5, 1.25, -np.inf], [-0.001, 0.0, 2.5], [0.0, -2.5, 1.0]]
@@ -36,12 +36,12 @@ def test_a_heat_map_has_numbers_and_colours() -> None:
     assert table.colour(2, 2) == "#7373ff"
     assert table.colour(0, 0) is table.colour(0, 3) is table.colour(1, 2) is None
     html = to_html(table)
-    assert '<td class="n" style="background: #ff7373">2.5</td>' in html
+    assert '<td class="n" style="background: rgba(214,57,57,0.60)">2.5</td>' in html
     assert '<td class="n"></td>' in html
     assert "B-&lt;x&gt;" in html
     assert "<x>" not in html
     assert to_records(table)[0] == {"from \\ to": "O", "O": 0.5, "B-<x>": 1.25, "I-<x>": None}
-    assert "background: #ff7373" in page("p", [Section("s", tables=[table])])
+    assert "rgba(214,57,57,0.60)" in page("p", [Section("s", tables=[table])])
 
 
 def test_colours_are_for_terminals_alone() -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from loglinear import Tagger
+from loglinear.display.tables import to_records
 from loglinear.metrics.evaluation import evaluate_tagger
 from loglinear.metrics.span_f1 import span_scores
 from loglinear.report.model import describe_model
 from loglinear.report.spans import score_facts, score_tables
-from loglinear.report.tables import to_records
 from loglinear.report.tagger import tagger_facts, tagger_sections
 
 X = [[("the", "D"), ("dog", "N"), ("barks", "V")], [("it", "P"), ("sees", "V"), ("a", "D"), ("cat", "N")]]

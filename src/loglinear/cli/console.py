@@ -20,8 +20,8 @@ from loglinear import interrupts
 from loglinear.cli.outputs import check_outputs
 
 if TYPE_CHECKING:
-    from loglinear.report.html import Section
-    from loglinear.report.tables import Table
+    from loglinear.display.page import Section
+    from loglinear.display.tables import Table
 
 ERROR, INTERRUPTED, BROKEN_PIPE = 2, interrupts.EXIT_CODE, 141
 _Command = TypeVar("_Command", bound=Callable[..., None])
@@ -180,7 +180,7 @@ def print_table(table: Table) -> None:
     """Print a table on stdout."""
     from rich.console import Console
 
-    from loglinear.report.tables import to_rich
+    from loglinear.display.tables import to_rich
 
     width = None if sys.stdout.isatty() else 120
     Console(file=_raw_output(), width=width, highlight=False, markup=False).print(to_rich(table))

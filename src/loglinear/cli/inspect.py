@@ -23,7 +23,7 @@ def inspect(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Describe a model file and verify its checksum (exit code 1 if it is damaged)."""
-    from loglinear.report.html import write_page
+    from loglinear.display.page import write_page
     from loglinear.report.model import describe_model
 
     description = describe_model(model, top)

@@ -14,8 +14,8 @@ from typing import Any
 
 from loglinear.demo import classifiers, keypad, language_models, parsers, taggers, word_classes
 from loglinear.demo.docstrings import Corpus, stdlib_docstrings
-from loglinear.report.html import Section, write_page
-from loglinear.report.tables import to_records
+from loglinear.display.page import Section, write_page
+from loglinear.display.tables import to_records
 
 SECTIONS: list[tuple[str, Callable[[Corpus], list[Section]]]] = [
     ("penalties and solvers", classifiers.run),

@@ -11,6 +11,9 @@ from loglinear import solvers
 from loglinear.data.matrix import SparseRows
 from loglinear.data.multiclass import MulticlassData
 from loglinear.demo.docstrings import Corpus
+from loglinear.display.charts import convergence
+from loglinear.display.page import Section
+from loglinear.display.tables import Table
 from loglinear.features.text.words import WordNgrams
 from loglinear.metrics.accuracy import accuracy
 from loglinear.models import MaxentClassifier
@@ -19,10 +22,7 @@ from loglinear.optimise.minimise import Result, minimise
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.stopping import Gap
 from loglinear.optimise.training import Settings
-from loglinear.report.html import Section
 from loglinear.report.model import top_feature_table
-from loglinear.report.plots import convergence
-from loglinear.report.tables import Table
 from loglinear.threads import pool
 
 NGRAMS = (1, 2)

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from loglinear.demo.docstrings import Corpus, stdlib_docstrings, topic_paragraphs
 from loglinear.demo.sentences import part_of, sentences
+from loglinear.display.page import Section
+from loglinear.display.tables import Table
 from loglinear.features.keypad import digits
 from loglinear.models import InputMethod, Reranker
-from loglinear.report.html import Section
-from loglinear.report.tables import Table
 
 SETTINGS: dict[str, Any] = {"readings": "keypad"}
 _QUICK_PARAGRAPHS = 400  # of the background in the quick version

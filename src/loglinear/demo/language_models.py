@@ -11,10 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from loglinear.demo.docstrings import Corpus
 from loglinear.demo.sentences import Prose, documentation
+from loglinear.display.charts import Curve, Plot
+from loglinear.display.page import Section
+from loglinear.display.tables import Table
 from loglinear.models import LanguageModel
-from loglinear.report.html import Section
-from loglinear.report.plots import Curve, Plot
-from loglinear.report.tables import Table
 
 ORDERS = (1, 2, 3, 4, 5)
 TUNED = 3  # order at which strengths are chosen; strengths of longer n-grams are much like those of trigrams

@@ -20,11 +20,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from loglinear.demo.code_lines import TEST_MODULES, TRAIN_MODULES
 from loglinear.demo.docstrings import Corpus
+from loglinear.display.page import Section
+from loglinear.display.tables import Table
 from loglinear.formats.bracketed import Trees
 from loglinear.formats.trees import Tree
 from loglinear.models import Parser
-from loglinear.report.html import Section
-from loglinear.report.tables import Table
 
 _STATEMENTS = (ast.Assign, ast.AugAssign, ast.Expr, ast.Return, ast.Assert, ast.Raise, ast.Delete)
 _TREES = {False: (1000, 300), True: (120, 40)}  # to train and to test on; quick or not

@@ -10,12 +10,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from loglinear.demo.code_lines import TaggedLines, identifier_roles
 from loglinear.demo.docstrings import Corpus
+from loglinear.display.page import Section
+from loglinear.display.tables import Table
 from loglinear.features.columns import Columns
 from loglinear.metrics.span_f1 import SpanScores, span_scores
 from loglinear.models import Tagger
 from loglinear.report.heat_map import attribute_table, transition_table
-from loglinear.report.html import Section
-from loglinear.report.tables import Table
 
 # Text, class and shape of the token and its neighbours; no pairs, so that a base distribution's expectations are cheap.
 TEMPLATES = """\

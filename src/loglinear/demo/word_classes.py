@@ -10,10 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from loglinear.demo.docstrings import Corpus
 from loglinear.demo.sentences import Prose, documentation
+from loglinear.display.page import Section
+from loglinear.display.tables import Table
 from loglinear.models import LanguageModel
 from loglinear.models.word_classes import WordClasses
-from loglinear.report.html import Section
-from loglinear.report.tables import Table
 
 N_CLASSES = 60
 SOURCES = "words:3,classes:4,skip:1"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from loglinear.display.tables import Table
 from loglinear.report.labels import frequent_confusions, label_table
-from loglinear.report.tables import Table
 
 _MOST_LABELS = 12  # of a matrix that fits a terminal
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from loglinear.report.tables import Table
+from loglinear.display.tables import Table
 
 
 def transition_table(labels: Sequence[str], weights: ArrayLike, most: int | None = None) -> Table:

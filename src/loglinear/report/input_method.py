@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from loglinear.display.page import Section
+from loglinear.display.tables import Table
 from loglinear.models.input_method.files import Adaptation
 from loglinear.models.input_method.predictor import InputMethodPredictor
-from loglinear.report.html import Section
 from loglinear.report.language_model import model_facts as language_model_facts
 from loglinear.report.reranker import path_rows
-from loglinear.report.tables import Table
 
 _MOST = 10
 

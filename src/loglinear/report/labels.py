@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from loglinear.report.tables import Table
+from loglinear.display.tables import Table
 
 _MOST_CONFUSIONS = 15
 _UNSEEN = "* never occurred in training, so it is never predicted"

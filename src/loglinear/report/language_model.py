@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from loglinear.display.page import Section
+from loglinear.display.tables import Table
 from loglinear.formats.text import plain_line
 from loglinear.metrics.comparison import Comparison, Part
 from loglinear.metrics.perplexity import perplexity
 from loglinear.models.language_model.predictor import LanguageModelPredictor
 from loglinear.optimise.stopping import describe
-from loglinear.report.html import Section
-from loglinear.report.tables import Table
 
 Facts = list[tuple[str, str]]
 _LONGEST = 90  # characters of a sentence in a table

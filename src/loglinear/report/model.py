@@ -9,6 +9,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from loglinear.display.page import Section
+from loglinear.display.tables import Table
 from loglinear.errors import ModelFileError
 from loglinear.models import KINDS, archive, made
 from loglinear.models.input_method.predictor import InputMethodPredictor
@@ -18,9 +20,7 @@ from loglinear.models.reranker.predictor import RerankerPredictor
 from loglinear.models.tagger.file import KIND as TAGGER
 from loglinear.models.tagger.predictor import TaggerPredictor
 from loglinear.report import input_method, reranker
-from loglinear.report.html import Section
 from loglinear.report.language_model import model_facts, model_sections
-from loglinear.report.tables import Table
 from loglinear.report.tagger import tagger_facts, tagger_sections
 from loglinear.report.tuning import tuning_table
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from loglinear.display.tables import Table
 from loglinear.models.language_model.composite.plan import CorpusPlan
-from loglinear.report.tables import Table
 
 
 def plan_facts(found: CorpusPlan) -> list[tuple[str, Any]]:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from loglinear.display.charts import Curve, Plot
+from loglinear.display.page import Section
+from loglinear.display.tables import Table
 from loglinear.models.reranker.predictor import RerankerPredictor
 from loglinear.optimise.stopping import describe
-from loglinear.report.html import Section
-from loglinear.report.plots import Curve, Plot
-from loglinear.report.tables import Table
 
 _ROWS = 12  # of the table of a path, which fits a screen
 

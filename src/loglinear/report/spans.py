@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from loglinear.display.tables import Table
 from loglinear.features.schemes import take_apart
 from loglinear.report.labels import frequent_confusions, label_table, type_name, type_table
-from loglinear.report.tables import Table
 
 
 def score_facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:

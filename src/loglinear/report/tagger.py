@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from loglinear.display.page import Section
 from loglinear.models.tagger.predictor import TaggerPredictor
 from loglinear.report.heat_map import attribute_table, strongest_attributes, transition_table
-from loglinear.report.html import Section
 
 _MOST_LABELS, _WIDTH = 12, 110  # labels and characters of a heat map that fits a terminal
 

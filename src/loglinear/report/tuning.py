@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loglinear.report.tables import Table
+from loglinear.display.tables import Table
 
 _TITLES = {"nonzero_weights": "weights kept", "dev_loss": "loss on dev", "dev_accuracy": "accuracy on dev",
            "dev_score": "score on dev"}  # fmt: skip

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from loglinear.display.numbers import is_number, number
 from loglinear.formats.text import plain_line, printable
 
-_DEPTH = 140  # of 255: what the deepest shade takes from white, so that black text stays readable
+_DEPTH = 140  # of 255: what the deepest shade takes from white on a terminal, so that black text stays readable
+_OPAQUE = 0.6  # of the deepest shade on a page, whose text and background are of either lightness
+_LONG = 60  # characters of a cell that is not squeezed
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Table:
 
     def is_numeric(self, column: int) -> bool:
         """Return whether all cells of a column are numbers or empty."""
-        return all(row[column] is None or _is_number(row[column]) for row in self.rows)
+        return all(row[column] is None or is_number(row[column]) for row in self.rows)
 
     def colour(self, row: int, column: int) -> str | None:
         """Return the background of a cell as #rrggbb, pale enough for black text; None for a plain cell."""
@@ -47,21 +50,10 @@ class Table:
 
 
 def cell_text(value: Any) -> str:
-    """Format a cell: whole numbers with thousands separators, others to a few digits, tabs and line ends escaped."""
+    """Format a cell: numbers as everywhere, tabs and line ends of text escaped."""
     if value is None:
         return ""
-    if isinstance(value, bool) or not _is_number(value):
-        return plain_line(str(value))
-    if isinstance(value, int):
-        return f"{value:,}"
-    size = abs(value)
-    if size != 0 and not 1e-3 <= size < 1e6:
-        return f"{value:.3g}"
-    return f"{value:,.1f}" if size >= 1000 else f"{value:.5g}" if size >= 100 else f"{value:.4g}"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number(value) if is_number(value) else plain_line(str(value))
 
 
 def to_rich(table: Table) -> Any:
@@ -89,24 +81,43 @@ def _style(colour: str | None) -> str:
 
 def to_html(table: Table) -> str:
     """Return the table as HTML, everything escaped."""
-    numeric = [' class="n"' if table.is_numeric(j) else "" for j in range(len(table.columns))]
-    head = "".join(f"<th{c}>{escape(plain_line(name))}</th>" for name, c in zip(table.columns, numeric))
+    numeric = [table.is_numeric(j) for j in range(len(table.columns))]
+    heads = [plain_line(name) for name in table.columns]
+    head = "".join(f"<th{_of_class('n' * c)}>{escape(name)}</th>" for name, c in zip(heads, numeric))
     body = "\n".join(
-        "<tr>"
-        + "".join(
-            f"<td{c}{_attribute(table.colour(i, j))}>{escape(cell_text(v))}</td>"
-            for j, (v, c) in enumerate(zip(row, numeric))
-        )
-        + "</tr>"
+        "<tr>" + "".join(_cell(table, i, j, value, numeric[j]) for j, value in enumerate(row)) + "</tr>"
         for i, row in enumerate(table.rows)
     )
     caption = f"<caption>{escape(printable(table.title))}</caption>" if table.title else ""
     note = f'\n<p class="note">{escape(printable(table.note))}</p>' if table.note else ""
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>{note}"
+    head = f"<thead><tr>{head}</tr></thead>" if any(heads) else ""
+    kind = _of_class("map" * (table.shades is not None))
+    return f"<table{kind}>{caption}{head}<tbody>\n{body}\n</tbody></table>{note}"
 
 
-def _attribute(colour: str | None) -> str:
-    return "" if colour is None else f' style="background: {colour}"'
+def _cell(table: Table, i: int, j: int, value: Any, is_numeric: bool) -> str:
+    text = cell_text(value)
+    shade = None if table.shades is None else table.shades[i][j]
+    style = ""
+    if shade:
+        colour = "214,57,57" if shade > 0 else "47,109,225"
+        style = f' style="background: rgba({colour},{_OPAQUE * min(1.0, abs(shade)):.2f})"'
+    if is_numeric or is_number(value):
+        kind = "n"
+    elif _short_number(text):
+        kind = "n" if all(_short_number(cell_text(row[j])) for row in table.rows) else "w"
+    else:
+        kind = "long" if len(text) > _LONG else ""
+    return f"<td{_of_class(kind)}{style}>{escape(text)}</td>"
+
+
+def _short_number(text: str) -> bool:
+    """Return whether text is a number with a unit or a sign, such as 93.4% or +0.12, or empty."""
+    return len(text) <= 24 and (not text or text.lstrip("+-−±<>≤≥~ ")[:1].isdigit())
+
+
+def _of_class(name: str) -> str:
+    return f' class="{name}"' if name else ""
 
 
 def to_records(table: Table) -> list[dict[str, Any]]:
