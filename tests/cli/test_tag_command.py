@@ -567,7 +567,7 @@ def test_description_of_a_tagger(place: Path, tmp_path: Path) -> None:
     done = invoke("inspect", place / "columns.ll", "--top", 2, "--html", page)
     assert done.exit_code == 0, done.stderr
     assert all(text in done.stdout for text in ("Transitions", "B-NP", "Strongest attributes", "U0:the"))
-    assert "background: #" in page.read_text()
+    assert "background: rgba(" in page.read_text()
     found = json.loads(invoke("inspect", place / "columns.ll", "--json", "--top", 2).stdout)
     assert found["kind"] == "tagger"
     assert found["scheme"] == "bio"
