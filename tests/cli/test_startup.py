@@ -54,3 +54,12 @@ def test_a_classifier_of_a_matrix_needs_no_scipy(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [("--help",), ("classify", "--help"), ("tag", "train", "--help"), ("--version",)])
 def test_help_imports_less_still(arguments: tuple[str, ...]) -> None:
     assert not imported_by(*arguments).intersection((*HEAVY, "numpy"))
+
+
+@pytest.mark.parametrize("command", ["tag train", "lm train"])
+def test_training_of_taggers_and_language_models_imports_no_scikit_learn(command: str, tmp_path: Path) -> None:
+    data = tmp_path / "data.txt"
+    data.write_text("the DT B-NP\ndog NN I-NP\n\na DT B-NP\ncat NN I-NP\n")
+    more = ("--templates", "chunking") if command == "tag train" else ("--order", "2")
+    loaded = imported_by(*command.split(), str(data), "--output", str(tmp_path / "m.ll"), *more)
+    assert not loaded.intersection({"sklearn", "scipy", "pandas"})

@@ -219,7 +219,7 @@ def _on_cluster(model: Any, corpus: list[str], dev: Any, workers: int | None, ad
     with training.on_cluster(workers, address, model.n_threads) as client:
         from loglinear.dask import DaskLanguageModel
 
-        trained = DaskLanguageModel(client=client, **model.get_params()).fit(corpus, validation=dev)
+        trained = DaskLanguageModel(client=client, **model.parameters()).fit(corpus, validation=dev)
     return trained.to_local()
 
 

@@ -16,7 +16,7 @@ from loglinear.crfsuite.metrics import flat_accuracy_score
 from loglinear.crfsuite.tagger import ParsedDump, Tagger
 from loglinear.crfsuite.trainer import LinePerIterationTrainer
 from loglinear.features.attributes import AttributeSequences
-from loglinear.models.estimator import restore_on_failure
+from loglinear.models.trainer import restore_on_failure
 
 _NAMES = {  # parameters that CRFsuite spells otherwise
     "min_freq": "feature.minfreq",

@@ -26,11 +26,11 @@ from loglinear.features.attributes import AttributeSequences
 from loglinear.features.sequences import FlatLabels
 from loglinear.interrupts import CtrlC
 from loglinear.losses.chain import ChainLoss
-from loglinear.models.estimator import record_training
 from loglinear.models.tagger.estimator import Tagger
 from loglinear.models.tagger.inputs import TokenReader
 from loglinear.models.tagger.online import Arow, PassiveAggressive, Perceptron, Sgd, train_online
 from loglinear.models.tagger.training import features_of
+from loglinear.models.trainer import record_training
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.solver_choice import choose_solver

@@ -28,7 +28,7 @@ from loglinear.models.classifier.files import Columns, read_for
 from loglinear.models.classifier.inputs import featuriser_for
 from loglinear.models.classifier.labels import class_weights_of, number_labels
 from loglinear.models.classifier.tuning import tune_on
-from loglinear.models.estimator import record_training, restore_on_failure
+from loglinear.models.trainer import record_training, restore_on_failure
 from loglinear.models.validation import as_pair
 from loglinear.optimise.checkpoint import open_checkpoint
 from loglinear.optimise.training import Solution

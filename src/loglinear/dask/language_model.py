@@ -51,11 +51,11 @@ from loglinear.errors import FormatError, IncompatibleError
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.formats.running_text import RunningText, TextOptions
 from loglinear.losses.ngram_parts import NgramRootLoss, Unigrams
-from loglinear.models.estimator import record_training, restore_on_failure
 from loglinear.models.language_model.estimator import LanguageModel
 from loglinear.models.language_model.penalty import NgramPenalty
 from loglinear.models.language_model.settings import Settings
 from loglinear.models.language_model.training import centred, with_unknown
+from loglinear.models.trainer import record_training, restore_on_failure
 from loglinear.optimise.lockstep import Brought, Leader, LockstepObjective, Lost, Told
 from loglinear.optimise.minimise import Callback, History, Result, minimise
 from loglinear.optimise.progress import TrainingProgress, both

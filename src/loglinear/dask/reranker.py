@@ -29,11 +29,11 @@ from loglinear.data.edit_distance import ErrorUnits
 from loglinear.errors import IncompatibleError
 from loglinear.features.vocabulary import Vocabulary
 from loglinear.formats.text import Source
-from loglinear.models.estimator import restore_on_failure
 from loglinear.models.reranker.estimator import Reranker
 from loglinear.models.reranker.files import ListFiles
 from loglinear.models.reranker.inputs import check_comparable, choose_base
 from loglinear.models.reranker.methods import BATCH
+from loglinear.models.trainer import restore_on_failure
 
 SPREAD = (*BATCH, "none")  # the methods that are sums over lists
 

@@ -29,13 +29,13 @@ from loglinear.features import schemes
 from loglinear.features.columns import Columns
 from loglinear.features.sequences import check_labels
 from loglinear.losses.partitioned import PartitionedLoss
-from loglinear.models.estimator import record_training, restore_on_failure, solver_settings
 from loglinear.models.tagger.constraints import as_constraint, constraint_base
 from loglinear.models.tagger.estimator import Tagger
 from loglinear.models.tagger.files import training_format
 from loglinear.models.tagger.inputs import TokenReader
 from loglinear.models.tagger.reading import Layout, read_sequences
 from loglinear.models.tagger.training import warn_of_broken
+from loglinear.models.trainer import record_training, restore_on_failure, solver_settings
 from loglinear.models.validation import as_pair
 
 _ALONE = {  # settings that need all sentences in one process, and their values that do not

@@ -1,90 +1,17 @@
-"""Estimator: what the models share once they are trained in this process, as scikit-learn estimators."""
+"""Estimator: what the models share as scikit-learn estimators."""
 
 from __future__ import annotations
 
-import functools
-import sys
-import warnings
-from collections.abc import Callable
-from dataclasses import fields
-from typing import Any, ClassVar, TypeVar
+from typing import Any
 
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
-from loglinear.models.predictor import Predictor
-from loglinear.optimise.stopping import describe
-from loglinear.optimise.training import Settings, Solution
-from loglinear.status import Status
-
-FLOATING_POINT = 1e-8  # a relative gap that nobody need be warned of where no step lowers the objective any more
-
-_Method = TypeVar("_Method", bound=Callable[..., Any])
+from loglinear.models.trainer import Trainer
 
 
-class Estimator(Predictor, BaseEstimator):
-    """A predictor that can be trained: ``class Tagger(TaggerPredictor, Estimator)``."""
-
-    fitted_attribute: ClassVar[str]  # such as "weights_": the model is trained once it has this
+class Estimator(Trainer, BaseEstimator):
+    """A model of scikit-learn: ``class Tagger(TaggerTrainer, Estimator)``."""
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters by name, as a model file keeps them."""
         return dict(self.get_params(deep=False))
-
-    def check_fitted(self) -> None:
-        """Raise sklearn's NotFittedError unless the model is trained."""
-        check_is_fitted(self, self.fitted_attribute)
-
-
-def solver_settings(model: Any) -> Settings:
-    """Return the settings of the solver: the parameters of a model that have the same names."""
-    own = {field.name: getattr(model, field.name) for field in fields(Settings) if hasattr(model, field.name)}
-    return Settings(**{**own, "strength": float(model.strength), "solver_options": dict(model.solver_options or {})})
-
-
-def record_training(model: Any, solution: Solution) -> None:
-    """Store what a solver reports: how it was chosen, where it ended and why."""
-    result = solution.result
-    model.solver_, model.solver_reason_, model.history_ = solution.solver, solution.reason, result.history
-    model.n_iter_, model.objective_ = max(result.n_iterations, 1), result.value
-    model.gap_, model.gap_is_bound_ = result.gap, result.gap_is_bound
-    model.converged_, model.status_ = result.converged, result.status
-
-
-def caller_level() -> int:
-    """Return the ``stacklevel`` with which a warning names the code that called the package, however deep it is."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "loglinear":
-        frame, level = frame.f_back, level + 1
-    return level
-
-
-def warn_before_optimum(model: Any, remedy: str) -> None:
-    """Warn of training that ended above its tolerance, unless floating point or held-out data allow no better."""
-    at_limit = model.status_ == Status.NO_DECREASE and model.gap_ <= FLOATING_POINT
-    chosen = model.status_ == Status.SMALL_DECREASE  # a trial of tuning, better on held-out data than training on
-    if model.converged_ or at_limit or chosen:
-        return
-    warnings.warn(
-        f"training stopped before the optimum ({model.status_}), {describe(model.gap_, model.gap_is_bound_)}, after "
-        f"{model.n_iter_} passes over the data. {remedy}",
-        ConvergenceWarning,
-        stacklevel=caller_level(),
-    )
-
-
-def restore_on_failure(method: _Method) -> _Method:
-    """Decorate ``fit`` so that a failed or interrupted call leaves the model as it was."""
-
-    @functools.wraps(method)
-    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = dict(self.__dict__)
-        try:
-            return method(self, *args, **kwargs)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
-    return run  # type: ignore[return-value]

@@ -21,7 +21,7 @@ from loglinear.errors import InterruptedWarning
 from loglinear.features.word_vocabulary import UNKNOWN
 from loglinear.formats.class_file import write_classes, write_paths
 from loglinear.formats.running_text import TextSource
-from loglinear.models.estimator import restore_on_failure
+from loglinear.models.trainer import restore_on_failure
 from loglinear.optimise.progress import Reading, Working
 from loglinear.status import Status
 

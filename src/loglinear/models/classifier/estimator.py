@@ -35,8 +35,8 @@ from loglinear.models.classifier.online import OnlineLearner
 from loglinear.models.classifier.predictor import ClassifierPredictor
 from loglinear.models.classifier.training import LinearProblem
 from loglinear.models.classifier.tuning import cross_validate, tune_on
-from loglinear.models.estimator import (
-    Estimator,
+from loglinear.models.estimator import Estimator
+from loglinear.models.trainer import (
     caller_level,
     record_training,
     restore_on_failure,

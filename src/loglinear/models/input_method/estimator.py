@@ -11,12 +11,13 @@ from loglinear.data.corpus import with_symbols
 from loglinear.data.sentences import Sentences
 from loglinear.features.lexicon import merge
 from loglinear.formats.candidate_list import CandidateList
-from loglinear.models.estimator import Estimator, restore_on_failure
+from loglinear.models.estimator import Estimator
 from loglinear.models.input_method.adaptation import interpolate, numbered
 from loglinear.models.input_method.conversions import SCORE, check_fits
 from loglinear.models.input_method.predictor import InputMethodPredictor
 from loglinear.models.language_model.estimator import LanguageModel
 from loglinear.models.reranker.estimator import Reranker
+from loglinear.models.trainer import restore_on_failure
 from loglinear.models.validation import renamed
 from loglinear.optimise.progress import Working
 

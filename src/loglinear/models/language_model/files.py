@@ -36,6 +36,7 @@ from loglinear.status import Status
 
 if TYPE_CHECKING:
     from loglinear.models.language_model.estimator import LanguageModel
+    from loglinear.models.language_model.trainer import LanguageModelTrainer
 
 BLOCK = 1 << 22  # bytes of text scored at a time
 _OF_MAXENT = (
@@ -48,11 +49,11 @@ _OF = {"prune": ("kneser-ney", "kneser-ney-single"), "k": ("add-k",)} | dict.fro
 BINARY = (".bin", ".binary")  # how the name of a binary file of KenLM ends
 
 
-def make_language_model(settings: dict[str, Any]) -> LanguageModel:
+def make_language_model(settings: dict[str, Any]) -> LanguageModelTrainer:
     """Return a model to train; raise ValueError for a setting that its estimator would ignore."""
-    from loglinear.models.language_model.estimator import LanguageModel
+    from loglinear.models.language_model.trainer import LanguageModelTrainer
 
-    model = LanguageModel(**settings)
+    model = LanguageModelTrainer(**settings)
     for name in settings:
         if model.estimator not in _OF.get(name, (model.estimator,)):
             setting = "signed" if name == "nonnegative" else name.replace("_", "-")

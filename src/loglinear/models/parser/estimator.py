@@ -16,18 +16,18 @@ from loglinear.grammar.counted import CountedGrammar
 from loglinear.grammar.features import Sentences, TreeFeatures
 from loglinear.grammar.lexicon import Lexicon, flatten
 from loglinear.grammar.rules import RuleTable
-from loglinear.models.estimator import (
-    Estimator,
-    record_training,
-    restore_on_failure,
-    solver_settings,
-    warn_before_optimum,
-)
+from loglinear.models.estimator import Estimator
 from loglinear.models.parser.charts import Constrained, check_memory, read_inputs, words_of
 from loglinear.models.parser.predictor import ParserPredictor, as_trees
 from loglinear.models.parser.pruning import Coarse
 from loglinear.models.parser.training import ParserProblem
 from loglinear.models.tagger.training import tune
+from loglinear.models.trainer import (
+    record_training,
+    restore_on_failure,
+    solver_settings,
+    warn_before_optimum,
+)
 from loglinear.optimise.checkpoint import open_checkpoint
 from loglinear.optimise.training import Solution
 from loglinear.status import Status

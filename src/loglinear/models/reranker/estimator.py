@@ -21,11 +21,12 @@ from loglinear.data.candidates import CandidateLists
 from loglinear.errors import InterruptedWarning
 from loglinear.features.candidate_features import CandidateFeatures
 from loglinear.metrics.error_rate import baseline_errors
-from loglinear.models.estimator import Estimator, caller_level, record_training, restore_on_failure, warn_before_optimum
+from loglinear.models.estimator import Estimator
 from loglinear.models.reranker.inputs import check_comparable, choose_base, read_lists, score_names
 from loglinear.models.reranker.methods import BATCH, METHODS, Task, strengths_of
 from loglinear.models.reranker.path import RerankerPath
 from loglinear.models.reranker.predictor import RerankerPredictor
+from loglinear.models.trainer import caller_level, record_training, restore_on_failure, warn_before_optimum
 from loglinear.models.validation import renamed
 from loglinear.status import Status
 

@@ -36,7 +36,7 @@ from loglinear.models.tagger.reading import (
 )
 
 if TYPE_CHECKING:
-    from loglinear.models.tagger.estimator import Tagger
+    from loglinear.models.tagger.trainer import TaggerTrainer
 
 
 # ---- training -------------------------------------------------------------------------------------------------------
@@ -44,7 +44,7 @@ def train_on_file(
     source: Source, settings: dict[str, Any], *, continued: Source | None = None, validation: Source | None = None,
     unlabelled: Source | None = None, format: str | None = None, encoding: str = "utf-8", label_column: int = -1,
     comments: bool = False,
-) -> tuple[Tagger, Sequences]:
+) -> tuple[TaggerTrainer, Sequences]:
     """Train a tagger on a file of labelled sequences; return it with the sequences.
 
     Parameters
@@ -87,17 +87,16 @@ def _with_unlabelled(sequences: Sequences, more: Sequences) -> tuple[Columns, Fl
 _FIXED = ("estimator", "templates", "classes", "order", "min_count", "hash_bits", "oov", "initialise")
 
 
-def make_tagger(continued: Source | None, settings: dict[str, Any]) -> Tagger:
+def make_tagger(continued: Source | None, settings: dict[str, Any]) -> TaggerTrainer:
     """Return a tagger to train: a new one, or one that continues a model file."""
-    from loglinear.models import load
-    from loglinear.models.tagger.estimator import Tagger
+    from loglinear.models.tagger.trainer import TaggerTrainer
 
     if continued is None:
-        model = Tagger(**settings)
-        if model.needs_base and model.estimator != "hmm" and model.templates is None:
+        new = TaggerTrainer(**settings)
+        if new.needs_base and new.estimator != "hmm" and new.templates is None:
             raise ValueError(f"M-estimation needs templates: name a set ({', '.join(TEMPLATE_SETS)}) or a file")
-        return model
-    model = load(continued, "tagger")
+        return new
+    model = TaggerPredictor.load(continued)
     if model.has_base:
         message = f"{continued}: an estimator {model.estimator!r} cannot be continued: train it on all the data"
         raise IncompatibleError(message)
@@ -105,10 +104,13 @@ def make_tagger(continued: Source | None, settings: dict[str, Any]) -> Tagger:
         if name in settings and settings[name] != getattr(model, name):
             had = getattr(model, name)
             raise IncompatibleError(f"{continued}: its {name} is {had!r}, and cannot change when it is continued")
-    return Tagger.from_pretrained(model).set_params(**{"tune": None, "checkpoint": None, **settings})
+    tagger = TaggerTrainer.from_pretrained(model)
+    for name, value in {"tune": None, "checkpoint": None, **settings}.items():
+        setattr(tagger, name, value)
+    return tagger
 
 
-def training_format(model: Tagger, source: Source, format: str | None = None) -> str:
+def training_format(model: TaggerTrainer, source: Source, format: str | None = None) -> str:
     """Return the format of a training file, guessed unless given; raise where the tagger cannot read it."""
     if hasattr(model, "reader_"):
         return layout_for(model, format).format

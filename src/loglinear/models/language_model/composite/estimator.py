@@ -10,7 +10,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from loglinear.data.corpus import read_corpus
 from loglinear.data.documents import Documents, Numbering, is_layered, iterate_documents, number_documents
@@ -19,21 +18,21 @@ from loglinear.data.memory import parse_memory
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.formats.running_text import check_text
 from loglinear.metrics.perplexity import perplexity
-from loglinear.models.estimator import record_training
 from loglinear.models.language_model.composite.training import CompositeFit, train_composite
 from loglinear.models.language_model.penalty import NgramPenalty, TreePenalty
 from loglinear.models.language_model.settings import Settings
+from loglinear.models.trainer import record_training
 from loglinear.sources import InformationSource, Topic, Words, parse_disjoint, parse_sources
 from loglinear.sources.topics import TopicAssigner, cluster_documents
 from loglinear.status import Status
 
 if TYPE_CHECKING:
-    from loglinear.models.language_model.estimator import LanguageModel
+    from loglinear.models.language_model.trainer import LanguageModelTrainer
 
 NOT_DISJOINT = 0.1  # error of log Z per token above which a warning is given
 
 
-def fit_sources(model: LanguageModel, X: Any, validation: Any, settings: Settings) -> None:
+def fit_sources(model: LanguageModelTrainer, X: Any, validation: Any, settings: Settings) -> None:
     """Train a model with sources and leave what it learnt in its attributes."""
     began = time.perf_counter()
     sources = parse_sources(model.sources)
@@ -86,7 +85,7 @@ def with_topics(
     return labelled, Numbering.of(labelled, numbering.vocabulary), assigner
 
 
-def _fit_ngrams(model: LanguageModel, X: Any, validation: Any, order: int) -> None:
+def _fit_ngrams(model: LanguageModelTrainer, X: Any, validation: Any, order: int) -> None:
     """Train n-grams alone by the sweeps of n-gram models."""
     plain_model = type(model)(**{**model.parameters(), "sources": None, "order": order})
     texts = [_words_of(model, one) if one is not None else None for one in (X, validation)]
@@ -96,14 +95,14 @@ def _fit_ngrams(model: LanguageModel, X: Any, validation: Any, order: int) -> No
             setattr(model, name, value)
 
 
-def _words_of(model: LanguageModel, X: Any) -> Any:
+def _words_of(model: LanguageModelTrainer, X: Any) -> Any:
     if not is_layered(X, model.document_kind):
         return X
     found = iterate_documents(X, model.document_kind)
     return [sentence.words for document in found for sentence in document.sentences]
 
 
-def checked_penalty(model: LanguageModel, settings: Settings) -> NgramPenalty | TreePenalty:
+def checked_penalty(model: LanguageModelTrainer, settings: Settings) -> NgramPenalty | TreePenalty:
     """Return the penalty; raise ValueError for settings that sources cannot be combined with."""
     if model.estimator != "maxent":
         raise ValueError(f"sources are features of estimator='maxent', not of {model.estimator!r}")
@@ -117,7 +116,7 @@ def checked_penalty(model: LanguageModel, settings: Settings) -> NgramPenalty | 
     return settings.make_penalty()
 
 
-def read_training(model: LanguageModel, X: Any) -> tuple[Documents, Numbering]:
+def read_training(model: LanguageModelTrainer, X: Any) -> tuple[Documents, Numbering]:
     """Read documents to train on, and choose the vocabulary."""
     given = model.vocabulary
     if given is not None and not isinstance(given, (str, os.PathLike, WordVocabulary)):
@@ -142,7 +141,7 @@ def read_training(model: LanguageModel, X: Any) -> tuple[Documents, Numbering]:
     return documents, Numbering.of(documents, words)
 
 
-def read_like(model: LanguageModel, X: Any, numbering: Numbering) -> Documents:
+def read_like(model: LanguageModelTrainer, X: Any, numbering: Numbering) -> Documents:
     """Read documents in the numbers of those that were trained on."""
     if isinstance(X, Documents):
         return X
@@ -151,7 +150,7 @@ def read_like(model: LanguageModel, X: Any, numbering: Numbering) -> Documents:
     return plain(read_corpus(X, vocabulary=numbering.vocabulary, **model.reading_options)[0])
 
 
-def _record(model: LanguageModel, fit: CompositeFit, documents: Documents, held_out: Documents | None) -> None:
+def _record(model: LanguageModelTrainer, fit: CompositeFit, documents: Documents, held_out: Documents | None) -> None:
     """Store what training reports about itself."""
     queries = fit.queries
     model.queries_, model.vocabulary_, model.order_ = queries, queries.vocabulary, queries.order
@@ -165,6 +164,8 @@ def _record(model: LanguageModel, fit: CompositeFit, documents: Documents, held_
         model.disjointness_ = asdict(fit.error)
         if fit.error.mean > NOT_DISJOINT:
             message = f"the sources {model.disjoint} are not nearly disjoint: log Z is off by {fit.error.mean:.2g} per"
+            from sklearn.exceptions import ConvergenceWarning
+
             warnings.warn(f"{message} token; train without disjoint", ConvergenceWarning, stacklevel=6)
     record_training(model, fit.solution)
     if fit.tuned is None or held_out is None:

@@ -16,7 +16,6 @@ from loglinear.data.documents import Documents, Numbering
 from loglinear.data.sentences import Sentences
 from loglinear.formats.class_file import read_classes
 from loglinear.metrics.perplexity import perplexity
-from loglinear.models.estimator import record_training
 from loglinear.models.language_model.cache.queries import member_of, parse_cache
 from loglinear.models.language_model.cache.training import fit_cache, fit_mixture
 from loglinear.models.language_model.composite.estimator import (
@@ -35,12 +34,13 @@ from loglinear.models.language_model.factored.partition import (
 from loglinear.models.language_model.factored.training import FactoredFit, train_factored
 from loglinear.models.language_model.penalty import NgramPenalty
 from loglinear.models.language_model.settings import Settings
+from loglinear.models.trainer import record_training
 from loglinear.optimise.training import Solution
 from loglinear.sources import Classes, InformationSource, Skip, Words, parse_sources
 from loglinear.status import Status
 
 if TYPE_CHECKING:
-    from loglinear.models.language_model.estimator import LanguageModel
+    from loglinear.models.language_model.trainer import LanguageModelTrainer
 
 # Of words within their classes, as of Model M (Chen 2009). Of classes, the ridge grows with the number of sources,
 # which share the score of what they have seen together (docs/results/composite.md).
@@ -50,7 +50,7 @@ NO_DEV_SET = "the weights of a cache are fitted on held-out text: give fit(..., 
 HISTORY_CLASSES = (50, 500)  # sets of classes that the class level sees beside its own
 
 
-def fit_factored(model: LanguageModel, X: Any, validation: Any, settings: Settings) -> None:
+def fit_factored(model: LanguageModelTrainer, X: Any, validation: Any, settings: Settings) -> None:
     """Train a class-factored model and leave what it learnt in its attributes."""
     began = time.perf_counter()
     if model.cache is not None and validation is None:
@@ -95,7 +95,7 @@ def fit_factored(model: LanguageModel, X: Any, validation: Any, settings: Settin
     model.stage_seconds_, model.fit_seconds_ = stages, time.perf_counter() - began
 
 
-def add_cache(model: LanguageModel, held_out: Documents, settings: Settings) -> None:
+def add_cache(model: LanguageModelTrainer, held_out: Documents, settings: Settings) -> None:
     """Put a cache over a trained model, fitted on held-out documents."""
     queries = model.queries_
     numbering = queries.numbering if hasattr(queries, "numbering") else Numbering.of(held_out, model.vocabulary_)
@@ -159,7 +159,7 @@ def usual_sources(n_classes: int, n_words: int) -> list[InformationSource]:
     return sources
 
 
-def _penalties(model: LanguageModel, settings: Settings, n_sources: int) -> tuple[Any, NgramPenalty]:
+def _penalties(model: LanguageModelTrainer, settings: Settings, n_sources: int) -> tuple[Any, NgramPenalty]:
     found = checked_penalty(model, settings)
     if not isinstance(found, NgramPenalty):
         raise ValueError(
@@ -175,7 +175,7 @@ def _penalties(model: LanguageModel, settings: Settings, n_sources: int) -> tupl
     return of_classes, of_words
 
 
-def _record(model: LanguageModel, fit: FactoredFit, documents: Documents, held_out: Documents | None) -> None:
+def _record(model: LanguageModelTrainer, fit: FactoredFit, documents: Documents, held_out: Documents | None) -> None:
     """Store what training reports about itself."""
     queries = fit.queries
     model.queries_, model.vocabulary_, model.order_ = queries, queries.vocabulary, queries.order
