@@ -58,8 +58,8 @@ class PartTasks:
         while True:
             try:
                 return future.result(timeout=POLL)
-            except TimeoutError:
-                if future.status == "error":
+            except (TimeoutError, UnboundLocalError):  # the second: see workers.LOST
+                if future.status in ("error", "cancelled"):
                     raise
                 self.workers.look()
 

@@ -10,13 +10,12 @@ import logging
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError
 from typing import Any
 
 from distributed import KilledWorker
 
 from loglinear.dask.parts import out_of_memory
-from loglinear.dask.workers import Workers
+from loglinear.dask.workers import LOST, Workers
 from loglinear.errors import FormatError
 from loglinear.losses.partitioned import Shard
 
@@ -119,7 +118,7 @@ class Cluster:
                 return self._futures[k].result(timeout=2)
             except (KilledWorker, MemoryError) as error:
                 raise out_of_memory(self.client, self.given, k, error) from error
-            except (CancelledError, RuntimeError) as error:  # its worker, or one with what it is made of, was just lost
+            except LOST as error:
                 if self._futures[k].status == "error" or next(repeats) > MAX_REPEATS:
                     raise
                 log.debug("part %d: %s", k, error)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
+from concurrent.futures import CancelledError
 from typing import Any
 
 from distributed import Client
 
+# What Dask raises for a task whose worker, or one with what the task is made of, was just lost. Where asyncio cancels
+# the wait, distributed's ``sync`` misses that, since it is no Exception, and returns a result that it does not have.
+LOST = (CancelledError, RuntimeError, UnboundLocalError)
 PATIENCE = 60.0  # seconds without any worker after which training gives up
 log = logging.getLogger("loglinear.dask")
 
