@@ -176,7 +176,8 @@ def minimise(
         objective.loss.value_and_gradient(best, gradient)
         best_violation = objective.violation(best, gradient)
     if stopping is not None and status is not Status.CONVERGED and math.isfinite(best_value):
-        gap = stopping.finish(best, best_value, status is Status.NO_DECREASE)
+        last = state if solver.monotone and best is state.weights else None
+        gap = stopping.finish(best, best_value, status is Status.NO_DECREASE, last)
     history.gap[-1] = gap.relative
     converged = stop.reached(gap, best_violation)
     return Result(

@@ -6,8 +6,9 @@ The relative gap is (objective - optimum) / objective. Training converges when i
    d1 and d2 over two windows of w1 and w2 passes, the rate k follows from (d2/w2) / (d1/w1) = exp(-k (w1 + w2) / 2),
    and  d2 / (exp(k w2) - 1)  is what remains. SAFETY times as much is the estimate.
    The larger result of a short and a long window counts.
-2. Where the estimate reaches the tolerance, the optimum is bounded from below (optimise/certificate.py). Bounds get a
-   share of the passes (SHARE), so that training waits little for its certificate.
+2. Where the estimate comes near the tolerance, the optimum is bounded from below: by tangents that the solver has in
+   its memory (optimise/bundle.py), which cost next to nothing, or else by minorants at the last point
+   (optimise/certificate.py). These get a share of the passes (SHARE), so that training waits little for them.
 3. A bound within the tolerance proves it. A bound that is LOOSE times above the estimate would take many more passes
    (pure l1, weights almost without a ridge); there the estimate counts, if the quadratic model of the objective agrees
    with it twice in a row, or once where a working set was solved in between, and is called one: ``is_bound`` is False.
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from loglinear.arrays import FloatArray
+from loglinear.optimise.bundle import bundle_bound
 from loglinear.optimise.certificate import MAX_PRODUCTS, assess
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ LEAST_WINDOW = 4.0  # passes
 SHARE = 0.15  # of the passes so far that bounds may cost ...
 FIRST_PRODUCTS = 12  # ... beyond those of a first one
 LOOSE = 30.0  # bounds of strongly convex problems are at most about 10 times the truth, those of pure l1 1,000 times
+BUNDLE_PAUSE = 4.0  # passes between two bounds by tangents, each of which costs a part of one
 PAUSE = 0.05  # of the passes so far between two bounds, and twice that until an estimate is confirmed
 LONG_STEP = 8.0  # passes: beside a step of Newton's method a bound costs little
 LAST_GAIN = 20.0  # tolerances that such a step may gain and be the last
@@ -93,6 +96,8 @@ class Stopping:
         self._partial = False  # whether the steps since the last look were on some of the weights
         self._agreed = False  # whether the last assessment let the estimate count
         self._products = 0  # the most that an assessment of this phase took
+        self._next_bundle = 0.0  # passes before which tangents are not looked at again
+        self._bundle_is_tight = False  # whether they last were about as near as they need be
 
     def remember(self, passes: Sequence[float], values: Sequence[float]) -> None:
         """Take note of earlier steps of the same training."""
@@ -105,6 +110,7 @@ class Stopping:
             return self.gap
         if state.phase != self._phase:
             self._phase, self._agreed, self._products = state.phase, False, 0
+            self._next_bundle, self._bundle_is_tight = 0.0, False
             self._passes, self._values = [], []
         self._passes.append(state.passes)
         self._values.append(state.value)
@@ -113,6 +119,8 @@ class Stopping:
         self.gap = self._gap(state.value, remaining, False)
         if warm or state.violation == 0.0:
             self._assess(state.point(), goal, 0)
+        elif self._bundle_suffices(state, remaining, goal):
+            pass
         elif self._due(state.passes, remaining, goal) and self._estimate_counts(state, remaining, goal):
             return self.gap
         self._partial = False
@@ -122,6 +130,20 @@ class Stopping:
         elif self.gap.relative <= self.tolerance:  # an estimate that nothing has confirmed yet
             self.gap = Gap(min(bound.relative, math.nextafter(self.tolerance, 1.0)), False)
         return self.gap
+
+    def _bundle_suffices(self, state: State, remaining: float, goal: float) -> bool:
+        """Bound the optimum by tangents, if the solver has some; return whether that proves the gap, or soon will."""
+        if not remaining <= SAFETY * goal:
+            return False
+        if state.passes >= self._next_bundle:
+            self._next_bundle = state.passes + BUNDLE_PAUSE
+            lower = bundle_bound(self.objective, state)
+            if lower is None:
+                self._next_bundle = math.inf
+            else:
+                self.lower = max(self.lower, lower)
+                self._bundle_is_tight = state.value - lower <= SAFETY * goal
+        return self._bundle_is_tight
 
     def _estimate_counts(self, state: State, remaining: float, goal: float) -> bool:
         """Compute a bound; return whether it is so loose that the estimate, which it then sets, counts in its place."""
@@ -151,14 +173,20 @@ class Stopping:
         """Return how many products with the Hessian a bound may cost now."""
         return int(FIRST_PRODUCTS + SHARE * passes - self._spent)
 
-    def finish(self, weights: FloatArray, value: float, at_limit: bool) -> Gap:
+    def finish(self, weights: FloatArray, value: float, at_limit: bool, state: State | None = None) -> Gap:
         """Return the gap of the weights that training ended with for another reason than its tolerance.
 
         at_limit : whether the solver found no lower value in floating point
+        state : of the solver, if these weights are its last
         """
         remaining = SAFETY * self._remaining()
         if at_limit and not math.isfinite(remaining):  # it took too few passes to tell how it converges
             remaining = SAFETY * NOISE * abs(value)
+        lower = None if state is None else bundle_bound(self.objective, state)
+        if lower is not None and value - lower <= SAFETY * remaining:
+            self.lower = max(self.lower, lower)
+            self.gap = self._gap(value, value - self.lower, True)
+            return self.gap
         decrease = self._assess(weights, self.tolerance * self._scale(value), FIRST_PRODUCTS)
         bound = value - self.lower
         estimate = max(remaining, SAFETY * decrease)

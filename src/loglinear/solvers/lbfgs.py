@@ -17,7 +17,7 @@ from loglinear.protocols import Loss, Smooth
 from loglinear.solvers.line_search import Point, strong_wolfe
 from loglinear.solvers.memory import InverseHessian, Pair, single_pairs
 from loglinear.solvers.metric import find_unit
-from loglinear.solvers.solver import State
+from loglinear.solvers.solver import State, Tangents
 from loglinear.status import Status
 
 if TYPE_CHECKING:
@@ -36,6 +36,18 @@ class LbfgsState(State):
     pair: Pair | None = None
     trial: FloatArray = field(default_factory=lambda: np.empty(0))
     trial_gradient: FloatArray = field(default_factory=lambda: np.empty(0))
+    values: list[float] = field(default_factory=list)  # at the last points that pairs connect without a gap
+
+    def tangents(self) -> Tangents | None:
+        """Return the points that the memory connects with this one."""
+        pairs = list(zip(self.memory.s, self.memory.y))
+        if self.pair is not None:
+            pairs.append(self.pair)
+        k = min(len(pairs), len(self.values) - 1)
+        if k < 1 or self.memory.dtype != np.float64:
+            return None
+        steps, changes = zip(*pairs[-k:])
+        return Tangents(self.values[-k - 1 :], self.weights, self.gradient, steps, changes, self.unit)
 
 
 @dataclass(frozen=True)
@@ -56,7 +68,7 @@ class Lbfgs:
         gradient = new_like(w0)
         value = objective.value_and_gradient(w0, gradient)
         violation = objective.gradient_violation(gradient)
-        state = LbfgsState(w0, value, violation, passes=1.0, gradient=gradient)
+        state = LbfgsState(w0, value, violation, passes=1.0, gradient=gradient, values=[value])
         state.unit = find_unit(self.metric, objective, w0)
         if state.unit is not None:
             state.gradient *= state.unit
@@ -69,6 +81,8 @@ class Lbfgs:
         """Compute a direction, search along it and keep the new pair."""
         pool, memory = objective.pool, state.memory
         memory.direction(objective, state.gradient, state.direction, state.pair)
+        if state.pair is not None and not (memory.s and memory.s[-1] is state.pair[0]):  # refused: a gap in the path
+            state.values = [state.value]
         state.pair = None
         slope = objective.dot(state.gradient, state.direction)
         if not slope < 0.0:
@@ -104,3 +118,4 @@ class Lbfgs:
         state.weights, state.trial = state.trial, state.weights
         state.gradient, state.trial_gradient = state.trial_gradient, state.gradient
         state.value, state.violation = accepted.value, violation
+        state.values = [*state.values[-self.memory - 1 :], accepted.value]

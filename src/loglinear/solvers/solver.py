@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from numpy.typing import NDArray
 
 from loglinear.arrays import FloatArray
 from loglinear.status import Status
 
 if TYPE_CHECKING:
     from loglinear.optimise.objective import Objective
+
+
+class Tangents(NamedTuple):
+    """The last points of a path and the gradients of the objective there, as a solver has them: k + 1 of them."""
+
+    values: Sequence[float]  # [k + 1] the objective, oldest first
+    weights: FloatArray  # the last point
+    gradient: FloatArray  # there, times unit
+    steps: Sequence[NDArray[Any]]  # [k] between one point and the next, divided by unit
+    changes: Sequence[NDArray[Any]]  # [k] of the gradient, times unit
+    unit: FloatArray | None  # one number per weight, or None: ones
 
 
 @dataclass
@@ -27,6 +41,10 @@ class State:
     def point(self) -> FloatArray:
         """Return the weights that ``value`` belongs to, in double precision."""
         return self.weights
+
+    def tangents(self) -> Tangents | None:
+        """Return the last points with their gradients, where the solver keeps them in double precision."""
+        return None
 
     def best(self) -> tuple[FloatArray, float]:
         """Return (weights, objective) to end with; solvers in other coordinates translate them here."""
