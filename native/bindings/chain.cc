@@ -4,6 +4,7 @@
 #include "chain/decode.hh"
 #include "chain/loss.hh"
 #include "chain/online.hh"
+#include "chain/stochastic.hh"
 
 namespace loglinear::bindings {
 
@@ -116,6 +117,19 @@ struct BoundOnline {
         chain(BoundModel::of(features), nb::cast<BoundSequences&>(sequences).sequences, view(labels)) {}
 };
 
+// Stochastic steps, with the arrays they view.
+struct BoundStochastic {
+  nb::object features, sequences;
+  In<std::int32_t> labels;
+  StochasticChain chain;
+
+  BoundStochastic(ThreadPool& pool, nb::object f, nb::object s, In<std::int32_t> y)
+      : features(std::move(f)),
+        sequences(std::move(s)),
+        labels(std::move(y)),
+        chain(pool, BoundModel::of(features), nb::cast<BoundSequences&>(sequences).sequences, view(labels)) {}
+};
+
 double loss(ThreadPool& pool, const std::string& kind, BoundModel& model, BoundSequences& sequences,
             BoundTokens& tokens, Doubles node_base, In<std::int32_t> labels,
             std::optional<In<std::uint8_t>> allowed, In<double> w, Out<double> gradient) {
@@ -223,6 +237,19 @@ void bind_chain(nb::module_& m) {
       },
       nb::arg("pool"), nb::arg("model"), nb::arg("sequences"), nb::arg("node_base").none(), nb::arg("local").none(),
       nb::arg("seed"), nb::arg("n_samples"), nb::arg("labels").noconvert());
+  nb::class_<BoundStochastic>(m, "StochasticChain", "Stochastic gradient descent on a CRF, batch by batch.")
+      .def(nb::init<ThreadPool&, nb::object, nb::object, In<std::int32_t>>(), nb::arg("pool"), nb::arg("features"),
+           nb::arg("sequences"), nb::arg("labels").noconvert())
+      .def("step_along",
+           [](BoundStochastic& b, In<std::int64_t> order, double eta, double decay_after, double ridge, double seen) {
+             nb::gil_scoped_release release;
+             return b.chain.pass(view(order), {eta, decay_after, ridge}, seen);
+           },
+           nb::arg("order").noconvert(), nb::arg("eta"), nb::arg("decay_after"), nb::arg("ridge"), nb::arg("seen"))
+      .def("clear", [](BoundStochastic& b) { b.chain.clear(); })
+      .def("weights", [](BoundStochastic& b, Out<double> out) { b.chain.weights(view(out)); },
+           nb::arg("out").noconvert())
+      .def_prop_ro("n_batches", [](BoundStochastic& b) { return b.chain.n_batches(); });
   nb::class_<BoundOnline>(m, "OnlineChain", "Online training of label chains, one sequence after another.")
       .def(nb::init<nb::object, nb::object, In<std::int32_t>>(), nb::arg("features"), nb::arg("sequences"),
            nb::arg("labels").noconvert())

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "util/interner.hh"
@@ -135,7 +136,7 @@ struct Finder {
 
 Bundles::Bundles(ThreadPool& pool, const WeightRows& weights, const Sequences& sequences, double row_cost) {
   const std::size_t n = sequences.n_tokens(), A = sequences.n_attributes;
-  if (!sequences.values.empty() || A > 0x3FFFFFFF || n > 0x3FFFFFFF) {
+  if (std::isinf(row_cost) || !sequences.values.empty() || A > 0x3FFFFFFF || n > 0x3FFFFFFF) {
     ptr.assign(sequences.indptr.begin(), sequences.indptr.end());
     entries.assign(sequences.indices.begin(), sequences.indices.end());
     return;

@@ -20,8 +20,8 @@ struct Bundles {
   std::vector<std::int32_t> entries;
   std::size_t size = 0;
 
-  // Work is counted in weights that are added one by one; a row counts as `row_cost` of them. Tokens with values other
-  // than 1 get no bundles.
+  // Work is counted in weights that are added one by one; a row counts as `row_cost` of them (infinity: no bundles).
+  // Tokens with values other than 1 get none.
   Bundles(ThreadPool& pool, const WeightRows& weights, const Sequences& sequences, double row_cost);
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "chain/bundles.hh"
 #include "simd/loops.hh"
@@ -57,9 +58,10 @@ std::vector<std::size_t> SequenceGroups::cut(const Sequences& sequences, std::si
 }
 
 ResolvedWeights::ResolvedWeights(ThreadPool& pool, const WeightRows& weights, const Sequences& sequences,
-                                 std::size_t size) {
+                                 std::size_t size, bool bundled) {
   constexpr std::size_t kChunk = 1 << 13;  // tokens
-  const Bundles bundles(pool, weights, sequences, 1.0 + static_cast<double>(size) / 16.0);
+  const double no_row_pays = std::numeric_limits<double>::infinity();
+  const Bundles bundles(pool, weights, sequences, bundled ? 1.0 + static_cast<double>(size) / 16.0 : no_row_pays);
   n_tokens = sequences.n_tokens(), n_expanded = weights.expanded.size(), n_bundles = bundles.size;
   const std::size_t n = n_tokens + n_bundles, A = sequences.n_attributes;
   row_ptr.assign(n + 1, 0), item_ptr.assign(n + 1, 0);
@@ -156,6 +158,20 @@ void ResolvedWeights::scatter(std::size_t token, const double* residuals, std::s
     for (std::size_t i = 0; i < n; ++i) batch[i] = all + rows[r + i] * size;
     simd::loops().chain.add_to_rows(batch, row_values.empty() ? nullptr : row_values.data() + r, n, size, residuals);
     r += n;
+  }
+}
+
+void ResolvedWeights::scatter_where(std::size_t token, const double* residuals, std::size_t size, const double* has,
+                                    double* weights, double* all) const {
+  prefetch(token, weights, all, size);
+  const double* value = item_values.empty() ? nullptr : item_values.data();
+  for (std::size_t i = at(item_ptr, token), end = at(item_ptr, token + 1); i < end; ++i)
+    weights[places[i]] += (value ? value[i] : 1.0) * residuals[offsets[i]];
+  for (std::size_t r = at(row_ptr, token), last = at(row_ptr, token + 1); r < last; ++r) {
+    const double x = row_values.empty() ? 1.0 : row_values[r];
+    double* to = all + rows[r] * size;
+    const double* keep = has + rows[r] * size;
+    for (std::size_t k = 0; k < size; ++k) to[k] += x * keep[k] * residuals[k];
   }
 }
 

@@ -37,8 +37,9 @@ struct ResolvedWeights {
   std::size_t n_tokens = 0, n_expanded = 0, n_bundles = 0;
 
   ResolvedWeights() = default;
-  // Rows have `size` scores.
-  ResolvedWeights(ThreadPool& pool, const WeightRows& weights, const Sequences& sequences, std::size_t size);
+  // Rows have `size` scores. Without bundles, rows may be changed from token to token.
+  ResolvedWeights(ThreadPool& pool, const WeightRows& weights, const Sequences& sequences, std::size_t size,
+                  bool bundled = true);
 
   std::size_t n_rows() const { return n_expanded + n_bundles; }
   // All rows: those of attributes, as they are given, and the sums of bundles.
@@ -51,6 +52,9 @@ struct ResolvedWeights {
   void add(std::size_t token, const double* weights, const double* all, std::size_t size, double* scores) const;
   // The reverse: weights and rows += residuals.
   void scatter(std::size_t token, const double* residuals, std::size_t size, double* weights, double* all) const;
+  // The same where rows have entries without a weight, which stay zero: `has` [rows] is 1 at the others. No values.
+  void scatter_where(std::size_t token, const double* residuals, std::size_t size, const double* has, double* weights,
+                     double* all) const;
 
  private:
   void prefetch(std::size_t token, const double* weights, const double* all, std::size_t size) const;

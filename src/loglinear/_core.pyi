@@ -538,6 +538,20 @@ def chain_scores(pool: ThreadPool, model: ChainModel, sequences: Sequences, node
 
 def chain_sample(pool: ThreadPool, model: ChainModel, sequences: Sequences, node_base: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, local: ChainModel | None, seed: int, n_samples: int, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu')]) -> None: ...
 
+class StochasticChain:
+    """Stochastic gradient descent on a CRF, batch by batch."""
+
+    def __init__(self, pool: ThreadPool, features: object, sequences: object, labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
+    def step_along(self, order: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], eta: float, decay_after: float, ridge: float, seen: float) -> float: ...
+
+    def clear(self) -> None: ...
+
+    def weights(self, out: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')]) -> None: ...
+
+    @property
+    def n_batches(self) -> int: ...
+
 class OnlineChain:
     """Online training of label chains, one sequence after another."""
 

@@ -109,6 +109,17 @@ class StepsInSweep(Protocol):
 
 
 @runtime_checkable
+class Approach(Protocol):
+    """Power of a loss: it comes near the optimum by other means than evaluations, to begin from there."""
+
+    def approach(self, ridge: float, passes: int, out: FloatArray) -> int:
+        """Write weights to begin from to ``out``; return the passes over the data that they took, 0 for none.
+
+        ridge : strength of the penalty, which is strength * |w|^2 / 2; passes : at most
+        """
+
+
+@runtime_checkable
 class Tied(Protocol):
     """Power of a loss: the same loss under shared weights."""
 

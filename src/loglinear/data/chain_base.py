@@ -30,6 +30,11 @@ class ChainBase:
             if array is not None:
                 object.__setattr__(self, field.name, np.ascontiguousarray(array, dtype=np.float64))
 
+    @property
+    def is_zero(self) -> bool:
+        """Whether no score is added."""
+        return all(getattr(self, field.name) is None for field in fields(self))
+
     def model(self, features: ChainFeatures, machine: str = "auto") -> _core.ChainModel:
         """Return the native scorer of chains with these features; machine "dense" or "sparse" forces one."""
         return _core.ChainModel(features.native, self.start, self.stop, self.transitions, self.trigrams, machine)

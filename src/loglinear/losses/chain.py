@@ -22,6 +22,7 @@ from loglinear.data.chain_features import ChainFeatures
 from loglinear.data.sequence import SequenceData
 from loglinear.data.token_arrays import squared_sums, total_by_sequence
 from loglinear.features.sequences import TokenRows
+from loglinear.losses.chain_start import can_start, stochastic_start
 from loglinear.structure.tying import Tying
 from loglinear.threads import pool
 
@@ -39,7 +40,7 @@ def _ranges(weights: FloatArray, ptr: NDArray[Any]) -> FloatArray:
 
 
 class ChainLoss:
-    """One of KINDS; powers: Scaled, Sized, Spread, Stochastic, Tied, Restrict."""
+    """One of KINDS; powers: Scaled, Sized, Spread, Approach, Stochastic, Tied, Restrict."""
 
     floor = 0.0  # minus the logarithm of a probability
 
@@ -123,6 +124,18 @@ class ChainLoss:
         if data.numbers:
             totals += total_by_sequence(data.numbers, by_attribute[-data.n_numbers :])
         return float(totals.max(initial=0.0))
+
+    # Approach
+    def approach(self, ridge: float, passes: int, out: FloatArray) -> int:
+        """Write weights after some passes of stochastic steps; 0 where this chain has more than they know."""
+        plain = self.kind == "crf" and self.data.allowed is None and self.base.is_zero
+        if not (plain and passes and can_start(self.data, self.features)):
+            return 0
+        found = stochastic_start(self.data, self.features, ridge, passes, self.n_threads)
+        if found is None:
+            return 0
+        out[:] = found
+        return passes
 
     # Stochastic
     def partition(self, n_parts: int, rng: np.random.Generator) -> Sequence[ChainLoss]:

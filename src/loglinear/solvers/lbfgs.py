@@ -2,18 +2,20 @@
 
 ``metric="curvature"`` measures steps in units of 1/sqrt(curvature + penalty): the change of variables
 v = sqrt(D) w with D the diagonal of the Hessian at the start (solvers/metric.py).
+
+Where the loss has a way to come near the optimum before (power Approach: stochastic steps of a CRF), steps begin there.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
 from loglinear import _core
-from loglinear.arrays import FloatArray, new_like
-from loglinear.protocols import Loss, Smooth
+from loglinear.arrays import FloatArray, new_like, new_zeros
+from loglinear.protocols import Approach, Loss, Smooth
 from loglinear.solvers.line_search import Point, strong_wolfe
 from loglinear.solvers.memory import InverseHessian, Pair, single_pairs
 from loglinear.solvers.metric import find_unit
@@ -57,6 +59,7 @@ class Lbfgs:
     memory: int = 8
     metric: str = "auto"  # "none", "values", "curvature", "estimate"; auto: "estimate" for a Scaled loss, else "values"
     single_precision: bool | None = None  # of the pairs; None: from five million weights on
+    stochastic_passes: int = 5  # of a loss with the power Approach, to begin from instead of zero weights
 
     name: ClassVar[str] = "lbfgs"
     loss_powers: ClassVar[tuple[type, ...]] = (Loss,)
@@ -65,10 +68,10 @@ class Lbfgs:
 
     def init(self, objective: Objective, w0: FloatArray) -> LbfgsState:
         """Return the state at ``w0`` after the first evaluation."""
-        gradient = new_like(w0)
+        gradient, passes = new_like(w0), 1.0 + self._approach(objective, w0)
         value = objective.value_and_gradient(w0, gradient)
         violation = objective.gradient_violation(gradient)
-        state = LbfgsState(w0, value, violation, passes=1.0, gradient=gradient, values=[value])
+        state = LbfgsState(w0, value, violation, passes=passes, gradient=gradient, values=[value])
         state.unit = find_unit(self.metric, objective, w0)
         if state.unit is not None:
             state.gradient *= state.unit
@@ -76,6 +79,16 @@ class Lbfgs:
         state.memory = InverseHessian(w0.size, self.memory, single_pairs(self.single_precision, objective))
         state.direction, state.trial, state.trial_gradient = (new_like(w0) for _ in range(3))
         return state
+
+    def _approach(self, objective: Objective, w0: FloatArray) -> int:
+        """Let the loss move zero weights to where steps had better begin; return the passes that took."""
+        loss, penalty = objective.loss, objective.penalty
+        able = isinstance(loss, Approach) and isinstance(penalty, Smooth)
+        if not (able and self.stochastic_passes and objective.n_all_weights == w0.size) or w0.any():
+            return 0
+        ridge = new_zeros(w0.size)
+        cast(Smooth, penalty).add_curvature_diagonal(w0, ridge)
+        return cast(Approach, loss).approach(float(ridge.mean()), self.stochastic_passes, w0)
 
     def step(self, objective: Objective, state: LbfgsState) -> None:
         """Compute a direction, search along it and keep the new pair."""
