@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
-import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,15 +40,22 @@ class Made(Done):
 
 
 class Workspace:
-    """Texts and models of a folder; ``lmplz``, ``query`` and ``build_binary`` are None where they are not found."""
+    """Texts and models of a folder; ``lmplz``, ``query`` and ``build_binary`` are None where they are not found.
 
-    def __init__(self, data: Path, folder: Path, limit: float = LIMIT) -> None:
-        self.data, self.folder, self.limit = data, folder, limit
+    ``words``: of Gutenberg, for a quick run; None: all.
+    """
+
+    def __init__(self, data: Path, folder: Path, limit: float = LIMIT, words: int | None = None) -> None:
+        self.data, self.folder, self.limit, self.words = data, folder, limit, words
         folder.mkdir(parents=True, exist_ok=True)
         self.lmplz = _program("LMPLZ", None)
         self.query = _program("QUERY", self.lmplz)
         self.build_binary = _program("BUILD_BINARY", self.lmplz)
         self._kenlm_built: dict[str, Run] = {}
+
+    @property
+    def quick(self) -> bool:
+        return self.words is not None
 
     def programs(self) -> str:
         found = [name for name in ("lmplz", "query", "build_binary") if getattr(self, name) is not None]
@@ -60,7 +67,12 @@ class Workspace:
         path = self.folder / f"{problem}.{part}.txt"
         if not path.exists():
             with gzip.open(self.data / FILES[problem].format(part=part)) as source, path.open("wb") as out:
-                shutil.copyfileobj(source, out)
+                left = self.words if self.words and problem == "gutenberg" else math.inf
+                for line in source:
+                    if left <= 0:
+                        break
+                    left -= len(line.split())
+                    out.write(line)
         return path
 
     def kenlm_text(self, problem: str, part: str) -> Path:
