@@ -93,7 +93,7 @@ def job_rows(
                 "before": old and amount(old.value, job.unit),
                 "times as fast": ratio if figure.contender != job.peer else None,
                 "of the limit": None if share is None else f"{share:.0%}",
-                "quality": ", ".join(f"{name} {cell(value)}" for name, value in figure.quality.items()),
+                "quality": ", ".join(f"{name} {_fine(value)}" for name, value in figure.quality.items()),
                 "peak MB": figure.megabytes and round(figure.megabytes),
             })  # fmt: skip
         if job.limit is not None:
@@ -102,6 +102,10 @@ def job_rows(
         rows += [{"job": job.name, "contender": name, "reached": why} for name, why in job.absent.items()]
     filled = {key for row in rows for key, value in row.items() if value}
     return [{key: value for key, value in row.items() if key in filled} for row in rows]
+
+
+def _fine(quality: float) -> str:
+    return f"{quality:.4f}" if abs(quality) < 1 else cell(quality)
 
 
 def markdown(report: Report) -> str:

@@ -107,7 +107,10 @@ def _table(rows: list[dict], title: str = "") -> Table:
 
 def _section(name: str, jobs: list[Job], runs: list[Run], run: Run) -> Section:
     bars = [drawn for job in jobs if (drawn := _bars(job)) is not None]
-    return Section(name, bars=bars, tables=[_table(rows(jobs, name, runs, run))])
+    told, last = rows(jobs, name, runs, run), None
+    for row in told:  # a job's name stands once
+        row["job"], last = None if row["job"] == last else row["job"], row["job"]
+    return Section(name, bars=bars, tables=[_table(told)])
 
 
 def _past(runs: list[Run], run: Run) -> list[Section]:

@@ -88,7 +88,7 @@ def measures(job: Job, figure: Figure, old_job: Job, old: Figure) -> Iterator[tu
     """Yield what is compared: (what, before, now, how many times as good now), in that order of trust."""
     ratio, old_ratio = job.ratio(figure), old_job.ratio(old)
     share, old_share = job.of_limit(figure), old_job.of_limit(old)
-    if ratio is not None and old_ratio is not None and job.peer == old_job.peer:
+    if ratio is not None and old_ratio is not None and job.peer == old_job.peer != figure.contender:
         yield f"times as fast as {job.peer}", old_ratio, ratio, ratio / old_ratio
     elif share is not None and old_share is not None:
         yield "of the limit", old_share, share, share / old_share

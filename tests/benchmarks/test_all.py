@@ -89,14 +89,14 @@ def test_the_page_of_one_benchmark_and_the_joint_run_have_the_same_figures(made,
     tiny(["--output", str(tmp_path / "tiny.md"), "--only", "sorting,broken"])
     text = (tmp_path / "tiny.md").read_text(encoding="utf-8")
     assert "python -m benchmarks tiny --only sorting,broken --output FILE" in text
-    assert "| sort numbers | loglinear | 2 s | 4.00 | 25% | accuracy 0.90 | 100 |" in text
+    assert "| sort numbers | loglinear | 2 s | 4.00 | 25% | accuracy 0.9000 | 100 |" in text
     assert "| sort numbers | peer b | the package peer_b is not installed |" in text
     assert "Failed: ValueError: it broke" in text
     run = made()
     assert run.results["tiny"] == [*sorting(2.0).jobs, *reading(None).jobs]
     assert run.failed == {"absent": "set LOGLINEAR_DATA to a folder with ptb/"}
     joint = markdown([], run, "python -m benchmarks all")
-    assert "| sort numbers | loglinear | 2 s | 4.00 | 25% | accuracy 0.90 | 100 |" in joint
+    assert "| sort numbers | loglinear | 2 s | 4.00 | 25% | accuracy 0.9000 | 100 |" in joint
     assert "No figures of absent: set LOGLINEAR_DATA" in joint
     assert "Absent: peer b: the package peer_b is not installed (in sort numbers)." in joint
 
@@ -165,6 +165,17 @@ def test_without_its_peer_a_job_is_compared_by_its_limit_or_itself(made):
         run.results["tiny"][0].limit = None
     (step,) = steps_back([before], now)
     assert (step.what, step.before, step.now) == ("s", 2.0, 4.0)
+
+
+def test_ours_as_the_peer_is_compared_by_itself(made):
+    before, now = made(), made()
+    for run, seconds in ((before, 1.0), (now, 2.0)):
+        job = Job("one thread and two", peer="loglinear, 1 thread")
+        job.took("loglinear, 1 thread", seconds)
+        job.took("loglinear, 2 threads", seconds / 2)
+        run.results["tiny"] = [job]
+    (step,) = steps_back([before], now)
+    assert (step.contender, step.what, step.before, step.now) == ("loglinear, 1 thread", "s", 1.0, 2.0)
 
 
 def test_the_page_draws_every_job(made):
