@@ -28,7 +28,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ PEER = "KenLM's lmplz, to ARPA"
 
 @dataclass(frozen=True)
 class Measured(Run):
-    disk: float  # megabytes of temporary files, at the most
+    disk: float = 0.0  # megabytes of temporary files, at the most
 
 
 def measured(command: Sequence[str | Path], text: Path | None = None, out: Path | None = None) -> Measured:
@@ -65,7 +65,7 @@ def measured(command: Sequence[str | Path], text: Path | None = None, out: Path 
     finally:
         stop.set()
         watcher.join()
-    return Measured(done.seconds, done.megabytes, done.output, most[0])
+    return Measured(**asdict(done), disk=most[0])
 
 
 def _children() -> list[str]:
