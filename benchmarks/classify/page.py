@@ -103,5 +103,5 @@ def main(arguments: list[str]) -> None:
         help="contenders to run, of " + ", ".join(CONTENDERS),
     )  # fmt: skip
     parser.set_defaults(gaps=GAPS, limit=LIMIT, every=1)
-    options = parse(parser, arguments, only=["r8", "r8-l1"], gaps=GAPS[:2], limit=20.0, every=5)
+    options = parse(parser, arguments, only=["r8", "r8-l1"], gaps=GAPS[:2], limit=30.0, every=5)
     write_page(options, "classify", "Classifiers: time to equal objective", run_sections(sections, options, options))
