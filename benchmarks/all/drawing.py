@@ -69,10 +69,16 @@ def _overview(run: Run) -> Section:
         for job in jobs:
             ratios = [ratio for f in job.figures if f.is_ours and f.contender != job.peer and (ratio := job.ratio(f))]
             if ratios and not (job.peer or "").startswith("loglinear"):
-                drawn.append((f"{job.name}, against {job.peer}", max(ratios)))
+                drawn.append((f"{job.name}, against {job.peer}{_limit(job)}", max(ratios)))
     drawn.sort(key=lambda row: -row[1])
     title = "times as fast, our best contender of each"
     return Section("All jobs with a peer", bars=[Bars(title, drawn, is_ratio=True)])
+
+
+def _limit(job: Job) -> str:
+    """Return how many times as fast as the peer the limit is, in brackets; nothing where it is not known."""
+    peer = job.figure(job.peer)
+    return "" if peer is None or job.limit is None else f" (limit {job.times(job.limit, peer.value):.3g}×)"
 
 
 def _bars(job: Job) -> Bars | None:

@@ -63,11 +63,18 @@ def pages(options: argparse.Namespace, runs: list[Run], run: Run) -> None:
     text = markdown(runs, run, command)
     print(text)
     if options.output:
-        options.output.write_text(text, encoding="utf-8")
+        _write(options.output, text)
     if options.html:
         write_page(options.html, "All benchmarks in one run", sections(runs, run))
     if options.json:
-        options.json.write_text(json.dumps(asdict(run), indent=1) + "\n", encoding="utf-8")
+        _write(options.json, json.dumps(asdict(run), indent=1) + "\n")
+
+
+def _write(path: Path, text: str) -> None:
+    from loglinear.formats.text import atomic_write
+
+    with atomic_write(path) as file:
+        file.write(text.encode())
 
 
 def main(arguments: list[str]) -> None:

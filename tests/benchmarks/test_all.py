@@ -182,7 +182,7 @@ def test_the_page_draws_every_job(made):
     runs = [made(2.0), made(3.0)]
     html = page("All", sections(runs[:1], runs[1]))
     for text in ("sort numbers", "read text", "peer_b is not installed", "set LOGLINEAR_DATA", "2.67×", "16×",
-                 "limit: a copy", "Share of the limit", "Steps back", "<svg"):  # fmt: skip
+                 "(limit 16×)", "limit: a copy", "Share of the limit", "Steps back", "<svg"):  # fmt: skip
         assert text in html, text
     assert "<svg" not in page("All", sections([], runs[0]))  # one run is no curve
 
