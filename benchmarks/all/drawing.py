@@ -49,7 +49,7 @@ def missing(run: Run) -> list[str]:
         for job in jobs:
             for contender, why in job.absent.items():
                 reasons.setdefault(f"{contender}: {why}", []).append(job.name)
-    return told + [f"Absent: {what} (in {', '.join(names)})." for what, names in reasons.items()]
+    return told + [f"Without a figure: {what} (in {', '.join(names)})." for what, names in reasons.items()]
 
 
 def back(runs: list[Run], run: Run) -> tuple[str, list[dict]]:

@@ -13,6 +13,7 @@ import argparse
 import datetime
 import json
 import sys
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -44,9 +45,11 @@ def measure(names: Iterable[str], quick: bool, ask: Callable[[str, bool], list[J
     date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M")
     found = Run(date, machine(), commit(), quick)
     for name in names:
-        print(f"{name} ...", file=sys.stderr, flush=True)
+        print(name, end=" ", file=sys.stderr, flush=True)
+        began = time.perf_counter()
         try:
             found.results[name] = ask(name, quick)
+            print(f"{time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
         except Failed as error:
             found.failed[name] = reason(error)
             print(error, file=sys.stderr, flush=True)

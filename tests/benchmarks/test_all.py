@@ -98,7 +98,7 @@ def test_the_page_of_one_benchmark_and_the_joint_run_have_the_same_figures(made,
     joint = markdown([], run, "python -m benchmarks all")
     assert "| sort numbers | loglinear | 2 s | 4.00 | 25% | accuracy 0.9000 | 100 |" in joint
     assert "No figures of absent: set LOGLINEAR_DATA" in joint
-    assert "Absent: peer b: the package peer_b is not installed (in sort numbers)." in joint
+    assert "Without a figure: peer b: the package peer_b is not installed (in sort numbers)." in joint
 
 
 def test_a_quick_run_has_defaults_of_its_own_and_says_so(made, capsys):
