@@ -94,6 +94,11 @@ def test_bars_share_one_scale_and_escape_names() -> None:
     assert "<tbody>" in bars_html(Bars("none", []))
 
 
+def test_bars_of_long_names_give_them_room() -> None:
+    assert '<table class="bars">' in bars_html(Bars("", [("a" * 40, 1.0)]))
+    assert '<table class="bars wordy">' in bars_html(Bars("", [("a" * 41, 1.0)]))
+
+
 def test_bars_of_ratios_grow_with_their_logarithms_from_one() -> None:
     html = bars_html(Bars("times as fast", [("fast", 100.0), ("the same", 1.0), ("slow", 0.1)], is_ratio=True))
     assert 'class="pos" style="margin-left:33.33%;width:66.67%"' in html
@@ -137,5 +142,6 @@ def test_a_piece_of_a_notebook_leaves_the_rest_of_it_alone() -> None:
     html = piece([Section("", tables=[TABLE])])
     style = html[html.index("<style>") + 7 : html.index("</style>")]
     style = re.sub(r"/\*.*?\*/", "", style, flags=re.S)
+    style = re.sub(r"@media [^{]+\{", "", style)
     selectors = [one for rule in re.findall(r"([^{}]+)\{", style) for one in rule.split(",")]
     assert all(one.strip().startswith(".loglinear ") for one in selectors if one.strip() != ".loglinear")

@@ -11,6 +11,8 @@ from loglinear.display.numbers import number, signed
 from loglinear.display.tables import Table
 from loglinear.formats.text import plain_line, printable
 
+_WORDY = 40  # characters of a name that is given more room, and on a phone a line of its own
+
 
 @dataclass(frozen=True)
 class Bars:
@@ -52,7 +54,8 @@ def to_html(bars: Bars) -> str:
         )
     caption = f"<caption>{escape(printable(bars.title))}</caption>" if bars.title else ""
     note = f'\n<p class="note">{escape(printable(bars.note))}</p>' if bars.note else ""
-    return f'<table class="bars">{caption}<tbody>\n' + "\n".join(rows) + f"\n</tbody></table>{note}"
+    kind = "bars wordy" if any(len(name) > _WORDY for name, _ in bars.rows) else "bars"
+    return f'<table class="{kind}">{caption}<tbody>\n' + "\n".join(rows) + f"\n</tbody></table>{note}"
 
 
 def _times(ratio: float) -> str:
