@@ -1,13 +1,15 @@
-"""Run a benchmark: python -m benchmarks NAME [--json] [--output FILE] [options].
+"""Run a benchmark: python -m benchmarks NAME [--only SECTION,...] [--quick] [--json] [--output FILE] [options].
 
 Benchmarks are problems x contenders: a folder holds its problems, its contenders, each of which runs in a process of
 its own, and the page that they give. A new benchmark is one module with ``main`` and one line in BENCHMARKS.
+Its reports hold jobs (``benchmarks.jobs``), from which ``all`` makes the joint page.
 """
 
 import importlib
 import sys
 
 BENCHMARKS = {
+    "all": "benchmarks.all.page",
     "classify": "benchmarks.classify.page",
     "formats": "benchmarks.formats",
     "ime": "benchmarks.ime",

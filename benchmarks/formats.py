@@ -8,7 +8,6 @@ the formats take turns, so that a busy moment meets all of them.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import lzma
@@ -16,7 +15,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.report import Report, about_run, markdown
+from benchmarks.report import Report, parse, run_sections, section_parser, write_page
 from loglinear.data.corpus import read_corpus
 from loglinear.formats.running_text import iterate_bytes
 
@@ -122,10 +120,12 @@ def measure(text: bytes, n_runs: int, n_threads: int) -> Report:
             read, own = best["read"][name], best["alone"][name]
             report.rows.append({
                 "format": name, "MB of file": path.stat().st_size / 1e6,
-                "read and numbered, MB/s": len(text) / read / 1e6, "seconds": read,
-                "read as text alone, s": best["blocks"][name],
+                "read and numbered, MB/s": len(text) / read / 1e6,
                 "decompressor, json or pyarrow alone, s": own,
             })  # fmt: skip
+            job = report.job(f"read and number text: {name}", limit=best["blocks"][name])
+            job.limit_is = "the same text read, not numbered"
+            job.took("loglinear", read)
             if name != "plain":
                 report.at_most(f"{name}: seconds", read, SLACK * best["read"]["plain"] + own, "{:.2f}")
     report.remarks.append(
@@ -135,19 +135,18 @@ def measure(text: bytes, n_runs: int, n_threads: int) -> Report:
     return report
 
 
+def run(options: Any) -> Report:
+    n_bytes = int(options.megabytes * 1e6)
+    text = made_up_text(n_bytes) if options.text is None else b"".join(iterate_bytes(options.text, BLOCK))
+    return measure(text[: text.rfind(b"\n", 0, n_bytes) + 1], options.runs, options.threads)
+
+
 def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks formats", description=__doc__)
+    sections = {"formats": run}
+    parser = section_parser("formats", __doc__, sections)
     parser.add_argument("--text", type=Path, help="plain or gzip file of text; made-up text if none is given")
     parser.add_argument("--megabytes", type=float, default=200, help="text to read")
     parser.add_argument("--runs", type=int, default=5, help="runs of which the best counts")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args(arguments)
-    n_bytes = int(options.megabytes * 1e6)
-    text = made_up_text(n_bytes) if options.text is None else b"".join(iterate_bytes(options.text, BLOCK))
-    text = text[: text.rfind(b"\n", 0, n_bytes) + 1]
-    report = measure(text, options.runs, options.threads)
-    if options.json:
-        print(json.dumps({"run": about_run(), "formats": asdict(report)}))
-    else:
-        print(f"{about_run()}\n\n{markdown(report)}")
+    options = parse(parser, arguments, megabytes=20, runs=2)
+    write_page(options, "formats", "Formats of text", run_sections(sections, options, options))

@@ -7,14 +7,11 @@ It needs the corpus ime/. Nothing else should run meanwhile.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import sys
 import time
-from pathlib import Path
+from typing import Any
 
-from benchmarks.report import about_run
+from benchmarks.processes import megabytes
+from benchmarks.report import Report, data_folder, parse, run_sections, section_parser, write_page
 from loglinear import InputMethod
 
 TARGETS = {1: (1000, 2000), 20: (200, 400)}  # number of candidates: sentences per second, required and aimed at
@@ -31,48 +28,32 @@ def measure(model: InputMethod, readings: list[str], k: int) -> float:
     return len(readings) / min(seconds)
 
 
-def run(folder: Path, threads: int, n_sentences: int) -> dict:
-    model = InputMethod(3, n_threads=threads).fit(folder / "background.txt.gz")
-    rows = []
+def convert(options: Any) -> Report:
+    """Convert the test texts of two domains."""
+    report, folder = Report("Conversion of readings"), data_folder("ime/") / "ime"
+    model = InputMethod(3, n_threads=options.threads).fit(folder / "background.txt.gz")
+    report.job("build a lexicon and trigrams").took("loglinear", model.fit_seconds_, megabytes())
     for name in ("science", "cooking"):
         text = model.read(folder / f"{name}.test.txt.gz")
-        _, readings = text.sentences(model.separator)
+        readings = text.sentences(model.separator)[1][: options.sentences]
         score = model.evaluate(text, 20)
-        for k in TARGETS:
-            speed = measure(model, readings[:n_sentences], k)
-            rows.append({"text": name, "k": k, "cer": score["cer"], "oracle_cer": score["oracle_cer"], "speed": speed})
-    return {
-        "machine": about_run(), "threads": threads, "build_seconds": model.fit_seconds_,
-        "words": len(model.lexicon_.surfaces), "readings": len(model.lexicon_.readings), "rows": rows,
-    }  # fmt: skip
+        quality = {"CER %": 100 * score["cer"], "oracle of 20, CER %": 100 * score["oracle_cer"]}
+        for k, (must, _) in TARGETS.items():
+            speed = measure(model, readings, k)
+            report.job(f"convert {name}, {k} best", "sentences/s").took("loglinear", speed, **quality)
+            report.at_least(f"{name}, {k} best", speed, must, "{:,.0f} sentences/s")
+    n_words, n_readings = len(model.lexicon_.surfaces), len(model.lexicon_.readings)
+    aims = ", ".join(f"{aim:,} ({k} best)" for k, (_, aim) in TARGETS.items())
+    report.remarks.append(
+        f"{n_words:,} words with {n_readings:,} readings; {options.threads} threads. Aimed at: {aims} sentences/s."
+    )
+    return report
 
 
-def page(found: dict) -> str:
-    lines = [
-        "# Input method", "", str(found["machine"]), "",
-        f"{found['words']:,} words with {found['readings']:,} readings; built in {found['build_seconds']:.1f} s on "
-        f"{found['threads']} threads.", "",
-        "| text | candidates | CER | oracle of 20 | sentences/s | must | aim |", "|---|---|---|---|---|---|---|",
-    ]  # fmt: skip
-    for row in found["rows"]:
-        must, aim = TARGETS[row["k"]]
-        rates = f"{row['cer']:.2%} | {row['oracle_cer']:.2%} | {row['speed']:,.0f}"
-        lines.append(f"| {row['text']} | {row['k']} | {rates} | {must:,} | {aim:,} |")
-    return "\n".join(lines) + "\n"
-
-
-def main(argv: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks ime", description=__doc__)
+def main(arguments: list[str]) -> None:
+    sections = {"convert": convert}
+    parser = section_parser("ime", __doc__, sections)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sentences", type=int, default=1000)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--output", type=Path)
-    options = parser.parse_args(argv)
-    data = os.environ.get("LOGLINEAR_DATA")
-    if not data or not Path(data, "ime").is_dir():
-        sys.exit("LOGLINEAR_DATA must name a folder with the corpus ime/")
-    found = run(Path(data, "ime"), options.threads, options.sentences)
-    text = json.dumps(found, indent=2) + "\n" if options.json else page(found)
-    if options.output:
-        options.output.write_text(text, encoding="utf-8")
-    print(text, end="")
+    options = parse(parser, arguments, sentences=300)
+    write_page(options, "ime", "Input method", run_sections(sections, options, options))

@@ -6,14 +6,12 @@ large array (bytes per second) and a multiply-add loop on data in the first-leve
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.report import about_run
+from benchmarks.report import Report, parse, run_sections, section_parser, write_page
 from loglinear import _core
 from loglinear.data.matrix import SparseRows
 from loglinear.threads import pool
@@ -40,17 +38,21 @@ def limits(threads) -> tuple[float, float]:
     return 16 * n / copy, flops
 
 
-def measure() -> list[dict]:
+def measure() -> Report:
     threads = pool()
     bandwidth, flops = limits(threads)
     rng = np.random.default_rng(0)
-    table = [{"kernel": "machine", "GB/s": bandwidth / 1e9, "Gflop/s": flops / 1e9}]
+    report = Report("Kernels against the limits of the machine")
+    report.rows.append({"kernel": "machine", "GB/s": bandwidth / 1e9, "Gflop/s": flops / 1e9})
 
     def add(name, seconds, n_bytes, n_flops):
-        limit = max(n_bytes / bandwidth, n_flops / flops)
-        table.append(
-            {"kernel": name, "ms": seconds * 1e3, "MB moved": n_bytes / 1e6, "Mflop": n_flops / 1e6,
-             "GB/s": n_bytes / seconds / 1e9, "Gflop/s": n_flops / seconds / 1e9, "of the limit": limit / seconds}
+        by_bytes, by_flops = n_bytes / bandwidth, n_flops / flops
+        job = report.job(name, limit=max(by_bytes, by_flops))
+        job.limit_is = "bytes moved at a copy's rate" if by_bytes > by_flops else "flops"
+        job.took("loglinear", seconds)
+        report.rows.append(
+            {"kernel": name, "MB moved": n_bytes / 1e6, "Mflop": n_flops / 1e6,
+             "GB/s": n_bytes / seconds / 1e9, "Gflop/s": n_flops / seconds / 1e9}
         )  # fmt: skip
 
     n, d, K = 6000, 60_000, 8
@@ -98,20 +100,10 @@ def measure() -> list[dict]:
     clustering = best_of(lambda: _core.cluster_values(threads, g, None, 160_000, 4, True, groups), 3)
     add("cluster 1.6M weights into 160k", clustering,
         n_weights * (8 + 6 * 16 + 60), 0)  # fmt: skip
-    return table
+    return report
 
 
 def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks kernels", description=__doc__)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args(arguments)
-    table = measure()
-    if options.json:
-        print(json.dumps({"machine": about_run(), "kernels": table}))
-        return
-    columns = ["kernel", "ms", "MB moved", "Mflop", "GB/s", "Gflop/s", "of the limit"]
-    print(about_run(), "\n")
-    print("| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|")
-    for row in table:
-        cells = [row["kernel"]] + [f"{row[c]:.3g}" if c in row else "" for c in columns[1:]]
-        print("| " + " | ".join(cells) + " |")
+    sections = {"kernels": lambda _: measure()}
+    options = parse(section_parser("kernels", __doc__, sections), arguments)
+    write_page(options, "kernels", "Kernels", run_sections(sections, options, None))

@@ -17,7 +17,6 @@ estimated under ``--large-memory``.
 
 from __future__ import annotations
 
-import argparse
 import json
 import lzma
 import os
@@ -28,25 +27,27 @@ import sysconfig
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmarks.processes import Run, run
-from benchmarks.report import Report, about_run, data_folder, markdown
+from benchmarks.report import Report, data_folder, parse, run_sections, section_parser, write_page
 from loglinear.data.memory import parse_memory
 
 ORDER = 5
 LIMIT = 7200.0  # seconds for one process
-SECTIONS = ("gutenberg", "maxent", "large")
 LOGLINEAR = str(Path(sysconfig.get_path("scripts"), "loglinear"))
 BATCH = 1_000_000  # sentences of one call of lm generate
-NO_LMPLZ = "lmplz was not found (LMPLZ names it, or PATH): only our own figures are here."
+NO_LMPLZ = "it was not found (LMPLZ names it, or PATH)"
+PEER = "KenLM's lmplz, to ARPA"
 
 
 @dataclass(frozen=True)
 class Measured(Run):
-    disk: float  # megabytes of temporary files, at the most
+    disk: float = 0.0  # megabytes of temporary files, at the most
 
 
 def measured(command: Sequence[str | Path], text: Path | None = None, out: Path | None = None) -> Measured:
@@ -64,7 +65,7 @@ def measured(command: Sequence[str | Path], text: Path | None = None, out: Path 
     finally:
         stop.set()
         watcher.join()
-    return Measured(done.seconds, done.megabytes, done.output, most[0])
+    return Measured(**asdict(done), disk=most[0])
 
 
 def _children() -> list[str]:
@@ -85,14 +86,17 @@ def _temporary_bytes(pid: str) -> int:
     return total
 
 
-def gutenberg(folder: Path, memory: str) -> Report:
+def gutenberg(options: Any, folder: Path) -> Report:
     """Compare both programs on 50 million words."""
-    report = Report(f"Kneser-Ney 5-grams of 50 million words under {memory}")
-    text, model, tmp = _plain_text(folder), folder / "gutenberg.ll", folder / "tmp"
-    tmp.mkdir(exist_ok=True)
+    memory = options.memory
+    what = f"Kneser-Ney 5-grams of {options.gutenberg_words / 1e6:.0f} million words under {memory}"
+    report = Report(what)
+    job = report.job(what, peer=PEER)
+    text, model, tmp = _text(folder, options.gutenberg_words), folder / "gutenberg.ll", folder / "tmp"
     empty = measured([sys.executable, "-c", "from loglinear import LanguageModel"])
     ours = train(text, model, memory, tmp)
     found = json.loads(ours.output)
+    job.took("loglinear", ours.seconds, ours.megabytes)
     report.rows.append(_row("ours, to a model file", ours, model))
     arpa = folder / "gutenberg.arpa"
     exported = measured([LOGLINEAR, "lm", "export", model, arpa])
@@ -100,11 +104,12 @@ def gutenberg(folder: Path, memory: str) -> Report:
     arpa.unlink()
     lmplz = os.environ.get("LMPLZ") or shutil.which("lmplz")
     if lmplz is None:
-        report.remarks.append(NO_LMPLZ)
+        job.misses(PEER, NO_LMPLZ)
     else:
         command = [lmplz, "-o", str(ORDER), "-S", memory, "-T", f"{tmp}/", "--discount_fallback"]
         peer = measured(command, text=text, out=arpa)
-        report.rows.append(_row("KenLM's lmplz, to ARPA", peer, arpa))
+        job.took(PEER, peer.seconds, peer.megabytes)
+        report.rows.append(_row(PEER, peer, arpa))
         arpa.unlink()
         report.at_most("time against lmplz's", ours.seconds / peer.seconds, 1.0, "{:.2f} x")
         report.at_most("temporary disk against lmplz's", ours.disk / peer.disk, 1.0, "{:.2f} x")
@@ -124,20 +129,19 @@ def train(text: Path, model: Path, memory: str, tmp: Path) -> Measured:
     return measured([LOGLINEAR, "lm", "train", text, "-o", model, *options])
 
 
-def maxent(folder: Path, memory: str, n_words: int) -> Report:
+def maxent(options: Any, folder: Path) -> Report:
     """Compare maximum entropy under a limit and in memory."""
-    report = Report(f"Maximum-entropy 5-grams of {n_words / 1e6:.0f} million words under {memory}")
-    tmp, whole = folder / "tmp", _plain_text(folder)
-    tmp.mkdir(exist_ok=True)
-    text = folder / "maxent.txt"
-    data = whole.read_bytes()
-    text.write_bytes(data[: data.index(b"\n", min(len(data) * n_words // 50_000_000, len(data)) - 1) + 1])
+    memory, tmp = options.maxent_memory, folder / "tmp"
+    what = f"Maximum-entropy 5-grams of {options.maxent_words / 1e6:.0f} million words"
+    report = Report(f"{what} under {memory}")
+    job, text = report.job(what, peer="loglinear in memory"), _text(folder, options.maxent_words)
     empty = measured([sys.executable, "-c", "from loglinear import LanguageModel"])
     found, done = [], []
     for name, options in (("in memory", []), (f"under {memory}", ["--memory", memory, "--tmp", tmp])):
         model = folder / f"maxent{len(done)}.ll"
         done.append(measured([LOGLINEAR, "lm", "train", text, "-o", model, "--order", str(ORDER), "--json", *options]))
         found.append(json.loads(done[-1].output))
+        job.took(f"loglinear {name}", done[-1].seconds, done[-1].megabytes)
         report.rows.append(_row(name, done[-1], model))
         model.unlink()
     report.at_most("time against that in memory", done[1].seconds / done[0].seconds, 2.5, "{:.2f} x")
@@ -149,19 +153,20 @@ def maxent(folder: Path, memory: str, n_words: int) -> Report:
     return report
 
 
-def large(folder: Path, memory: str, n_words: int) -> Report:
+def large(options: Any, folder: Path) -> Report:
     """Count a text that the model of the first section generates."""
-    report = Report(f"Kneser-Ney 5-grams of {n_words / 1e6:,.0f} million generated words under {memory}")
-    tmp, model = folder / "tmp", folder / "gutenberg.ll"
-    tmp.mkdir(exist_ok=True)
+    memory, n_words, tmp, model = options.large_memory, options.words, folder / "tmp", folder / "gutenberg.ll"
+    what = f"Kneser-Ney 5-grams of {n_words / 1e6:,.0f} million generated words under {memory}"
+    report = Report(what)
     if not model.exists():
-        train(_plain_text(folder), model, "4G", tmp)
+        train(_text(folder, options.gutenberg_words), model, "4G", tmp)
     began = time.perf_counter()
     text = _generated(model, folder, n_words)
     seconds = time.perf_counter() - began
     done = train(text, folder / "large.ll", memory, tmp)
     found = json.loads(done.output)
     n_ngrams = sum(found["ngrams"])
+    report.job(what).took("loglinear", done.seconds, done.megabytes)
     report.rows.append({
         **_row(f"{found['tokens']:,} tokens", done, folder / "large.ll"), "tokens/s": found["tokens"] / done.seconds,
         "n-grams": n_ngrams, "disk bytes/n-gram": 1e6 * done.disk / n_ngrams,
@@ -177,12 +182,18 @@ def _row(name: str, done: Measured, result: Path) -> dict:
     return {"": name, "seconds": done.seconds, "peak MB": done.megabytes, "temporary MB": done.disk, "result MB": size}
 
 
-def _plain_text(folder: Path) -> Path:
-    path = folder / "gutenberg50m.txt"
+def _text(folder: Path, n_words: int) -> Path:
+    """Return a text of the first so many words, to the end of their line; by line, since peaks are inherited."""
+    path = folder / f"gutenberg{n_words}.txt"
     if not path.exists():
         source = data_folder("gutenberg/gutenberg50m.txt.xz") / "gutenberg" / "gutenberg50m.txt.xz"
-        with lzma.open(source) as file, path.open("wb") as out:
-            shutil.copyfileobj(file, out)
+        with lzma.open(source) as lines, path.with_suffix(".part").open("wb") as out:
+            for line in lines:
+                out.write(line)
+                n_words -= len(line.split())
+                if n_words <= 0:
+                    break
+        path.with_suffix(".part").replace(path)
     return path
 
 
@@ -213,28 +224,23 @@ def _generated(model: Path, folder: Path, n_words: int) -> Path:
     return path
 
 
+SECTIONS: dict[str, Callable[[Any, Path], Report]] = {f.__name__: f for f in (gutenberg, maxent, large)}
+
+
 def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks memory", description=__doc__)
-    parser.add_argument("--only", type=lambda text: text.split(","), default=["gutenberg"], help=",".join(SECTIONS))
+    parser = section_parser("memory", __doc__, SECTIONS)
+    parser.set_defaults(only=["gutenberg"])
     parser.add_argument("--memory", default="1G", help="limit of both programs")
+    parser.add_argument("--gutenberg-words", type=int, default=50_000_000, help="of the text for both programs")
     parser.add_argument("--large-memory", default="6G", help="limit for the generated text")
     parser.add_argument("--maxent-memory", default="2G", help="limit for maximum entropy")
     parser.add_argument("--maxent-words", type=int, default=50_000_000, help="of the text for maximum entropy")
     parser.add_argument("--words", type=int, default=500_000_000, help="of the generated text")
     parser.add_argument("--folder", type=Path, help="for texts, models and temporary files; kept")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args(arguments)
+    options = parse(parser, arguments, gutenberg_words=3_000_000, memory="256M")
     with tempfile.TemporaryDirectory() as place:
         folder = options.folder or Path(place)
-        folder.mkdir(parents=True, exist_ok=True)
-        reports = []
-        if "gutenberg" in options.only:
-            reports.append(gutenberg(folder, options.memory))
-        if "maxent" in options.only:
-            reports.append(maxent(folder, options.maxent_memory, options.maxent_words))
-        if "large" in options.only:
-            reports.append(large(folder, options.large_memory, options.words))
-    if options.json:
-        print(json.dumps({"run": about_run(), "memory": [asdict(report) for report in reports]}))
-    else:
-        print("\n\n".join([about_run(), *map(markdown, reports)]))
+        (folder / "tmp").mkdir(parents=True, exist_ok=True)
+        sections = {name: partial(section, options) for name, section in SECTIONS.items()}
+        reports = run_sections(sections, options, folder)
+    write_page(options, "memory", "Beyond memory", reports)

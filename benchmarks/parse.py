@@ -7,16 +7,13 @@ It needs the corpus treebank/; NLTK is left out where it is not installed. Nothi
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.report import about_run, data_folder
+from benchmarks.report import Report, data_folder, parse, run_sections, section_parser, write_page
 from loglinear import Parser
 from loglinear.models.parser.files import read_trees
 
@@ -40,42 +37,52 @@ def measure(model: Any, sentences: list[list[str]]) -> float:
     return min(seconds)
 
 
-def run(path: Path, threads: int) -> dict[str, Any]:
+def speed(options: Any) -> Report:
+    """Parse the end of the treebank by grammars of its beginning, and some short sentences also by NLTK."""
+    path = data_folder("treebank/") / "treebank" / "wsj_sample.mrg.gz"
     began = time.perf_counter()
     trees = read_trees(path)
     reading = time.perf_counter() - began
     n_train, first_test = (3000, 3400) if len(trees) > 3400 else (len(trees) // 2, len(trees) // 2)
     train, test = trees.take(range(n_train)), trees.take(range(first_test, len(trees)))
-    sentences = [words for words in test.sentences() if len(words) <= LONGEST]
-    rows = []
+    sentences = [words for words in test.sentences() if len(words) <= LONGEST][: options.sentences]
+    report = Report("Exact parsing")
     for name, settings in MODELS.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = Parser(**settings, n_threads=threads, verbose=0).fit(train)
+            model = Parser(**settings, n_threads=options.threads, verbose=0).fit(train)
         rules = model.grammar_.rules
-        row = {"model": name, "symbols": len(rules.symbols), "rules": rules.n_rules}
-        rows.append({**row, "seconds": measure(model, sentences)})
+        rate = len(sentences) / measure(model, sentences)
+        job = report.job(f"parse, {name}: {len(rules.symbols):,} symbols, {rules.n_rules:,} rules", "sentences/s")
+        job.took("loglinear", rate)
+        report.at_least(name, rate, MUST["speed"], "{:,.0f} sentences/s")
         if name == "pcfg":
-            grammar = model
-    return {
-        "machine": about_run(), "threads": threads, "reading_seconds": reading, "trees": len(trees), "train": n_train,
-        "sentences": len(sentences), "words": sum(map(len, sentences)), "rows": rows,
-        "nltk": beside_nltk(grammar, sentences),
-    }  # fmt: skip
+            beside_nltk(report, model, sentences, options.nltk_sentences)
+    report.remarks.append(
+        f"{len(sentences):,} sentences of up to {LONGEST} words ({sum(map(len, sentences)):,} words) of the end of the "
+        f"sample of the Penn Treebank, on {options.threads} threads; grammars of its first {n_train:,} trees. Reading "
+        f"and stripping all {len(trees):,} trees took {reading:.2f} s."
+    )
+    return report
 
 
-def beside_nltk(model: Any, sentences: list[list[str]]) -> dict[str, Any] | None:
-    """Return the seconds of both on a few short sentences, and whether their best trees are as probable."""
-    short = sorted(sentences, key=len)[len(sentences) // 20 : len(sentences) // 6 : 20][:3]  # NLTK takes minutes
+def beside_nltk(report: Report, model: Any, sentences: list[list[str]], n: int) -> None:
+    """Parse a few short sentences with the same rules, and compare the probabilities of the best trees."""
+    short = sorted(sentences, key=len)[len(sentences) // 20 : len(sentences) // 6 : 20][:n]  # NLTK takes minutes
+    lengths = ", ".join(str(len(words)) for words in short)
+    job = report.job(f"parse sentences of {lengths} words with the same rules", peer="NLTK ViterbiParser")
     began = time.perf_counter()
     ours = model._charts(short).best()[1].tolist()
-    seconds = time.perf_counter() - began
+    job.took("loglinear", time.perf_counter() - began)
     try:
-        theirs, their_seconds = nltk_scores(model, short)
-    except ImportError:
-        return None
-    agrees = bool(np.allclose(ours, theirs, rtol=1e-6))
-    return {"lengths": list(map(len, short)), "ours": seconds, "theirs": their_seconds, "agrees": agrees}
+        theirs, seconds = nltk_scores(model, short)
+    except ImportError as error:
+        job.misses("NLTK ViterbiParser", error)
+        return
+    job.took("NLTK ViterbiParser", seconds)
+    report.at_least("times NLTK's speed", seconds / job.figures[0].value, MUST["ratio"], "{:,.0f}")
+    apart = float(np.abs(np.expm1(np.subtract(ours, theirs))).max())
+    report.at_most("probabilities of the best trees, relatively apart", apart, 1e-6, "{:.1e}")
 
 
 def nltk_scores(model: Any, sentences: list[list[str]]) -> tuple[list[float], float]:
@@ -110,41 +117,11 @@ def nltk_scores(model: Any, sentences: list[list[str]]) -> tuple[list[float], fl
     return scores, time.perf_counter() - began
 
 
-def page(found: dict[str, Any]) -> str:
-    lines = [
-        "# Parsers", "", str(found["machine"]), "",
-        f"Exact parsing of {found['sentences']:,} sentences of up to {LONGEST} words ({found['words']:,} words) of the "
-        f"end of the sample of the Penn Treebank, on {found['threads']} threads; grammars of its first "
-        f"{found['train']:,} trees. Reading and stripping all {found['trees']:,} trees took "
-        f"{found['reading_seconds']:.2f} s.", "",
-        "| model | symbols | rules | seconds | sentences/s |", "|---|---|---|---|---|",
-    ]  # fmt: skip
-    for row in found["rows"]:
-        speed = found["sentences"] / row["seconds"]
-        lines.append(
-            f"| {row['model']} | {row['symbols']:,} | {row['rules']:,} | {row['seconds']:.2f} | {speed:,.0f} |"
-        )
-    lines += ["", f"Must: {MUST['speed']} sentences/s."]
-    if found["nltk"]:
-        n = found["nltk"]
-        agree = "agree" if n["agrees"] else "do not agree"
-        lines += [
-            "",
-            f"NLTK's `ViterbiParser` with the same rules took {n['theirs']:.1f} s for sentences of "
-            f"{', '.join(map(str, n['lengths']))} words, ours {n['ours']:.4f} s: {n['theirs'] / n['ours']:,.0f} times "
-            f"as fast (must: {MUST['ratio']}). The probabilities of the best trees {agree}.",
-        ]
-    return "\n".join(lines) + "\n"
-
-
-def main(argv: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks parse", description=__doc__)
+def main(arguments: list[str]) -> None:
+    sections = {"speed": speed}
+    parser = section_parser("parse", __doc__, sections)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--output", type=Path)
-    options = parser.parse_args(argv)
-    found = run(data_folder("treebank/") / "treebank" / "wsj_sample.mrg.gz", options.threads)
-    text = json.dumps(found, indent=2) + "\n" if options.json else page(found)
-    if options.output:
-        options.output.write_text(text, encoding="utf-8")
-    print(text, end="")
+    parser.add_argument("--sentences", type=int, help="sentences to parse; all if it is not given")
+    parser.add_argument("--nltk-sentences", type=int, default=3, help="short sentences that NLTK parses, too")
+    options = parse(parser, arguments, sentences=60, nltk_sentences=1)
+    write_page(options, "parse", "Parsers", run_sections(sections, options, options))

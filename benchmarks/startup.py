@@ -5,15 +5,13 @@ Times are those of whole processes, the fastest of several runs, and their ratio
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.processes import run
-from benchmarks.report import Report, about_run, markdown
+from benchmarks.report import Report, parse, run_sections, section_parser, write_page
 
 LIMITS = {"--help": 1.67}  # 0.25 s where numpy takes 0.15
 LIMIT = 3.5  # of every other command
@@ -65,21 +63,22 @@ def measure(n_runs: int) -> Report:
     with tempfile.TemporaryDirectory() as folder:
         commands = make_models(Path(folder))
         numpy = best([sys.executable, "-c", "import numpy"])
-        report.rows.append({"command": 'python -c "import numpy"', "seconds": numpy, "ratio": 1.0})
         for name, arguments in commands.items():
             seconds = best([*COMMAND, *arguments])
-            report.rows.append({"command": f"loglinear {name}", "seconds": seconds, "ratio": seconds / numpy})
+            job = report.job(f"start: loglinear {name}")
+            job.took("loglinear", seconds)
+            if name == "--help":  # the only one that does without numpy
+                job.peer = "import numpy"
+                job.took("import numpy", numpy)
+            else:
+                job.limit, job.limit_is = numpy, "import numpy"
             report.at_most(f"loglinear {name}", seconds / numpy, LIMITS.get(name, LIMIT), "{:.2f} x import numpy")
     return report
 
 
 def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks startup", description=__doc__)
+    sections = {"startup": lambda options: measure(options.runs)}
+    parser = section_parser("startup", __doc__, sections)
     parser.add_argument("--runs", type=int, default=10, help="runs of which the best counts")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args(arguments)
-    report = measure(options.runs)
-    if options.json:
-        print(json.dumps({"run": about_run(), "startup": asdict(report)}))
-    else:
-        print(f"{about_run()}\n\n{markdown(report)}")
+    options = parse(parser, arguments, runs=3)
+    write_page(options, "startup", "Start-up", run_sections(sections, options, options))

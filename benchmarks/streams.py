@@ -7,18 +7,15 @@ input, and on ``cat FILE |``. Models are small, so that reading and writing coun
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.processes import run
-from benchmarks.report import Report, about_run, markdown
+from benchmarks.report import Report, parse, run_sections, section_parser, write_page
 from benchmarks.startup import COMMAND, make_models
 
 LIMIT = 50.0  # ms until an answer
@@ -68,6 +65,10 @@ def measure(n_records: int, megabytes: float, n_runs: int) -> Report:
                 "pipe": min(run([*PIPE, str(big), *command, "-", *options], 600).seconds for _ in range(n_runs)),
             }
             rates = {f"MB/s, {way}": megabytes / taken for way, taken in seconds.items()}
+            report.job(f"{name}: answer a record", "answers/s").took("loglinear", 1e3 / statistics.median(waited))
+            job = report.job(f"{name}: text", "MB/s", peer="loglinear, the file by name")
+            job.took("loglinear, a pipe", rates["MB/s, pipe"])
+            job.took("loglinear, the file by name", rates["MB/s, file"])
             _tell(report, name, waited, rates)
             for more in VARIANTS[name]:
                 waited = latencies([*command, "-", *options, *more], record, n_records)
@@ -94,14 +95,10 @@ def _commands(folder: Path) -> dict[str, list[str]]:
 
 
 def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks streams", description=__doc__)
+    sections = {"streams": lambda options: measure(options.records, options.megabytes, options.runs)}
+    parser = section_parser("streams", __doc__, sections)
     parser.add_argument("--records", type=int, default=1000, help="records whose answer is waited for")
     parser.add_argument("--megabytes", type=float, default=20, help="size of the file")
     parser.add_argument("--runs", type=int, default=3, help="runs of which the best counts")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args(arguments)
-    report = measure(options.records, options.megabytes, options.runs)
-    if options.json:
-        print(json.dumps({"run": about_run(), "streams": asdict(report)}))
-    else:
-        print(f"{about_run()}\n\n{markdown(report)}")
+    options = parse(parser, arguments, records=100, megabytes=4, runs=1)
+    write_page(options, "streams", "Streams", run_sections(sections, options, options))

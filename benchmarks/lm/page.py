@@ -15,9 +15,11 @@ from pathlib import Path
 
 from benchmarks.lm.workspace import ORDER, Workspace
 from benchmarks.processes import Failed
-from benchmarks.report import Report, about_run, data_folder, markdown, run_sections, section_parser
+from benchmarks.report import Report, data_folder, parse, run_sections, section_parser, write_page
 
-NO_BUILDER = "KenLM's builder was skipped: LMPLZ is not set."
+NO_BUILDER = "it is not known where it is: LMPLZ is not set"
+NO_QUERY = "neither QUERY nor LMPLZ leads to it"
+BUILDER, PACKAGE, QUERY = "KenLM's lmplz", "kenlm package", "KenLM's query"
 TUNING_SECONDS = 180.0
 PERPLEXITY = {  # largest allowed on the test text at order 5, by the classes whose strengths are tuned
     ("ptb", "order"): 138.2,
@@ -34,22 +36,21 @@ def build(work: Workspace) -> Report:
     plain = work.ours("count", text=text, order=ORDER)
     unit, n_ngrams = plain.found["reading"] + plain.found["sorting"], plain.found["n-grams"]
 
-    def row(name: str, seconds: float, megabytes: float, **more: object) -> None:
-        measured = {"seconds": seconds, "passes": seconds / unit, "peak MB": megabytes}
-        report.rows.append({"": name, **measured, "bytes per n-gram": megabytes * 1e6 / n_ngrams, **more})
-
-    row("one pass: reading and sorting", unit, plain.run.megabytes)
-    if work.lmplz is not None:
-        peer = work.kenlm_build("gutenberg", ORDER)
-        row("KenLM's lmplz, to ARPA", peer.seconds, peer.megabytes)
-    else:
-        report.remarks.append(NO_BUILDER)
+    peer = None if work.lmplz is None else work.kenlm_build("gutenberg", ORDER)
     limits = {"kneser-ney": 20.0, "maxent": 60.0}
     for estimator, limit in limits.items():
         made = work.train("gutenberg", estimator, fresh=True)
         seconds, peak = made.run.seconds, made.run.megabytes
-        shown = ("fit", "saving", "kept", "file MB", "steps")
-        row(f"ours, {estimator}", seconds, peak, **{key: made.found[key] for key in shown})
+        limit_is = f"reading and sorting {plain.found['tokens']:,} tokens"
+        job = report.job(f"{estimator} 5-grams, text to model", peer=BUILDER, limit=unit, limit_is=limit_is)
+        job.took("loglinear", seconds, peak)
+        if peer is None:
+            job.misses(BUILDER, NO_BUILDER)
+        else:
+            job.took(BUILDER, peer.seconds, peer.megabytes)
+        shown = {key: made.found[key] for key in ("fit", "saving", "kept", "file MB", "steps")}
+        per_ngram = peak * 1e6 / n_ngrams
+        report.rows.append({"": estimator, "passes": seconds / unit, "bytes per n-gram": per_ngram, **shown})
         report.at_most(f"{estimator}, text to saved model", seconds, limit, "{:.1f} s")
         if estimator == "kneser-ney":
             report.at_most("its peak memory", peak, 1800.0, "{:.0f} MB")
@@ -68,6 +69,9 @@ def sweep(work: Workspace) -> Report:
     """Time one value and gradient: Gutenberg, 5-gram."""
     report = Report("One value and gradient: Gutenberg, 5-gram")
     found = work.ours("sweep", text=work.text("gutenberg", "train"), order=ORDER).found
+    job = report.job("value and gradient of 5-gram maximum entropy", limit_is="bytes moved at a copy's rate")
+    job.took("loglinear", found["seconds on 2"])
+    job.limit = found["seconds on 2"] * found["of bandwidth"]
     report.rows.append({"": "at Kneser-Ney's weights", **found})
     report.at_most("one value and gradient on 2 threads", found["seconds on 2"], 0.5, "{:.2f} s")
     report.remarks.append(
@@ -80,32 +84,29 @@ def sweep(work: Workspace) -> Report:
 def quality(work: Workspace) -> Report:
     """Compare test perplexities on PTB and Brown."""
     report = Report("Quality: test perplexity")
-    for problem in ("ptb", "brown"):
-        if work.lmplz is not None:
-            built, perplexity = work.kenlm_build(problem, ORDER), work.kenlm_perplexity(problem)
-            row = _quality_row(problem, f"KenLM's lmplz {ORDER}", perplexity, built.seconds, built.megabytes)
-            report.rows.append(row)
-        for name, settings in contenders(problem):
+    for problem in ("ptb", "brown")[: 1 if work.quick else None]:
+        job = report.job(f"{problem}: train a model", peer=f"{BUILDER} {ORDER}")
+        if work.lmplz is None:
+            job.misses(f"{BUILDER} {ORDER}", NO_BUILDER)
+        else:
+            built = work.kenlm_build(problem, ORDER)
+            job.took(f"{BUILDER} {ORDER}", built.seconds, built.megabytes, perplexity=work.kenlm_perplexity(problem))
+        for name, settings in contenders(problem)[: 3 if work.quick else None]:
             try:
                 found = work.train(problem, name, settings=settings, evaluate=True, fresh=True).found
             except Failed as error:
-                report.remarks.append(f"{problem}, {name}: {error}")
+                job.misses(f"loglinear {name}", error)
                 continue
-            row = _quality_row(problem, f"ours, {name}", found["perplexity"], found["fit"], found["peak MB"])
-            report.rows.append({**row, "n-grams kept": found["kept"], "rounds": found.get("rounds")})
+            job.took(f"loglinear {name}", found["fit"], found["peak MB"], perplexity=found["perplexity"])
+            more = {"n-grams kept": found["kept"], "rounds": found.get("rounds")}
+            report.rows.append({"text": problem, "": name, **more})
             limit = PERPLEXITY.get((problem, settings.get("strength_classes", "order")))
             if settings.get("tune") == "validation" and settings["order"] == ORDER and limit is not None:
                 report.at_most(f"{problem}, {name}", found["perplexity"], limit, "{:.2f}")
                 if problem == "ptb":
                     report.at_most("its time", found["fit"], TUNING_SECONDS, "{:.0f} s")
-    if work.lmplz is None:
-        report.remarks.append(NO_BUILDER)
     report.remarks.append("Per token, ends of sentences and unknown words included. Seconds of fit, tuning included.")
     return report
-
-
-def _quality_row(problem: str, model: str, perplexity: float, seconds: float, megabytes: float) -> dict:
-    return {"text": problem, "model": model, "perplexity": perplexity, "seconds": seconds, "peak MB": megabytes}
 
 
 def contenders(problem: str) -> list[tuple[str, dict]]:
@@ -142,14 +143,24 @@ def queries(work: Workspace) -> Report:
         model, peer = work.train(problem, "kneser-ney").path, work.kenlm_model(problem)
         text = work.sample("gutenberg", 10) if problem == "gutenberg" else work.kenlm_text(problem, "test")
         found = work.ours("batch", model=model, peer=peer, text=text).found
-        report.rows.append({"": f"{problem}, from Python", **found})
+        job = report.job(f"{problem}: score sentences from Python", "tokens/s", peer=PACKAGE)
+        job.took(PACKAGE, found["kenlm"])
+        for n in (1, 2):
+            job.took(f"loglinear, {n} thread{'s' * (n > 1)}", found[f"ours on {n}"])
+        report.rows.append({"": f"{problem}, from Python", "sentences": found["sentences"], "tokens": found["tokens"]})
         report.at_least(f"{problem}, batch on 2 threads over kenlm's loop", found["ratio"], 3.0, "{:.1f}x")
     lines = work.command_line("gutenberg")
+    job = report.job("gutenberg: score a file on the command line, one thread", "tokens/s", peer=QUERY)
+    rates = {"loglinear": lines.pop("ours on 1", None), QUERY: lines.pop("kenlm", None)}
+    for name, rate in rates.items():
+        if rate is None:
+            absent = name == QUERY and work.query is None
+            job.misses(name, NO_QUERY if absent else "its times cannot be told from loading")
+        else:
+            job.took(name, rate)
     report.rows.append({"": "gutenberg, command line", **lines})
-    if "ours on 1" in lines:
-        report.at_least("`lm score` on 1 thread", lines["ours on 1"] / 1e6, 3.0, "{:.2f}M tokens/s")
-    if "kenlm" not in lines:
-        report.remarks.append("KenLM's query program was skipped: neither QUERY nor LMPLZ leads to it.")
+    if rates["loglinear"]:
+        report.at_least("`lm score` on 1 thread", rates["loglinear"] / 1e6, 3.0, "{:.2f}M tokens/s")
     source = "its own builder's ARPA" if work.build_binary else "our ARPA, read by the package"
     report.remarks.append(
         f"Tokens include ends of sentences. KenLM's model: probing, of {source}. From Python: a list of strings, all "
@@ -167,11 +178,10 @@ SECTIONS: dict[str, Callable[[Workspace], Report]] = {
 def main(arguments: list[str]) -> None:
     parser = section_parser("lm", __doc__, SECTIONS)
     parser.add_argument("--folder", type=Path, help="where texts and models are kept for another run (several GB)")
-    options = parser.parse_args(arguments)
+    parser.set_defaults(words=None)
+    options = parse(parser, arguments, only=["build", "sweep", "quality", "queries"], words=1_000_000)
     with tempfile.TemporaryDirectory() as name:
-        work = Workspace(data_folder("ptb/, brown/lm/, gutenberg/"), options.folder or Path(name))
-        about = f"{about_run()}; KenLM's programs: {work.programs()}"
+        work = Workspace(data_folder("ptb/, brown/lm/, gutenberg/"), options.folder or Path(name), words=options.words)
+        about = f"; KenLM's programs: {work.programs()}"
         reports = run_sections(SECTIONS, options, work, about)
-    if options.output:
-        text = "\n".join([about + "\n", *(markdown(r) for r in reports.values())])
-        options.output.write_text(text, encoding="utf-8")
+    write_page(options, "lm", "Language models: against KenLM, and against the limits", reports, about)

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from benchmarks.figures import canvas, save_figure
 from benchmarks.kernels import limits
-from benchmarks.report import Report, about_run, command_of, data_folder, markdown, run_sections, section_parser
+from benchmarks.report import Report, data_folder, parse, run_sections, section_parser, write_page
 from benchmarks.rerank.plain_blasso import PlainBlasso
 from loglinear import InputMethod
 from loglinear.data.candidates import CandidateLists, encode_lists
@@ -44,8 +44,9 @@ PLOT = "rerank_scaling.png"
 class Task:
     """The first sentences of science as candidate lists of a background model; they are made on first use."""
 
-    def __init__(self, folder: Path, n_threads: int, sentences: int) -> None:
+    def __init__(self, folder: Path, n_threads: int, sentences: int, peer_iterations: int = PEER_ITERATIONS) -> None:
         self.folder, self.n_threads, self.sentences = folder, n_threads, sentences
+        self.peer_iterations = peer_iterations
 
     @cached_property
     def lists(self) -> list[CandidateList]:
@@ -114,6 +115,9 @@ def training(task: Task) -> Report:
     for method in ("blasso", "boosting", "f-boosting", "fslr"):
         path, seconds = followed(data, task.n_threads, ITERATIONS, method=method, **_step(method))
         moved = bytes_per_step(data, path)
+        job = report.job(f"a step of {method}, {len(lists):,} lists", "steps/s", limit=bandwidth / moved)
+        job.limit_is = "bytes moved at a copy's rate"
+        job.took("loglinear", path.n_steps / seconds)
         report.rows.append(
             {
                 "": method, "seconds": seconds, "steps": path.n_steps, "µs a step": 1e6 * seconds / path.n_steps,
@@ -231,20 +235,23 @@ def peer(task: Task) -> Report:
         rows = data.rows
         differences = sp.csr_matrix((rows.values, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_columns))
         plain = PlainBlasso(differences, data.base @ path.base, STEP)
-        n = min(PEER_ITERATIONS, path.n_steps)
+        n = min(task.peer_iterations, path.n_steps)
         began = time.perf_counter()
         taken = [plain.take() for _ in range(n)]
         per_step = (time.perf_counter() - began) / n
         equal = _equal_steps(taken, path)
         ours = of_steps / longer.n_steps
+        job = report.job(f"a step of blasso: {title}", "steps/s", peer="NumPy and SciPy")
+        job.took("loglinear", 1 / ours)
+        job.took("NumPy and SciPy", 1 / per_step)
         report.rows.append(
             {"": title, "NumPy, µs a step": 1e6 * per_step, "ours, µs a step": 1e6 * ours,
-             "times as fast": per_step / ours, "steps that are the same": equal}
+             "steps that are the same": equal}
         )  # fmt: skip
         report.at_least(f"{title}: first steps that are the same", equal, min(EQUAL_STEPS, n), "{:.0f}")
     report.remarks.append(
-        f"{PEER_ITERATIONS} steps of the peer, {SCALING_ITERATIONS:,} of ours; what is done before the first is not "
-        f"counted. The peer runs on one thread, ours on {task.n_threads}."
+        f"{task.peer_iterations} steps of the peer, {SCALING_ITERATIONS:,} of ours; what is done before the first is "
+        f"not counted. The peer runs on one thread, ours on {task.n_threads}."
     )
     return report
 
@@ -274,24 +281,12 @@ def plot(report: Report, path: Path) -> None:
     save_figure(figure, path)
 
 
-def page(about: str, reports: dict[str, Report], output: Path, command: str) -> None:
-    """Write the tables as a page, and the plot beside it."""
-    parts = ["# Rerankers: training on candidate lists\n", f"    LOGLINEAR_DATA=... {command}\n\n{about}.\n"]
-    for section, report in reports.items():
-        parts.append(markdown(report))
-        if section == "scaling":
-            plot(report, output.with_name(PLOT))
-            parts.append(f"![time against features]({PLOT})\n")
-    output.write_text("\n".join(parts), encoding="utf-8")
-
-
 def main(arguments: list[str]) -> None:
     parser = section_parser("rerank", __doc__, SECTIONS)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sentences", type=int, default=SENTENCES)
-    options = parser.parse_args(arguments)
-    about = about_run()
-    task = Task(data_folder("ime/") / "ime", options.threads, options.sentences)
-    reports = run_sections(SECTIONS, options, task, about)
-    if options.output:
-        page(about, reports, options.output, command_of("rerank", options, SECTIONS))
+    parser.set_defaults(peer_iterations=PEER_ITERATIONS)
+    options = parse(parser, arguments, only=["training", "peer"], sentences=1000, peer_iterations=100)
+    task = Task(data_folder("ime/") / "ime", options.threads, options.sentences, options.peer_iterations)
+    reports = run_sections(SECTIONS, options, task)
+    write_page(options, "rerank", "Rerankers: training on candidate lists", reports, plots={"scaling": (PLOT, plot)})

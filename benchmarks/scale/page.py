@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.processes import Failed
 from benchmarks.processes import run as run_process
-from benchmarks.report import Report, about_run, command_of, data_folder, markdown, run_sections, section_parser
+from benchmarks.report import Report, data_folder, parse, run_sections, section_parser, write_page
 from benchmarks.scale.jobs import JOBS, WAYS, join_parts
 
 SPEED_UP = 1.7  # at least, of two workers against one
@@ -34,10 +34,12 @@ def section(name: str, options: Any) -> Report:
         join_parts(folder)
         found = {way: _run(name, way, folder) for way in WAYS}
     report = Report(f"{job.title}: {what}")
+    timed = report.job(f"{job.title}, from files to a model: {what}", peer="loglinear, one worker")
     for way, one in found.items():
+        timed.took(f"loglinear, {way}", one["seconds"])
         reading, busiest = one["seconds"] - one["training"], max(one.get("CPU of workers", [0.0])) or None
         report.rows.append({
-            "": way, "seconds": one["seconds"], "of them reading and encoding": reading, "passes": one["passes"],
+            "": way, "seconds of reading and encoding": reading, "passes": one["passes"],
             "CPU of this process": one["CPU"], "CPU of the busiest worker": busiest,
             "objective": f"{one['objective']:.9g}",
         })  # fmt: skip
@@ -68,10 +70,6 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--classifier", type=int, default=2_000_000, metavar="N", help="texts of the classifier")
     parser.add_argument("--crf", type=int, default=8, metavar="N", help="copies of CoNLL-2000")
     parser.add_argument("--lm", type=int, default=50, metavar="N", help="million words of the language model")
-    options = parser.parse_args(arguments)
-    reports = run_sections(SECTIONS, options, options, about_run())
-    if options.output:
-        command = command_of("scale", options, SECTIONS)
-        title = "# Scale: workers of a cluster against one process"
-        about = f"{title}\n\n    LOGLINEAR_DATA=... {command}\n\n{about_run()}.\n"
-        options.output.write_text("\n".join([about, *map(markdown, reports.values())]), encoding="utf-8")
+    options = parse(parser, arguments, only=["classifier"], classifier=100_000)
+    reports = run_sections(SECTIONS, options, options)
+    write_page(options, "scale", "Scale: workers of a cluster against one process", reports)

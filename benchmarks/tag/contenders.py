@@ -11,6 +11,7 @@ import json
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.processes import megabytes
@@ -121,6 +122,16 @@ def from_text(folder: Path, **settings) -> dict:
     return {"peak MB": peak, **_report(tagger, test.column(2), test.without(2), reading)}
 
 
+def of_command(folder: Path) -> dict:
+    """Score the model that the command has trained."""
+    import loglinear
+    from loglinear.features.columns import Columns
+    from loglinear.formats.conll import read_conll
+
+    test = Columns.from_conll(read_conll(folder / "test.txt"))
+    return quality(test.column(2), loglinear.load(folder / "command.ll").predict(test.without(2)))
+
+
 def all_transitions(folder: Path) -> dict:
     return from_text(folder, transitions="all")
 
@@ -171,6 +182,38 @@ def text_to_tags(folder: Path) -> dict:
         tag_text(tagger, text)
         times.append(time.perf_counter() - start)
     return {"tokens/s": n_tokens / min(times), "tokens": n_tokens, "peak MB": megabytes()}
+
+
+def _dicts(folder: Path) -> list[list[dict]]:
+    """Return the test sequences as dicts, with a key per template, as python-crfsuite's users write them."""
+    xs, _ = _crfsuite_items(folder / "test.crfsuite")
+    return [[dict(a.split("=", 1) if "=" in a else (a, True) for a in token) for token in x] for x in xs]
+
+
+def _fastest(encode: Callable[[list[list[dict]]], object], folder: Path) -> dict:
+    """Return the tokens per second of the best of five."""
+    sequences, times = _dicts(folder), []
+    n_tokens = sum(map(len, sequences))
+    n_attributes = sum(len(token) for tokens in sequences for token in tokens)
+    for _ in range(5):
+        start = time.perf_counter()
+        encode(sequences)
+        times.append(time.perf_counter() - start)
+    return {"tokens/s": n_tokens / min(times), "tokens": n_tokens, "attributes": n_attributes}
+
+
+def dicts(folder: Path) -> dict:
+    """Encode dicts of attributes in memory."""
+    from loglinear.features.attributes import AttributeSequences
+
+    return _fastest(AttributeSequences.from_lists, folder)
+
+
+def crfsuite_dicts(folder: Path) -> dict:
+    """Convert the same dicts by CRFsuite's binding."""
+    import pycrfsuite
+
+    return _fastest(lambda sequences: [pycrfsuite.ItemSequence(tokens) for tokens in sequences], folder)
 
 
 def threads(folder: Path) -> dict:
@@ -297,7 +340,7 @@ ROLES = {
     f.__name__: f
     for f in (
         crfsuite, same_attributes, from_text, all_transitions, all_features, second_order, text_to_tags, threads,
-        evaluation, many_labels_sparse, many_labels_dense,
+        evaluation, many_labels_sparse, many_labels_dense, of_command, dicts, crfsuite_dicts,
     )
 }  # fmt: skip
 

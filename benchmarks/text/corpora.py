@@ -73,9 +73,10 @@ CORPORA = {
 }
 
 
-def write(corpus: Corpus, data: Path, folder: Path) -> tuple[int, int, int]:
-    """Write train.tsv, test.tsv, and the same for fastText; return the numbers of texts and of labels."""
+def write(corpus: Corpus, data: Path, folder: Path, every: int) -> tuple[int, int, int]:
+    """Write train.tsv (each n-th text), test.tsv, and the same for fastText; return the numbers of texts and labels."""
     train, test = corpus.parts(data)
+    train = train[::every]
     for name, texts in (("train", train), ("test", test)):
         plain = [(label, " ".join(text.split())) for label, text in texts]
         (folder / f"{name}.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in plain), encoding="utf-8")

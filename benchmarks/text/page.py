@@ -1,6 +1,6 @@
 """Text classifiers against fastText and scikit-learn, from a TSV file to a model file, whole processes in one run.
 
-    LOGLINEAR_DATA=... python -m benchmarks text [--only r8,brown,reuters,long] [--json] [--output FILE]
+    LOGLINEAR_DATA=... python -m benchmarks text [--only r8,brown,reuters,long] [--quick] [--json] [--output FILE]
 
 It needs the corpora r8/, reuters/ and brown/, and fastText (``pip install loglinear[bench]``). Training may use two
 threads; its documents per second per core are those of a second of processor time, start-up included. Prediction is
@@ -12,30 +12,33 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmarks.processes import Failed, run
 from benchmarks.report import (
     Report,
-    about_run,
     chooser,
-    command_of,
     data_folder,
-    markdown,
+    parse,
     run_sections,
     section_parser,
+    write_page,
 )
 from benchmarks.text.contenders import CONTENDERS, training_command
 from benchmarks.text.corpora import CORPORA, write
 
 LIMIT = 300.0  # seconds for one contender
+TRAINING, PREDICTION = "scikit-learn the same", "fastText defaults"  # the peers that ratios refer to
+QUICK = ["loglinear", "loglinear pairs", TRAINING, "scikit-learn pairs", "scikit-learn hashing and SGD", PREDICTION]
 RATIO = 3.0  # of scikit-learn's time, from file to model
 TARGETS = {"r8": (0.972, 20.0)}  # accuracy, and seconds in which it is reached with all chosen on the training part
 
 
-def measure(name: str, folder: Path, strength: float, n_train: int) -> dict:
+def measure(name: str, folder: Path, strength: float, n_train: int, limit: float) -> dict:
     """Train and test one contender."""
-    trained = run(training_command(name, folder, strength), LIMIT)
+    trained = run(training_command(name, folder, strength), limit)
     model = folder / "model"
     size = model.stat().st_size / 1e6
     command = [sys.executable, "-m", "benchmarks.text.contenders", "predict", name, str(folder), str(strength)]
@@ -49,19 +52,25 @@ def measure(name: str, folder: Path, strength: float, n_train: int) -> dict:
     }  # fmt: skip
 
 
-def section(name: str, contenders: list[str], data: Path) -> Report:
+def section(name: str, options: Any) -> Report:
     corpus = CORPORA[name]
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        n_train, n_test, n_labels = write(corpus, data, folder)
+        data = data_folder("r8/, reuters/ and brown/")
+        n_train, n_test, n_labels = write(corpus, data, folder, options.every)
         about = f"{corpus.about}; {n_train:,} and {n_test:,} texts, {n_labels} labels, strength {corpus.strength:g}"
         report = Report(about)
-        for contender in contenders:
+        training = report.job(f"{name}: TSV to model, whole process", peer=TRAINING)
+        predicting = report.job(f"{name}: classify texts, one core", "docs/s", peer=PREDICTION)
+        for contender in options.contenders:
             try:
-                row = measure(contender, folder, corpus.strength, n_train)
+                row = measure(contender, folder, corpus.strength, n_train, options.limit)
             except Failed as error:
-                report.remarks.append(f"{contender} failed: {error}")
+                training.misses(contender, error)
                 continue
+            accuracy = float(row["accuracy"])
+            training.took(contender, row["seconds to model"], row["peak MB"], accuracy=accuracy)
+            predicting.took(contender, row["prediction docs/s per core"], accuracy=accuracy)
             print(f"{name}: {row}", file=sys.stderr, flush=True)
             report.rows.append(row)
     compare(name, report)
@@ -91,16 +100,13 @@ def compare(name: str, report: Report) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    parser = section_parser("text", __doc__, CORPORA)
+    sections = {name: partial(section, name) for name in CORPORA}
+    parser = section_parser("text", __doc__, sections)
     parser.add_argument(
         "--contenders", type=chooser("contenders", list(CONTENDERS)), default=list(CONTENDERS), metavar="NAME,NAME",
         help="contenders to run, of " + ", ".join(CONTENDERS),
     )  # fmt: skip
-    options = parser.parse_args(arguments)
-    data = data_folder("r8/, reuters/ and brown/")
-    sections = {name: (lambda _, name=name: section(name, options.contenders, data)) for name in CORPORA}
-    reports = run_sections(sections, options, None, about_run())
-    if options.output:
-        command = command_of("text", options, CORPORA)
-        page = [f"    {command}", about_run(), *(markdown(report) for report in reports.values())]
-        options.output.write_text("\n\n".join(page) + "\n", encoding="utf-8")
+    parser.set_defaults(every=1, limit=LIMIT)
+    options = parse(parser, arguments, only=["r8"], every=4, limit=30.0, contenders=QUICK)
+    reports = run_sections(sections, options, options)
+    write_page(options, "text", "Texts: classifiers from a TSV file to a model file", reports)

@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.figures import canvas, save_figure
 from benchmarks.lm.workspace import Workspace
 from benchmarks.processes import Failed
-from benchmarks.report import Report, about_run, command_of, data_folder, markdown, run_sections, section_parser
+from benchmarks.report import Report, data_folder, parse, run_sections, section_parser, write_page
 
 ORDER = 5
 STRENGTHS = [1e-3, 0.1, 0.5, 1.0, 2.0, 4.0]  # of a prox of standard normal values: from no weight at zero to all
@@ -27,6 +27,7 @@ STEPS = 120  # of the run whose lowest objective is taken for the optimum
 GAP = 1e-3
 LIMIT = 1800.0  # seconds for one contender
 PLOT = "tree_scaling.png"
+SPAMS, THREADS = "SPAMS", 2
 SPEED_UP, SECONDS, MINUTES, EVALUATIONS = 3.0, 2.0, 5.0, 60
 ALONE, WITH_RIDGE, KNESER_NEY = 141.2, 138.3, 141.2  # perplexities on PTB
 
@@ -34,11 +35,18 @@ ALONE, WITH_RIDGE, KNESER_NEY = 141.2, 138.3, 141.2  # perplexities on PTB
 def prox(work: Workspace) -> Report:
     """Compare a prox by SPAMS and by us: Brown, 5-gram trie."""
     report = Report("One prox: Brown, 5-gram trie, SPAMS proximalTree and ours")
-    found = work.ours(
-        "prox", benchmark="tree", text=work.text("brown", "train"), order=ORDER, strengths=STRENGTHS
-    ).found
+    text = work.text("brown", "train")
+    try:
+        found = work.ours("prox", benchmark="tree", text=text, order=ORDER, strengths=STRENGTHS).found
+    except Failed as error:
+        report.job("prox of tree penalties", peer=SPAMS).misses(SPAMS, error)
+        return report
     report.rows += found["rows"]
     for penalty in ("tree-l2", "tree-linf"):
+        job = report.job(f"prox of {penalty}, {found['nodes']:,} nodes: sum over strengths", peer=SPAMS)
+        rows = [row for row in found["rows"] if row["penalty"] == penalty]
+        job.took("loglinear", sum(row[f"ours on {THREADS}, s"] for row in rows))
+        job.took(SPAMS, min(sum(row[f"SPAMS on {n}, s"] for row in rows) for n in (1, THREADS)))
         ratio = min(row["ratio"] for row in found["rows"] if row["penalty"] == penalty)
         what = f"{penalty}, ours on 2 threads, times as fast as the better of SPAMS, at the worst strength"
         report.at_least(what, ratio, SPEED_UP, "{:.1f}x")
@@ -162,25 +170,12 @@ def plot(report: Report, path: Path) -> None:
     save_figure(figure, path)
 
 
-def page(about: str, reports: dict[str, Report], output: Path, command: str) -> None:
-    """Write the tables as a page, and the plot beside it."""
-    parts = ["# Tree penalties: against SPAMS, against the number of nodes, and in training\n"]
-    parts.append(f"    LOGLINEAR_DATA=... {command}\n\n{about}.\n")
-    for section, report in reports.items():
-        parts.append(markdown(report))
-        if section == "scaling" and report.rows:
-            plot(report, output.with_name(PLOT))
-            parts.append(f"![time against nodes]({PLOT})\n")
-    output.write_text("\n".join(parts), encoding="utf-8")
-
-
 def main(arguments: list[str]) -> None:
     parser = section_parser("tree", __doc__, SECTIONS)
     parser.add_argument("--folder", type=Path, help="where texts and models are kept for another run (a GB)")
-    options = parser.parse_args(arguments)
-    about = about_run()
+    options = parse(parser, arguments, only=["prox"])
     with tempfile.TemporaryDirectory() as name:
         work = Workspace(data_folder("ptb/, brown/lm/, gutenberg/"), options.folder or Path(name), LIMIT)
-        reports = run_sections(SECTIONS, options, work, about)
-    if options.output:
-        page(about, reports, options.output, command_of("tree", options, SECTIONS))
+        reports = run_sections(SECTIONS, options, work)
+    title = "Tree penalties: against SPAMS, against the number of nodes, and in training"
+    write_page(options, "tree", title, reports, plots={"scaling": (PLOT, plot)})

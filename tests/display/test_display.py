@@ -94,6 +94,22 @@ def test_bars_share_one_scale_and_escape_names() -> None:
     assert "<tbody>" in bars_html(Bars("none", []))
 
 
+def test_bars_of_long_names_give_them_room() -> None:
+    assert '<table class="bars">' in bars_html(Bars("", [("a" * 40, 1.0)]))
+    assert '<table class="bars wordy">' in bars_html(Bars("", [("a" * 41, 1.0)]))
+
+
+def test_bars_of_ratios_grow_with_their_logarithms_from_one() -> None:
+    html = bars_html(Bars("times as fast", [("fast", 100.0), ("the same", 1.0), ("slow", 0.1)], is_ratio=True))
+    assert 'class="pos" style="margin-left:33.33%;width:66.67%"' in html
+    assert 'class="pos" style="margin-left:33.33%;width:0.00%"' in html
+    assert 'class="neg" style="margin-left:0.00%;width:33.33%"' in html
+    assert "100×" in html
+    assert "0.1×" in html
+    with pytest.raises(ValueError, match="ratios must be positive"):
+        Bars("", [("a", 0.0)], is_ratio=True)
+
+
 class _Outside(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
@@ -126,5 +142,6 @@ def test_a_piece_of_a_notebook_leaves_the_rest_of_it_alone() -> None:
     html = piece([Section("", tables=[TABLE])])
     style = html[html.index("<style>") + 7 : html.index("</style>")]
     style = re.sub(r"/\*.*?\*/", "", style, flags=re.S)
+    style = re.sub(r"@media [^{]+\{", "", style)
     selectors = [one for rule in re.findall(r"([^{}]+)\{", style) for one in rule.split(",")]
     assert all(one.strip().startswith(".loglinear ") for one in selectors if one.strip() != ".loglinear")

@@ -1,0 +1,1 @@
+"""All benchmarks in one run, as one page, beside earlier runs."""
