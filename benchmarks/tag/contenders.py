@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from benchmarks.processes import megabytes
+from benchmarks.tag.search import search_by_crfsuite, search_by_loglinear
 
 
 def quality(gold, predicted) -> dict:
@@ -297,7 +298,7 @@ ROLES = {
     f.__name__: f
     for f in (
         crfsuite, same_attributes, from_text, all_transitions, all_features, second_order, text_to_tags, threads,
-        evaluation, many_labels_sparse, many_labels_dense,
+        evaluation, many_labels_sparse, many_labels_dense, search_by_crfsuite, search_by_loglinear,
     )
 }  # fmt: skip
 
