@@ -80,6 +80,14 @@ def test_scores(ours, theirs, bos, eos):
     )
 
 
+def test_ends_may_be_numbers_as_for_kenlm(ours, theirs):
+    """Seen: TypeError for score(sentence, bos=1)."""
+    for bos in (0, 1, None, "yes"):
+        for eos in (0, 1):
+            assert ours.score("w1 w2", bos, eos) == pytest.approx(theirs.score("w1 w2", bos, eos), abs=1e-4)
+            assert len(list(ours.full_scores("w1 w2", bos=bos, eos=eos))) == 2 + eos
+
+
 def test_perplexity(ours, theirs):
     for sentence in sentences():
         assert ours.perplexity(sentence) == pytest.approx(theirs.perplexity(sentence), rel=1e-4)
