@@ -55,8 +55,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
             "n_threads": 1,
             "solver": _SOLVERS.get(self.solver, "auto") if smooth else "auto",
             # theirs is about the gradient, which the square root of the gap is in proportion to
-            "tolerance": max(min(self.tol, 1e-4) ** 2, 1e-18),
-            "max_iterations": self.max_iter if self.max_iter < 100 else 10_000,  # passes; theirs are larger steps
+            "tolerance": max(min(self.tol, 1e-4) ** 2, 1e-15 if smooth else 1e-18),
+            "max_iterations": self.max_iter if self.max_iter < 100 else 2000,  # passes; theirs are larger steps
         }  # fmt: skip
 
     def fit(self, X, y, sample_weight=None):
