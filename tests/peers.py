@@ -23,18 +23,19 @@ def folder(config):
     return Path(named) if named else Path(config.cache.mkdir("peers"))
 
 
-def source(config, package):
+def source(config, package, version=None):
     """Return the folder of a package's source distribution, which is fetched if it is not there yet."""
     stem, home = package.replace("-", "_"), folder(config)
-    found = [path for path in sorted(home.glob(f"{stem}-*")) if path.is_dir()]
+    found = [path for path in sorted(home.glob(f"{stem}-{version or '*'}")) if path.is_dir()]
     if found:
         return found[-1]
     if package in _missing:
         pytest.skip(_missing[package])
     with tempfile.TemporaryDirectory(dir=home) as fresh:
         pip = [sys.executable, "-m", "pip", "--retries", "0", "--timeout", "10", "download", "-q", "--no-deps"]
+        asked = f"{package}=={version}" if version else package
         run = subprocess.run(
-            [*pip, "--no-binary", package, "-d", fresh, package], capture_output=True, text=True, check=False
+            [*pip, "--no-binary", package, "-d", fresh, asked], capture_output=True, text=True, check=False
         )
         archives = list(Path(fresh).glob("*.tar.gz"))
         if not archives:
@@ -47,6 +48,21 @@ def source(config, package):
         if not target.exists():  # another worker may have been quicker
             unpacked.rename(target)
     return target
+
+
+def run_suite(folder, tests, stand_in, *, python_path=(), options=()):
+    """Run a test suite in a process whose pytest first runs the code ``stand_in``; return its output if all pass.
+
+    ``folder`` is an empty one, in which ``tests`` are linked: away from the package's own sources.
+    """
+    (folder / "stand_in.py").write_text(stand_in)
+    (folder / tests.name).symlink_to(tests)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "stand_in", "-p", "no:cacheprovider", *options, tests.name]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (folder, *python_path)))}
+    run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-1000:]
+    assert " passed" in run.stdout
+    return run.stdout
 
 
 def kenlm_build_binary(config):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -75,3 +78,22 @@ def test_a_loaded_model_and_several_labels(tmp_path):
     found = told(eli5.explain_prediction(load_predictor(tmp_path / "m.ll"), "good plot"))
     np.testing.assert_allclose([found["a"][1], found["b"][1]], model.predict_proba(["good plot"])[0])
     assert found["a"][0]["good"] == pytest.approx(model.coef_[0, model.feature_names().index("good")])
+
+
+def test_a_crf_in_the_place_of_sklearn_crfsuite_s():
+    """In a process of its own: eli5 looks for the package when it is imported."""
+    program = """
+from loglinear import crfsuite
+crfsuite.install()
+import eli5
+X, y = [[{"w": "a"}, {"w": "b"}]] * 3, [["A", "B"]] * 3
+crf = crfsuite.CRF(c1=0.01, c2=0.1, all_possible_transitions=True).fit(X, y)
+told = eli5.explain_weights(crf, top=1, targets=["B", "A"])
+assert told.transition_features.class_names == ["B", "A"]
+assert [[f.feature for f in t.feature_weights.pos] for t in told.targets] == [["w:b"], ["w:a"]]
+for at, b in enumerate("BA"):
+    for to, a in enumerate("BA"):
+        assert abs(told.transition_features.coef[at, to] - crf.transition_features_.get((b, a), 0)) < 1e-9
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr

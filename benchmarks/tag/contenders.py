@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.processes import megabytes
+from benchmarks.tag.search import search_by_crfsuite, search_by_loglinear
 
 
 def quality(gold, predicted) -> dict:
@@ -340,7 +341,8 @@ ROLES = {
     f.__name__: f
     for f in (
         crfsuite, same_attributes, from_text, all_transitions, all_features, second_order, text_to_tags, threads,
-        evaluation, many_labels_sparse, many_labels_dense, of_command, dicts, crfsuite_dicts,
+        evaluation, many_labels_sparse, many_labels_dense, of_command, dicts, crfsuite_dicts, search_by_crfsuite,
+        search_by_loglinear,
     )
 }  # fmt: skip
 

@@ -71,24 +71,30 @@ void bind_sparse(nb::module_& m, const char* name) {
            nb::arg("values").noconvert());
 }
 
+template <class Entry>
+void bind_dense(nb::module_& m) {
+  m.def("dense_margins", [](ThreadPool& pool, In<Entry> X, std::size_t n_columns, In<double> weights,
+                            std::optional<In<double>> bias, std::size_t K, Out<double> out) {
+    const std::size_t n_rows = n_columns ? X.size() / n_columns : out.size() / std::max<std::size_t>(K, 1);
+    nb::gil_scoped_release release;
+    dense_margins<Entry>(pool, view(X), n_rows, n_columns, view(weights), view(bias), K, view(out));
+  }, nb::arg("pool"), nb::arg("X").noconvert(), nb::arg("n_columns"), nb::arg("weights").noconvert(),
+        nb::arg("bias").none().noconvert(), nb::arg("n_classes"), nb::arg("out").noconvert());
+  m.def("dense_gradient", [](ThreadPool& pool, In<Entry> X, std::size_t n_columns, In<double> residuals,
+                             std::size_t K, int power, Out<double> out) {
+    const std::size_t n_rows = residuals.size() / std::max<std::size_t>(K, 1);
+    nb::gil_scoped_release release;
+    dense_gradient<Entry>(pool, view(X), n_rows, n_columns, view(residuals), K, power, view(out));
+  }, nb::arg("pool"), nb::arg("X").noconvert(), nb::arg("n_columns"), nb::arg("residuals").noconvert(),
+        nb::arg("n_classes"), nb::arg("power"), nb::arg("out").noconvert());
+}
+
 void bind_margins(nb::module_& m) {
   bind_sparse<std::int32_t>(m, "SparseMatrix32");
   bind_sparse<std::int64_t>(m, "SparseMatrix64");
 
-  m.def("dense_margins", [](ThreadPool& pool, In<double> X, std::size_t n_columns, In<double> weights,
-                            std::optional<In<double>> bias, std::size_t K, Out<double> out) {
-    const std::size_t n_rows = n_columns ? X.size() / n_columns : out.size() / std::max<std::size_t>(K, 1);
-    nb::gil_scoped_release release;
-    dense_margins(pool, view(X), n_rows, n_columns, view(weights), view(bias), K, view(out));
-  }, nb::arg("pool"), nb::arg("X").noconvert(), nb::arg("n_columns"), nb::arg("weights").noconvert(),
-        nb::arg("bias").none().noconvert(), nb::arg("n_classes"), nb::arg("out").noconvert());
-  m.def("dense_gradient", [](ThreadPool& pool, In<double> X, std::size_t n_columns, In<double> residuals,
-                             std::size_t K, int power, Out<double> out) {
-    const std::size_t n_rows = residuals.size() / std::max<std::size_t>(K, 1);
-    nb::gil_scoped_release release;
-    dense_gradient(pool, view(X), n_rows, n_columns, view(residuals), K, power, view(out));
-  }, nb::arg("pool"), nb::arg("X").noconvert(), nb::arg("n_columns"), nb::arg("residuals").noconvert(),
-        nb::arg("n_classes"), nb::arg("power"), nb::arg("out").noconvert());
+  bind_dense<double>(m);
+  bind_dense<float>(m);
   m.def("column_sums", [](ThreadPool& pool, In<double> R, std::size_t K, Out<double> out) {
     nb::gil_scoped_release release;
     column_sums(pool, view(R), K, view(out));

@@ -102,26 +102,30 @@ void tied_gradient(ThreadPool& pool, const SparseMatrix<Index>& columns, std::sp
   add_partials(pool, partial, n_parts, out);
 }
 
-void dense_margins(ThreadPool& pool, std::span<const double> X, std::size_t n_rows, std::size_t n_columns,
+template <class Entry>
+void dense_margins(ThreadPool& pool, std::span<const Entry> X, std::size_t n_rows, std::size_t n_columns,
                    std::span<const double> weights, std::span<const double> bias, std::size_t K,
                    std::span<double> out) {
   require(X.size() == n_rows * n_columns, "the dense matrix does not have n_rows x n_features entries");
   check_linear(n_rows, n_columns, weights.size(), bias.size(), K, out.size());
   const std::size_t size = std::max<std::size_t>(4, (1 << 15) / (n_columns + 1) & ~std::size_t{3});
   parallel_for(pool, n_rows, size, [&](std::size_t begin, std::size_t end) {
-    simd::loops().dense_margins(X.data(), n_columns, begin, end, weights.data(), data_or_null(bias), K, out.data());
+    simd::loops().dense_of<Entry>().margins(X.data(), n_columns, begin, end, weights.data(), data_or_null(bias), K,
+                                            out.data());
   });
 }
 
-void dense_gradient(ThreadPool& pool, std::span<const double> X, std::size_t n_rows, std::size_t n_columns,
+template <class Entry>
+void dense_gradient(ThreadPool& pool, std::span<const Entry> X, std::size_t n_rows, std::size_t n_columns,
                     std::span<const double> residuals, std::size_t K, int power, std::span<double> out) {
   require(X.size() == n_rows * n_columns, "the dense matrix does not have n_rows x n_features entries");
   check_linear(n_rows, n_columns, out.size(), 0, K, residuals.size());
   const std::size_t n_parts = static_cast<std::size_t>(pool.size());
   std::vector<double> partial(n_parts * out.size());
   pool.run(n_parts, [&](std::size_t part) {
-    simd::loops().dense_gradient(X.data(), n_columns, n_rows * part / n_parts, n_rows * (part + 1) / n_parts,
-                                 residuals.data(), K, power, partial.data() + part * out.size());
+    simd::loops().dense_of<Entry>().gradient(X.data(), n_columns, n_rows * part / n_parts,
+                                             n_rows * (part + 1) / n_parts, residuals.data(), K, power,
+                                             partial.data() + part * out.size());
   });
   add_partials(pool, partial, n_parts, out);
 }
@@ -200,5 +204,13 @@ void transpose(ThreadPool& pool, const SparseMatrix<Index>& rows, std::span<std:
                           std::span<std::int32_t>, std::span<double>);
 LOGLINEAR_INSTANTIATE(std::int32_t)
 LOGLINEAR_INSTANTIATE(std::int64_t)
+
+#define LOGLINEAR_INSTANTIATE_DENSE(Entry)                                                                            \
+  template void dense_margins(ThreadPool&, std::span<const Entry>, std::size_t, std::size_t,                         \
+                              std::span<const double>, std::span<const double>, std::size_t, std::span<double>);     \
+  template void dense_gradient(ThreadPool&, std::span<const Entry>, std::size_t, std::size_t,                        \
+                               std::span<const double>, std::size_t, int, std::span<double>);
+LOGLINEAR_INSTANTIATE_DENSE(double)
+LOGLINEAR_INSTANTIATE_DENSE(float)
 
 }  // namespace loglinear::linear

@@ -39,10 +39,13 @@ template <class Index>
 void tied_gradient(ThreadPool& pool, const SparseMatrix<Index>& columns, std::span<const double> residuals,
                    std::span<const std::int32_t> map, std::size_t K, std::span<double> out);
 
-void dense_margins(ThreadPool& pool, std::span<const double> X, std::size_t n_rows, std::size_t n_columns,
+// Entries may be in single precision; all sums are double.
+template <class Entry>
+void dense_margins(ThreadPool& pool, std::span<const Entry> X, std::size_t n_rows, std::size_t n_columns,
                    std::span<const double> weights, std::span<const double> bias, std::size_t K,
                    std::span<double> out);
-void dense_gradient(ThreadPool& pool, std::span<const double> X, std::size_t n_rows, std::size_t n_columns,
+template <class Entry>
+void dense_gradient(ThreadPool& pool, std::span<const Entry> X, std::size_t n_rows, std::size_t n_columns,
                     std::span<const double> residuals, std::size_t K, int power, std::span<double> out);
 
 // out[k] = sum_r R[r][k]: the gradient of the intercepts.

@@ -119,6 +119,16 @@ struct ChartLoops {
                  const double* splits, double* out_splits, double* mass);
 };
 
+// Rows of a dense matrix, in double or in single precision; sums are double.
+template <class Entry>
+struct DenseLoops {
+  void (*margins)(const Entry* X, std::size_t n_features, std::size_t begin, std::size_t end, const double* weights,
+                  const double* bias, std::size_t K, double* out);
+  // out[j][k] += sum over rows [begin, end) of X[r][j]^power R[r][k].
+  void (*gradient)(const Entry* X, std::size_t n_features, std::size_t begin, std::size_t end, const double* residuals,
+                   std::size_t K, int power, double* out);
+};
+
 struct Loops {
   const char* name;
 
@@ -141,12 +151,9 @@ struct Loops {
   double (*max_abs)(const double* a, std::size_t n);  // NaN where an entry is not finite
   void (*combine)(double a, const double* x, double b, const double* y, double* out, std::size_t n);  // a x + b y
   void (*axpy)(double a, const double* x, double* out, std::size_t n);                                // out += a x
-  void (*dense_margins)(const double* X, std::size_t n_features, std::size_t begin, std::size_t end,
-                        const double* weights, const double* bias, std::size_t K, double* out);
-  // out[j][k] += sum over rows [begin, end) of X[r][j]^power R[r][k].
-  void (*dense_gradient)(const double* X, std::size_t n_features, std::size_t begin, std::size_t end,
-                         const double* residuals, std::size_t K, int power, double* out);
 
+  DenseLoops<double> dense;
+  DenseLoops<float> dense_single;
   SparseLoops<std::int32_t> sparse32;
   SparseLoops<std::int64_t> sparse64;
   ChainLoops chain;
@@ -157,6 +164,11 @@ struct Loops {
   ClusterLoops cluster;
   RowLoops rows;
   ChartLoops charts;
+  template <class Entry>
+  const DenseLoops<Entry>& dense_of() const {
+    if constexpr (sizeof(Entry) == 4) return dense_single;
+    else return dense;
+  }
   template <class Index>
   const SparseLoops<Index>& sparse() const {
     if constexpr (sizeof(Index) == 4) return sparse32;

@@ -1,4 +1,5 @@
 // Linear scores, log-loss, vector operations, penalties, FTRL and tying, against plain loops.
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -97,15 +98,17 @@ TEST(linear_kernels_equal_plain_loops) {
   std::vector<double> tv(m.values.size());
   transpose(pool, rows, tp, ti, tv);
   const SparseMatrix<std::int32_t> columns(tp, ti, tv, m.rows);
+  const std::vector<float> single(m.dense.begin(), m.dense.end());
+  const std::vector<double> rounded(single.begin(), single.end());
   for (const char* simd : {"baseline", "avx2", "avx512"}) {
     if (!simd::select(simd)) continue;
     for (std::size_t K : {1, 2, 3, 7, 8, 9, 17, 31}) {
       const auto W = noise(m.columns * K, 4), b = noise(K, 5);
       std::vector<double> M(m.rows * K), D(m.rows * K), G(m.columns * K), H(m.columns * K);
       margins(pool, rows, W, b, K, M);
-      dense_margins(pool, m.dense, m.rows, m.columns, W, b, K, D);
+      dense_margins<double>(pool, m.dense, m.rows, m.columns, W, b, K, D);
       gradient(pool, columns, M, K, 1, G);
-      dense_gradient(pool, m.dense, m.rows, m.columns, M, K, 1, H);
+      dense_gradient<double>(pool, m.dense, m.rows, m.columns, M, K, 1, H);
       bool ok = true;
       for (std::size_t r = 0; r < m.rows; ++r)
         for (std::size_t k = 0; k < K; ++k) {
@@ -120,6 +123,15 @@ TEST(linear_kernels_equal_plain_loops) {
           ok = ok && near(s, G[j * K + k]) && near(s, H[j * K + k]);
         }
       CHECK(ok);
+      std::vector<double> D1(D.size()), H1(H.size());
+      for (int power : {1, 2}) {  // entries in single precision are those doubles
+        dense_margins<double>(pool, rounded, m.rows, m.columns, W, b, K, D);
+        dense_margins<float>(pool, single, m.rows, m.columns, W, b, K, D1);
+        dense_gradient<double>(pool, rounded, m.rows, m.columns, M, K, power, H);
+        dense_gradient<float>(pool, single, m.rows, m.columns, M, K, power, H1);
+        const auto same = [](double a, double b) { return near(a, b); };
+        CHECK(std::ranges::equal(D, D1, same) && std::ranges::equal(H, H1, same));
+      }
     }
   }
   simd::select("auto");

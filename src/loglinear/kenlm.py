@@ -79,7 +79,7 @@ class Model:
 
     def score(self, sentence: str | bytes, bos: bool = True, eos: bool = True) -> float:
         """Return log10 p(sentence </s> | <s>); ``bos`` and ``eos`` say whether ``<s>`` and ``</s>`` are included."""
-        return self.queries.score(sentence, bos, eos)
+        return self.queries.score(sentence, bool(bos), bool(eos))
 
     def perplexity(self, sentence: str | bytes) -> float:
         """Return the perplexity of one sentence, its end included."""
@@ -89,7 +89,7 @@ class Model:
         self, sentence: str | bytes, bos: bool = True, eos: bool = True
     ) -> Iterator[tuple[float, int, bool]]:
         """Yield (log10 probability, length of the n-gram found, unknown) of each token."""
-        return self.queries.full_scores(sentence, bos, eos)
+        return self.queries.full_scores(sentence, bool(bos), bool(eos))
 
     def BeginSentenceWrite(self, state: State) -> None:
         """Set the state to that after ``<s>``."""

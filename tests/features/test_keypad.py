@@ -2,7 +2,7 @@
 
 import pytest
 
-from loglinear.features.keypad import digits
+from loglinear.features.lexicon import digits
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ B
         ("U:%x", "expected %x\\[row,column\\] at '%x'; a percent sign always begins a macro"),
         ("U:100%", "expected %x"),
         ("U:%%x[0,0]", "expected %x"),
-        ("U:%z[0,0]", "unknown command %z at '%z\\[0,0\\]'; the commands are %x, %t, %m, %s and %c"),
+        ("U:%z[0,0]", "unknown command %z at '%z\\[0,0\\]'; the commands are %x, %t, %m, %s, %c and %l"),
         ("U:%y[-2]", "the template 'U:%y.-2.' asks for the label of another token; begin it with B"),
         ("U:%y[<]/%x[0,0]", "asks for a label any number of rows away, which no chain can decode .* %x\\[<,0\\]"),
         ("U:%x[@<,0]", "a gap at .* leave out the @"),

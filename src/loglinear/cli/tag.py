@@ -66,6 +66,13 @@ def train(
         ),
     ] = None,
     classes: Classes = None,
+    lexicon: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE", help="Names as features (a gazetteer): a file of 'phrase TAB type', or of phrases of the "
+            "type that it is named after. May be given several times.",
+        ),
+    ] = None,
     format: Format = None,
     estimator: Annotated[
         str | None,
@@ -166,7 +173,8 @@ def train(
 ) -> None:  # fmt: skip
     """Train a tagger and save it. Ctrl-C stops early and saves the model trained so far."""
     settings = choices.given(
-        estimator=estimator, templates=templates, dialect=dialect, classes=classes, order=order, features=features,
+        estimator=estimator, templates=templates, dialect=dialect, classes=classes, lexicon=lexicon or None,
+        order=order, features=features,
         transitions=transitions, min_count=min_count, min_feature_count=min_feature_count, max_features=max_features,
         hash_bits=hash_bits, oov=oov or None, base=base, expectation=expectation, n_samples=n_samples,
         input_only=int(input_only) if input_only is not None and input_only.isdecimal() else input_only,

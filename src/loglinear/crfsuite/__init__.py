@@ -40,6 +40,7 @@ def install() -> None:
     sys.modules["pycrfsuite"] = sys.modules["sklearn_crfsuite"] = here
     for name in ("estimator", "metrics", "scorers", "trainer"):
         sys.modules[f"sklearn_crfsuite.{name}"] = importlib.import_module(f"{__name__}.{name}")
+    sys.modules["sklearn_crfsuite.utils"] = sys.modules["sklearn_crfsuite.metrics"]  # which has flatten
 
 
 def __getattr__(name: str) -> Any:

@@ -136,10 +136,11 @@ class SparseRows:
 
 
 class DenseRows:
-    """A dense matrix, row-major."""
+    """A dense matrix, row-major, in double or in single precision: float32 is kept, without a copy."""
 
     def __init__(self, X: Any) -> None:
-        self.X = np.ascontiguousarray(X, dtype=np.float64)
+        single = getattr(X, "dtype", None) == np.float32
+        self.X: NDArray[Any] = np.ascontiguousarray(X, dtype=np.float32 if single else np.float64)
         if self.X.ndim != 2:
             raise ValueError(f"a matrix is needed, not an array of {self.X.ndim} dimensions")
         if not np.isfinite(self.X.sum()) and not np.all(np.isfinite(self.X)):

@@ -17,7 +17,7 @@ from loglinear.demo.docstrings import Corpus, stdlib_docstrings, topic_paragraph
 from loglinear.demo.sentences import part_of, sentences
 from loglinear.display.page import Section
 from loglinear.display.tables import Table
-from loglinear.features.keypad import digits
+from loglinear.features.lexicon import digits
 from loglinear.models import InputMethod, Reranker
 
 SETTINGS: dict[str, Any] = {"readings": "keypad"}

@@ -5,11 +5,13 @@ the first character separates them. A reading has no blanks; a word may have sev
 words. Surfaces are numbered by falling frequency, ties by first occurrence; readings are sorted by their bytes.
 
 Readings are *given* in this way, or are those of a telephone's *keypad*: text is then only words, and the reading
-of a word is the digits of its letters (:mod:`loglinear.features.keypad`).
+of a word is the digits of its letters: abc are on 2, def on 3, ghi on 4, jkl on 5, mno on 6, pqrs on 7, tuv on 8, wxyz
+on 9; a digit is typed as itself, any other character as 1 (ITU-T E.161). Accents are dropped.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,14 +22,23 @@ from numpy.typing import NDArray
 
 from loglinear import _core
 from loglinear.errors import FormatError, ModelFileError
-from loglinear.features.keypad import digits
 from loglinear.features.vocabulary import Vocabulary
 from loglinear.features.word_vocabulary import RESERVED
 from loglinear.formats.running_text import RunningText, TextOptions, TextSource, read_text
 
 Readings: TypeAlias = Literal["given", "keypad"]
 
+_LETTERS = ("abc", "def", "ghi", "jkl", "mno", "pqrs", "tuv", "wxyz")
+KEYS = {letter: str(key) for key, letters in enumerate(_LETTERS, 2) for letter in letters}
+KEYS |= {digit: digit for digit in "0123456789"}
+
 _REMEDY = "write every word as surface|reading, without blanks inside"
+
+
+def digits(word: str) -> str:
+    """Return the keys of a word; upper and lower case are typed alike."""
+    plain = word.lower() if word.isascii() else unicodedata.normalize("NFKD", word.lower())
+    return "".join(KEYS.get(c, "1") for c in plain if not unicodedata.combining(c)) or "1" * len(word)
 
 
 @dataclass(frozen=True, eq=False)

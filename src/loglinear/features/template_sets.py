@@ -6,6 +6,8 @@ Attributes are named after the text of their template, less its letter, which te
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 _WORDS_AND_TAGS = """\
 {0}previous2.word=%x[-2,0]
 {0}previous.word=%x[-1,0]
@@ -113,6 +115,22 @@ Uprevious.class.7=%c[-1,0,7]
 Uclass.7=%c[0,0,7]
 Unext.class.7=%c[1,0,7]
 """
+
+# Added for every type of a lexicon to templates that do not look at one: places in its phrases, with those of the word
+# before and with a capital, since phrases are compared in lower case.
+_LEXICON = """\
+Uprevious.lexicon.{0}=%l[-1,0,"{0}"]
+Ulexicon.{0}=%l[0,0,"{0}"]
+Unext.lexicon.{0}=%l[1,0,"{0}"]
+Uprevious.lexicon.{0}/lexicon.{0}=%l[-1,0,"{0}"]/%l[0,0,"{0}"]
+Ulexicon.{0}/capital=%l[0,0,"{0}"]/%t[0,0,"^\\u"]
+"""
+
+
+def lexicon_templates(types: Iterable[str]) -> str:
+    """Return templates for phrases of these types."""
+    return "".join(_LEXICON.format(kind) for kind in types)
+
 
 TEMPLATE_SETS: dict[str, str] = {
     # Words and parts of speech with the label: those of CRFsuite's example for chunking.

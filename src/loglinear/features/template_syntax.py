@@ -15,6 +15,8 @@ A template is a line: a letter, any text, and macros in it. The letter says what
                                are; runs of one kind are cut to two ("McDonald-12's": XxXxx-dd'x)
     U05:%c[0,0]                the word class of the value (features/word_classes.py)
     U06:%c[0,0,4]              the first 4 characters of it: of a string of bits, a class that is four merges from all
+    U07:%l[0,0,"person"]       where the token lies in a phrase of that type of a lexicon: S, B, I, E or O
+                               (features/phrases.py)
     B                          no macro: the transition from label to label
 
 Expressions are those of Wapiti (native/text/wapiti_regex.hh), with the letters, digits, spaces and punctuation of
@@ -57,9 +59,10 @@ _MAX_TEMPLATES = 10_000
 
 
 class View(NamedTuple):
-    """A column and the function of its values: same, lower, test, match, match_lower, shape or class.
+    """A column and the function of its values: same, lower, test, match, match_lower, shape, class or phrase.
 
-    The pattern of ``class`` is how many characters of it are seen; all where it is empty.
+    The pattern of ``class`` is how many characters of it are seen; all where it is empty. That of ``phrase`` is the
+    type of the phrases; it sees a token among its neighbours and not the value alone.
     """
 
     column: int
@@ -125,7 +128,7 @@ def dialect_of(text: str) -> str:
     """Return the tool that a text of templates is of, by what only one of them knows; crf++ where both know all."""
     parsed = parse_templates(text)
     macros = [macro for template in parsed.templates for macro in template.macros]
-    ours = any(view.function in ("class", "shape") for view in parsed.views)
+    ours = any(view.function in ("class", "shape", "phrase") for view in parsed.views)
     if ours or any(macro.row in _GAPS.values() for macro in macros):
         return "loglinear"
     lines = [line.strip() for line in text.split("\n")]
@@ -149,6 +152,9 @@ def check_dialect(parsed: TemplateFile, dialect: str) -> None:
 _CRFPP_ROWS = 8
 _HEAD = re.compile(r"%([A-Za-z])\[")
 _PLACE = re.compile(r"[ \t]*(@?)([-+]?[0-9]{1,9}|[<>])[ \t]*,[ \t]*([0-9]{1,9})[ \t]*")
+_FUNCTIONS = {
+    "x": "same", "X": "lower", "m": "match", "M": "match_lower", "c": "class", "s": "shape", "l": "phrase",
+}  # fmt: skip
 _LENGTH = re.compile(r",[ \t]*([1-9][0-9]{0,3})[ \t]*")
 _PATTERN = re.compile(r',[ \t]*"((?:[^"\\]|\\.)*)"[ \t]*', re.DOTALL)
 
@@ -198,8 +204,8 @@ class _LineParser:
         command = head[1]
         if command == "y":
             self.refuse_label(head.end())
-        if command.lower() not in "xtm" and command not in "cs":
-            self.fail(f"unknown command %{command} at {shown}; the commands are %x, %t, %m, %s and %c")
+        if command.lower() not in "xtm" and command not in "csl":
+            self.fail(f"unknown command %{command} at {shown}; the commands are %x, %t, %m, %s, %c and %l")
         place = _PLACE.match(self.line, head.end())
         if not place:
             what = "indirect rows (*) are not supported" if self.line.startswith("*", head.end()) else "bad numbers"
@@ -239,7 +245,10 @@ class _LineParser:
     def pattern(self, at: int, shown: str, command: str) -> tuple[int, str]:
         match = _PATTERN.match(self.line, at)
         if not match:
-            self.fail(f'missing expression in quotes at {shown}; expected {_example(command)}')
+            what = "type" if command == "l" else "expression"
+            self.fail(f"missing {what} in quotes at {shown}; expected {_example(command)}")
+        if command == "l":
+            return match.end(), match[1]
         try:
             _core.WapitiRegex(match[1])
         except ValueError as error:
@@ -247,12 +256,13 @@ class _LineParser:
         return match.end(), match[1]
 
     def view(self, column: int, command: str, pattern: str) -> int:
-        functions = {"x": "same", "X": "lower", "m": "match", "M": "match_lower", "c": "class", "s": "shape"}
-        function = functions.get(command, "test")
+        function = _FUNCTIONS.get(command, "test")
         return self.views.setdefault(View(column, function, pattern), len(self.views))
 
 
 def _example(command: str) -> str:
     if command == "c":
         return "%c[row,column] or %c[row,column,length]"
+    if command == "l":
+        return '%l[row,column,"type"]'
     return f"%{command}[row,column]" if command in "xXs" else f'%{command}[row,column,"expression"]'

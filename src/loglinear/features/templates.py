@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 from loglinear import _core, threads
 from loglinear.errors import FormatError, IncompatibleError, LoglinearError, ModelFileError
 from loglinear.features.columns import Columns
+from loglinear.features.phrases import PHRASE_ARRAY, PhraseLexicon
 from loglinear.features.sequences import TokenRows
-from loglinear.features.template_sets import CLASS_TEMPLATES, TEMPLATE_SETS, is_built_in
+from loglinear.features.template_sets import CLASS_TEMPLATES, TEMPLATE_SETS, is_built_in, lexicon_templates
 from loglinear.features.template_syntax import (
     BORDER_MARKS,
     Template,
@@ -36,7 +37,7 @@ from loglinear.features.template_syntax import (
     parse_templates,
 )
 from loglinear.features.token_featuriser import Buckets, TokenFeaturiser, check_counts, check_indices
-from loglinear.features.views import view_strings
+from loglinear.features.views import number_values, values_before, values_of_tokens, view_strings
 from loglinear.features.vocabulary import Vocabulary, join_vocabularies
 from loglinear.features.word_classes import CLASS_ARRAY, WordClassLexicon
 from loglinear.formats.text import Source, decode, read_bytes
@@ -71,31 +72,44 @@ class TemplateFeatures(TokenFeaturiser):
     ``templates`` is the name of a built-in set or template text; for a file use :func:`load_templates`. With hashing,
     attributes of different scopes (label, pair, both) get separate parts of the numbers, and names are not kept.
 
-    ``classes`` are the word classes that macros ``%c`` see; templates without such a macro get some. ``dialect`` says
-    how places outside the sequence are marked (template_syntax.py).
+    ``classes`` are the word classes that macros ``%c`` see, ``lexicon`` the phrases that macros ``%l`` see; templates
+    without such a macro get some. ``dialect`` says how places outside the sequence are marked (template_syntax.py).
     """
 
     kind = "templates"
 
     def __init__(
         self, templates: str, *, min_count: int = 1, hash_bits: int | None = None,
-        classes: WordClassLexicon | None = None, dialect: str = "loglinear",
+        classes: WordClassLexicon | None = None, lexicon: PhraseLexicon | None = None, dialect: str = "loglinear",
     ) -> None:
         check_counts(min_count, hash_bits)
         self.min_count = min_count
         self.hash_bits = hash_bits
-        self.classes = classes
+        self.classes, self.lexicon = classes, lexicon
         self.dialect = dialect
-        self.text = _template_text(templates)
-        self.templates, self.views, self._has_transitions = parse_templates(self.text)
-        if classes is not None and not self.sees_classes:
-            self.text = self.text.rstrip("\n") + "\n" + CLASS_TEMPLATES
-            self.templates, self.views, self._has_transitions = parse_templates(self.text)
+        self._set_text(_template_text(templates))
+        if classes is not None and not self.sees("class"):
+            self._set_text(self.text.rstrip("\n") + "\n" + CLASS_TEMPLATES)
+        if lexicon is not None and not self.sees("phrase"):
+            self._set_text(self.text.rstrip("\n") + "\n" + lexicon_templates(lexicon.types))
+        self._check_types()
         check_dialect(TemplateFile(self.templates, self.views, self._has_transitions), dialect)
         self._codes: NDArray[np.int32] | None = None  # [n_attributes, max_macros]
         self._template_of: NDArray[np.int32] | None = None  # [n_attributes]
         self._vocabularies: list[Vocabulary] = []
         self._index: _core.AttributeIndex | None = None
+
+    def _set_text(self, text: str) -> None:
+        self.text = text
+        self.templates, self.views, self._has_transitions = parse_templates(text)
+
+    def _check_types(self) -> None:
+        """Raise ValueError for a type that templates name and the lexicon lacks."""
+        known = list(self.lexicon.types) if self.lexicon is not None else []
+        for view in self.views if known else ():
+            if view.function == "phrase" and view.pattern not in known:
+                types = ", ".join(known)
+                raise ValueError(f"the templates look at phrases of type {view.pattern!r}; the lexicon has {types}")
 
     # ---- attributes
 
@@ -109,10 +123,9 @@ class TemplateFeatures(TokenFeaturiser):
         """Return the number of columns that the data must have."""
         return 1 + max((view.column for view in self.views), default=-1)
 
-    @property
-    def sees_classes(self) -> bool:
-        """Whether a template looks at word classes."""
-        return any(view.function == "class" for view in self.views)
+    def sees(self, function: str) -> bool:
+        """Return whether a template looks through such a function: at word classes, at phrases."""
+        return any(view.function == function for view in self.views)
 
     @property
     def has_transitions(self) -> bool:
@@ -168,7 +181,8 @@ class TemplateFeatures(TokenFeaturiser):
 
     @property
     def _name_begin(self) -> int:
-        return 1 if is_built_in(self.text.removesuffix(CLASS_TEMPLATES)) else 0
+        text = self.text if self.lexicon is None else self.text.removesuffix(lexicon_templates(self.lexicon.types))
+        return 1 if is_built_in(text.removesuffix(CLASS_TEMPLATES)) else 0
 
     # ---- columns to rows
 
@@ -186,13 +200,13 @@ class TemplateFeatures(TokenFeaturiser):
         known = [self._vocabularies[v] if self._codes is not None else None for v in range(len(self.views))]
         maps, vocabularies, marked = [], [], bool(BORDER_MARKS[self.dialect])  # a mark may be a value too
         for view, vocabulary in zip(self.views, known):
-            numbers, larger = _number_values(view, self._column(columns, view), vocabulary, self.classes, marked)
+            numbers, larger = number_values(view, self._column(columns, view), vocabulary, self.classes, marked)
             maps.append(numbers)
             vocabularies.append(larger)
         template_of = _EMPTY if self._template_of is None else self._template_of
         codes = _EMPTY if self._codes is None else self._codes.reshape(-1)
         rows, template_of, codes = self._native().fit(
-            threads.pool(n_threads), columns.sequence_ptr, [columns.ids[view.column] for view in self.views], maps,
+            threads.pool(n_threads), columns.sequence_ptr, values_of_tokens(self.views, columns, self.lexicon), maps,
             template_of, codes, self.min_count,
         )
         self._index = None
@@ -204,7 +218,7 @@ class TemplateFeatures(TokenFeaturiser):
     def transform(self, columns: Columns, n_threads: int = 1) -> TokenRows:
         """Return the known attributes of each token; others are left out."""
         self._check_columns(columns)
-        ids = [columns.ids[view.column] for view in self.views]
+        ids = values_of_tokens(self.views, columns, self.lexicon)
         if self.hash_bits is None:
             maps = [self.view_ids(columns, v) for v in range(len(self.views))]
             return _rows(self._look_up().find(threads.pool(n_threads), columns.sequence_ptr, ids, maps))
@@ -226,8 +240,8 @@ class TemplateFeatures(TokenFeaturiser):
         return numbers
 
     def _column(self, columns: Columns, view: View) -> Vocabulary:
-        """Return the values of the column that a view is of, and the marks of its borders."""
-        values, marks = columns.vocabularies[view.column], BORDER_MARKS[self.dialect]
+        """Return the values that tokens have before the view maps them, and the marks of its borders."""
+        values, marks = values_before(view, columns), BORDER_MARKS[self.dialect]
         return values.joined(Vocabulary.from_strings(marks)) if marks else values
 
     # ---- parts of the data
@@ -277,20 +291,25 @@ class TemplateFeatures(TokenFeaturiser):
         return own if self.dialect == "loglinear" else {**own, "dialect": self.dialect}
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return settings (JSON values) and arrays, those of the word classes included."""
+        """Return settings (JSON values) and arrays, those of word classes and phrases included."""
         settings, arrays = super().to_arrays()
-        if self.classes is None:
-            return settings, arrays
-        return settings, arrays | {CLASS_ARRAY + name: array for name, array in self.classes.to_arrays().items()}
+        for begin, part in ((CLASS_ARRAY, self.classes), (PHRASE_ARRAY, self.lexicon)):
+            if part is not None:
+                arrays = arrays | {begin + name: array for name, array in part.to_arrays().items()}
+        return settings, arrays
 
     @classmethod
     def from_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> TemplateFeatures:
         """Return the featuriser that ``to_arrays`` described, checked."""
         featuriser = super().from_arrays(settings, arrays)
-        if featuriser.sees_classes:
-            featuriser.classes = WordClassLexicon.among(arrays)
-            if featuriser.classes is None:
-                raise ModelFileError(f"featuriser {cls.kind!r}: the word classes are missing")
+        featuriser.classes, featuriser.lexicon = WordClassLexicon.among(arrays), PhraseLexicon.among(arrays)
+        for function, part in (("class", featuriser.classes), ("phrase", featuriser.lexicon)):
+            if part is None and featuriser.sees(function):
+                raise ModelFileError(f"featuriser {cls.kind!r}: its {function} arrays are missing")
+        try:
+            featuriser._check_types()
+        except ValueError as error:
+            raise ModelFileError(f"featuriser {cls.kind!r}: {error}") from None
         return featuriser
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
@@ -417,17 +436,6 @@ def _template_text(templates: str) -> str:
         return templates
     known = ", ".join(TEMPLATE_SETS)
     raise ValueError(f"unknown templates {templates!r}; the built-in sets are {known}; read a file with load_templates")
-
-
-def _number_values(
-    view: View, values: Vocabulary, known: Vocabulary | None, classes: WordClassLexicon | None, marked: bool
-) -> tuple[NDArray[np.int32], Vocabulary]:
-    """Return the number of each value in its view, and the vocabulary with new values at the end."""
-    if view.function == "same" and (known is values or (known is None and not marked)):
-        return np.arange(len(values), dtype=np.int32), values
-    before = Vocabulary.from_strings(()) if known is None else known
-    numbers, blob, offsets = _core.intern_strings(before.blob, before.offsets, *view_strings(view, values, classes))
-    return numbers, Vocabulary(blob, offsets)
 
 
 def _rows(found: tuple[Any, ...]) -> TokenRows:

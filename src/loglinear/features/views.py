@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
+from loglinear.features.columns import Columns
+from loglinear.features.phrases import PLACES, PhraseLexicon
 from loglinear.features.template_syntax import View
 from loglinear.features.vocabulary import Vocabulary, pack_strings
 from loglinear.features.word_classes import WordClassLexicon
 
+_PLACES = Vocabulary.from_strings(PLACES)
 _BITS = (  # as in native/text/wapiti_regex.hh
     (1, str.isdecimal),
     (2, str.islower),
@@ -28,7 +32,7 @@ def view_strings(
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Return the value of the view for each value of the column, as bytes and offsets."""
     blob, offsets = values.blob, values.offsets
-    if view.function == "same":
+    if view.function in ("same", "phrase"):  # the values of a phrase's view are places already
         return blob, offsets
     if view.function == "lower":
         return _lower(blob, offsets)
@@ -45,6 +49,35 @@ def view_strings(
         return _booleans(regex.test(blob, offsets, characters, classes))
     found = regex.extract(blob, offsets, characters, classes)
     return _lower(*found) if view.function == "match_lower" else found
+
+
+def number_values(
+    view: View, values: Vocabulary, known: Vocabulary | None, classes: WordClassLexicon | None, marked: bool
+) -> tuple[NDArray[np.int32], Vocabulary]:
+    """Return the number of each value in its view, and the vocabulary with new values at the end."""
+    if view.function == "same" and (known is values or (known is None and not marked)):
+        return np.arange(len(values), dtype=np.int32), values
+    before = Vocabulary.from_strings(()) if known is None else known
+    numbers, blob, offsets = _core.intern_strings(before.blob, before.offsets, *view_strings(view, values, classes))
+    return numbers, Vocabulary(blob, offsets)
+
+
+def values_before(view: View, columns: Columns) -> Vocabulary:
+    """Return the values that tokens have before a view maps them: those of its column, or places in phrases."""
+    return _PLACES if view.function == "phrase" else columns.vocabularies[view.column]
+
+
+def values_of_tokens(
+    views: Sequence[View], columns: Columns, lexicon: PhraseLexicon | None
+) -> list[NDArray[np.int32]]:
+    """Return for each view which of those values every token has: [n_views][n_tokens]."""
+    looked_at = {view.column for view in views if view.function == "phrase"}
+    if looked_at and lexicon is None:
+        raise ValueError("the templates look at phrases (%l): give a file or a dict of them, lexicon=...")
+    places = {column: lexicon.places(columns, column) for column in looked_at if lexicon is not None}
+    return [
+        places[view.column][view.pattern] if view.function == "phrase" else columns.ids[view.column] for view in views
+    ]
 
 
 _RUNS = re.compile(r"X{3,}|x{3,}|d{3,}")

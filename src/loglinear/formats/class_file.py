@@ -1,20 +1,27 @@
-r"""Files of word classes.
+r"""Files of word classes, and of phrases with types (lists of names, gazetteers).
 
     classes.tsv    word TAB class                 one word per line; further columns are not allowed
     paths          bits TAB word TAB count        what Brown's tool writes: the class of a word is its string of bits
 
 Which of the two a file is, its first line with content tells: three columns, the first of zeros and ones and the last a
-number, make it a file of paths. Blank lines are skipped.
+number, make it a file of paths.
+
+    names.tsv      phrase TAB type                words of a phrase are separated by blanks; it may be of several types
+    person.txt     phrase                         the type is the name of the file without its endings
+
+Blank lines are skipped.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
 
 from loglinear.errors import FormatError
 from loglinear.formats.text import Source, atomic_write, decode, name_of, read_bytes, split_lines
 
+TYPE = re.compile(r"[\w.:+-]+")  # what the type of phrases may be: it stands in templates
 _BITS = re.compile(r"[01]+")
 
 
@@ -54,6 +61,27 @@ def _word_and_class(columns: list[str], name: str, number: int) -> tuple[str, st
     if len(columns) != 2 or not columns[0] or not columns[1]:
         raise FormatError("expected a word, a tab and its class", name, number)
     return columns[0], columns[1]
+
+
+def read_phrases(source: Source) -> Iterator[tuple[str, str]]:
+    """Yield (phrase, type) for every line of a file (plain, gzip, bz2, xz, zstd); errors name the line at fault."""
+    name = name_of(source)
+    own = PurePosixPath(name.replace("\\", "/")).name.split(".")[0]
+    found = 0
+    for number, line in enumerate(split_lines(decode(read_bytes(source), name)), start=1):
+        if not line.strip():
+            continue
+        columns = line.split("\t")
+        phrase, kind = (columns[0], columns[1].strip()) if len(columns) == 2 else (line, own)
+        if len(columns) > 2 or not phrase.strip():
+            raise FormatError("expected a phrase, a tab and its type, or a phrase alone", name, number)
+        if not TYPE.fullmatch(kind):
+            message = f"the type {kind[:40]!r} must be of letters, digits and . : + - _ : rename it"
+            raise FormatError(message if len(columns) == 2 else message + ", or the file", name, number)
+        found += 1
+        yield phrase, kind
+    if not found:
+        raise FormatError("there are no phrases; write one per line, a tab, and its type", name)
 
 
 def write_classes(path: Source, words: Iterable[str], labels: Iterable[object]) -> None:

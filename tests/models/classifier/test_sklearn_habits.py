@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 import loglinear
 from loglinear import MaxentClassifier
+from loglinear.data.matrix import DenseRows
 from loglinear.models import load_predictor
 
 TEXTS = ["good film", "bad film", "good good plot", "bad acting", "fine film, fine plot", "bad bad plot"]
@@ -140,6 +142,36 @@ def test_intercepts_and_free_weights_are_centred():
     free = MaxentClassifier("none", tolerance=1e-10).fit(X, noisy)
     assert abs(free.intercept_.sum()) < 1e-9
     np.testing.assert_allclose(free.coef_.sum(axis=0), 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "newton"])
+def test_weights_of_a_feature_sum_to_zero_under_l2(solver):
+    """Seen: with scikit-learn's own tests, after Newton's method they did to four digits only."""
+    X, y = load_iris(return_X_y=True)
+    model = MaxentClassifier(solver=solver).fit((X - X.mean(axis=0)) / X.std(axis=0), y)
+    np.testing.assert_allclose(model.coef_.sum(axis=0), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_single_precision_is_kept_without_a_copy(n_classes):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 64)).astype(np.float32)
+    y = (X @ rng.normal(size=(64, n_classes))).argmax(axis=1)
+    assert np.shares_memory(DenseRows(X).X, X)
+    model = MaxentClassifier(strength=5)
+    tracemalloc.start()
+    model.fit(X, y)
+    p = model.predict_proba(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < X.nbytes  # a copy in double precision would be twice as large
+    np.testing.assert_allclose(p, MaxentClassifier(strength=5).fit(X.astype(np.float64), y).predict_proba(X), atol=1e-3)
+    exact = MaxentClassifier(strength=5, tolerance=1e-12)
+    np.testing.assert_allclose(exact.fit(X, y).coef_, exact.fit(X.astype(np.float64), y).coef_, atol=1e-5)
+    for solver in ("newton", "lbfgs", "fista", "stochastic"):
+        other = MaxentClassifier(strength=5, solver=solver, tolerance=1e-6, random_state=0).fit(X[:2000], y[:2000])
+        assert other.converged_
+    assert MaxentClassifier(strength=5).partial_fit(X, y, classes=np.arange(n_classes)).score(X, y) > 0.9
 
 
 @pytest.mark.parametrize("kind", ["texts", "sparse", "dense"])

@@ -190,9 +190,9 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
 
     def _matrix_rows(self, X: Any, reset: bool = False) -> Rows:
         """Encode a matrix, checked as scikit-learn does."""
-        kinds = ["csr", "csc", "coo"]
+        kinds, precisions = ["csr", "csc", "coo"], [np.float64, np.float32]
         return matrix_rows(
-            validate_data(self, X, accept_sparse=kinds, dtype=np.float64, accept_large_sparse=True, reset=reset)
+            validate_data(self, X, accept_sparse=kinds, dtype=precisions, accept_large_sparse=True, reset=reset)
         )
 
     def _settings(self) -> Settings:
@@ -377,7 +377,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         self.intercept_ = w[n_features * K :].copy() if self.fit_intercept else np.zeros(K)
         if K > 1 and self.label_form_ is None:  # what all classes share changes no probability
             self.intercept_ -= self.intercept_.mean()
-            if self.penalty in (None, "none") and not self.nonnegative:
+            if self.penalty in (None, "none", "l2") and not self.nonnegative:  # under l2 so at the optimum
                 self.coef_ = self.coef_ - self.coef_.mean(axis=0)
 
     def _flat(self) -> FloatArray:

@@ -25,6 +25,10 @@ class Tagger(TaggerTrainer, Estimator):
     classes : word classes that templates see: a file (``word TAB class``, or the ``paths`` of Brown's tool) or a dict
         (``WordClasses.to_dict()``); ``%c[0,0]`` in a template is the class of a word, ``%c[0,0,4]`` its first four
         bits. Templates without ``%c`` get some. The model file has the classes. None (default): no classes
+    lexicon : lists of phrases with types (gazetteers) that templates see: a file (``phrase TAB type``, or a phrase per
+        line of the type that the file is named after), a list of files, or a dict from phrases to a type or several;
+        ``%l[0,0,"person"]`` in a template is where a token lies in a phrase. Templates without ``%l`` get some for
+        every type. The model file has the phrases. None (default): no lexicon
     order : 1 (default), or 2 for features of three labels
     features : "observed" (default: attribute-label pairs that occur in training) or "all"
     transitions : "observed" (default) or "all"; label pairs without a weight are possible, with weight zero

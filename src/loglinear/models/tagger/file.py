@@ -14,6 +14,7 @@ from loglinear.data.chain_features import ChainFeatures
 from loglinear.errors import ModelFileError
 from loglinear.features import TOKEN_FEATURISERS, schemes
 from loglinear.features.attributes import AttributeFeatures
+from loglinear.features.phrases import file_names
 from loglinear.features.sequences import as_label
 from loglinear.features.templates import TemplateFeatures
 from loglinear.features.vocabulary import Vocabulary, pack_strings
@@ -70,7 +71,8 @@ def to_archive(model: Any) -> Archive:
     arrays["weights"] = weights
     arrays["classes"], arrays["class_offsets"] = pack_strings([str(label) for label in model.classes_])
     parameters = {**model.parameters(), "constraint": as_constraint(model.constraint)}
-    parameters["classes"] = file_name(model.classes)  # the featuriser has the classes themselves
+    # The featuriser has the classes and the phrases themselves.
+    parameters["classes"], parameters["lexicon"] = file_name(model.classes), file_names(model.lexicon)
     settings: dict[str, Any] = {"parameters": as_json(parameters)}
     if (kind := type(model.classes_[0]).__name__) != "str":
         settings["labels"] = kind

@@ -84,7 +84,7 @@ def _with_unlabelled(sequences: Sequences, more: Sequences) -> tuple[Columns, Fl
 
 
 # A model that is continued keeps these settings: its attributes are numbered by them.
-_FIXED = ("estimator", "templates", "classes", "order", "min_count", "hash_bits", "oov", "initialise")
+_FIXED = ("estimator", "templates", "classes", "lexicon", "order", "min_count", "hash_bits", "oov", "initialise")
 
 
 def make_tagger(continued: Source | None, settings: dict[str, Any]) -> TaggerTrainer:

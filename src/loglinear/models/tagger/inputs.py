@@ -16,6 +16,7 @@ from loglinear import _core
 from loglinear.data.token_arrays import Arrays, TokenArrays, as_token_arrays, number_row
 from loglinear.features.attributes import AttributeFeatures, AttributeSequences
 from loglinear.features.columns import Columns
+from loglinear.features.phrases import PhraseLexicon
 from loglinear.features.sequences import TokenRows
 from loglinear.features.template_sets import is_built_in
 from loglinear.features.template_syntax import dialect_of
@@ -94,32 +95,34 @@ class TokenReader:
         return cls.make(
             settings.templates, columns=settings.needs_base,
             oov=settings.oov or settings.has_base, features=settings.estimator != "hmm", min_count=settings.min_count,
-            hash_bits=settings.hash_bits, classes=settings.classes,
+            hash_bits=settings.hash_bits, classes=settings.classes, lexicon=settings.lexicon,
             dialect="loglinear" if settings.needs_base else settings.dialect,  # a base knows no value outside
         )
 
     @classmethod
     def make(
         cls, templates: Any, *, columns: bool, oov: bool, features: bool, min_count: int, hash_bits: int | None,
-        classes: Any = None, dialect: str = "loglinear",
+        classes: Any = None, lexicon: Any = None, dialect: str = "loglinear",
     ) -> TokenReader:
         """Make a reader by its pieces; ``columns``: the input is columns even without templates."""
         if isinstance(templates, os.PathLike):
             templates = os.fspath(templates)
         if templates is not None and (not isinstance(templates, str) or not templates.strip()):
             raise ValueError(f"templates must be a name, a file or template text, not {templates!r}")
-        if classes is not None and (templates is None or not features):
-            raise ValueError("word classes are seen by templates: name a set of them, such as templates='ner'")
-        lexicon = None if classes is None else WordClassLexicon.of(classes)
+        for what, given in (("word classes", classes), ("the phrases of a lexicon", lexicon)):
+            if given is not None and (templates is None or not features):
+                raise ValueError(f"{what} are seen by templates: name a set of them, such as templates='ner'")
+        word_classes = None if classes is None else WordClassLexicon.of(classes)
+        phrases = None if lexicon is None else PhraseLexicon.of(lexicon)
         reads_columns = templates is not None or columns
         featuriser: TokenFeaturiser | None = None
         if features and templates is not None:
             text = templates if "\n" in templates or "%" in templates else load_templates(templates)
             if dialect == "auto":
-                ours = lexicon is not None or is_built_in(text)
+                ours = word_classes is not None or phrases is not None or is_built_in(text)
                 dialect = "loglinear" if ours else dialect_of(text)
             featuriser = TemplateFeatures(
-                text, min_count=min_count, hash_bits=hash_bits, classes=lexicon, dialect=dialect
+                text, min_count=min_count, hash_bits=hash_bits, classes=word_classes, lexicon=phrases, dialect=dialect
             )
         elif features:
             featuriser = AttributeFeatures(min_count=min_count, hash_bits=hash_bits)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from numbers import Real
 from typing import Any
@@ -37,6 +37,7 @@ class TaggerSettings:
     _: KW_ONLY
     dialect: str = "auto"
     classes: Mapping[str, str] | str | os.PathLike[str] | None = None
+    lexicon: Mapping[str, Any] | str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None
     order: int = 1
     features: str = "observed"
     transitions: str = "observed"
@@ -94,6 +95,8 @@ class TaggerSettings:
                 f"dialect {self.dialect!r} has marks that are values, which a base distribution cannot have: "
                 "use dialect='loglinear', or leave it out"
             )
+        if self.needs_base and self.lexicon is not None:
+            raise ValueError("a lexicon looks at sequences, which a base distribution cannot see: leave it out")
         least = self.min_feature_count
         if isinstance(least, bool) or not isinstance(least, Real) or not 0 <= least < math.inf:
             raise ValueError(f"min_feature_count must be a number of at least 0, not {least!r}")
