@@ -7,13 +7,14 @@ import io
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from loglinear.data.corpus import read_corpus
 from loglinear.optimise import progress
 from loglinear.optimise.minimise import History
-from loglinear.optimise.progress import Counting, Reading, TrainingProgress, Working, time_left
+from loglinear.optimise.progress import Counting, Reading, TrainingProgress, Trials, Working, time_left
 from loglinear.solvers.solver import State
 
 
@@ -102,4 +103,19 @@ def test_training_shows_rate_gap_held_out_score_and_time_left(
     with TrainingProgress("auto", 1000, tolerance=1e-8, score=lambda w: 0.875) as report:
         report(6, State(weights=None, value=123.0, violation=1.0, passes=12), found)  # type: ignore[arg-type]
     told = ("step 6", "2 passes/s", "objective 123", "0.0001% above the optimum", "held out 0.875", "0:02 left")
+    assert [text in shown.getvalue() for text in told] == [terminal] * len(told)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_trials_of_tuning_are_shown(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
+    shown = Terminal() if terminal else io.StringIO()
+    monkeypatch.setattr(sys, "stderr", shown)
+    monkeypatch.setenv("TERM", "xterm")
+    with Trials(delay=0.01) as trials:
+        for number, loss in enumerate((120.0, 90.0, 100.0), start=1):
+            trials.tell(SimpleNamespace(validation=loss, seconds=2.0 * number))
+        end = time.monotonic() + (60 if terminal else 0.1)
+        while "trial 3" not in shown.getvalue() and time.monotonic() < end:
+            time.sleep(0.01)
+    told = ("trial 3", "held-out loss 100", "best 90", "2.0 s each")
     assert [text in shown.getvalue() for text in told] == [terminal] * len(told)

@@ -278,7 +278,7 @@ class Working:
         self._timer = threading.Timer(delay, self._show)
         self._timer.daemon = True
 
-    def __enter__(self) -> Working:
+    def __enter__(self) -> Self:
         if self.verbose == "auto" and sys.stderr.isatty():
             self._timer.start()
         return self
@@ -310,6 +310,23 @@ class Working:
         with self._lock:
             if not self._timer.finished.is_set():
                 self._bar, self._task = _start_bar(self.stage, None, *columns)
+
+
+class Trials(Working):
+    """A display of the trials of tuning: the last one, the best, and how long one takes."""
+
+    def __init__(self, verbose: str | int | bool = "auto", delay: float = DELAY) -> None:
+        super().__init__(verbose, delay)
+        self.stage, self._told, self._best = "tuning: the first trial", 0, math.inf
+
+    def tell(self, trial: Any) -> None:
+        """Take a trial; this is the callback of a search."""
+        self._told += 1
+        self._best = min(self._best, trial.validation)
+        each = trial.seconds / self._told
+        loss, best = trial.validation, self._best
+        told = f"tuning: trial {self._told}, held-out loss {loss:.6g}, best {best:.6g}, {each:.1f} s each"
+        self(told, begins=False)
 
 
 def both(first: Callback | None, second: Callback | None) -> Callback | None:

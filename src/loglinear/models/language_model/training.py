@@ -28,6 +28,7 @@ from loglinear.metrics.perplexity import perplexity
 from loglinear.models.language_model.backoff_form import kept_entries, trie_model_of
 from loglinear.models.language_model.penalty import NgramPenalty, TreePenalty
 from loglinear.optimise.objective import Objective
+from loglinear.optimise.progress import Trials
 from loglinear.optimise.training import Settings, Solution, train
 from loglinear.optimise.tuning_by_gradient import Tuned, tune_strengths
 from loglinear.penalties import ByClass
@@ -133,16 +134,18 @@ def train_maxent(
     tuned, chosen = None, None
     if validation is not None:
         held_out = loss.on(validation)
-        tuned = tune_strengths(
-            loss,
-            by_class,
-            held_out,
-            start,
-            fixed=[0, len(classes.orders)],  # the unigrams' ridge would learn what the validation text is about
-            solver=settings.solver,
-            solver_options=settings.solver_options,
-            n_threads=settings.n_threads,
-        )
+        with Trials(settings.verbose) as shown:
+            tuned = tune_strengths(
+                loss,
+                by_class,
+                held_out,
+                start,
+                fixed=[0, len(classes.orders)],  # the unigrams' ridge would learn what the validation text is about
+                solver=settings.solver,
+                solver_options=settings.solver_options,
+                n_threads=settings.n_threads,
+                callback=shown.tell,
+            )
         by_class, start = tuned.penalty, tuned.weights
         if tuned.status == Status.INTERRUPTED:
             settings = replace(settings, max_iterations=0)
