@@ -1,6 +1,7 @@
 import multiprocessing
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,6 +33,13 @@ def test_the_package_runs_as_a_command():
     assert (done.returncode, done.stdout) == (0, f"loglinear {loglinear.__version__}\n"), done.stderr
     done = subprocess.run([sys.executable, "-m", "loglinear", "--help"], capture_output=True, text=True, check=True)
     assert "Usage: python -m loglinear [OPTIONS] COMMAND" in done.stdout
+
+
+def test_the_version_is_one():
+    root = Path(__file__).parents[1]
+    assert f"\nversion: {loglinear.__version__}\n" in (root / "CITATION.cff").read_text(encoding="utf-8")
+    assert "__version__" not in (root / "pyproject.toml").read_text(encoding="utf-8")
+    assert 'dynamic = ["version"]' in (root / "pyproject.toml").read_text(encoding="utf-8")
 
 
 def _evaluate(_):

@@ -34,7 +34,8 @@ class Registry(Generic[T]):
 
     def __getitem__(self, name: str) -> T:
         if name not in self._entries:
-            near = difflib.get_close_matches(str(name), list(self._entries), n=1)
+            same = [entry for entry in self._entries if entry.casefold() == str(name).casefold()]
+            near = same or difflib.get_close_matches(str(name), list(self._entries), n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise IncompatibleError(f"unknown {self.what} {name!r}{hint} (known: {', '.join(self._entries)})")
         entry = self._entries[name]

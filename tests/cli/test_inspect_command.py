@@ -60,3 +60,24 @@ def test_the_page_escapes_what_the_model_holds(tmp_path: Path) -> None:
     text = page.read_text()
     assert "&lt;script&gt;" in text
     assert "<script" not in text
+
+
+def test_results_come_first_and_then_what_differs_from_the_defaults(folder: Path, tmp_path: Path) -> None:
+    lines = "".join(f"{label}\t{text}\n" for label, text in (("a", "one two"), ("b", "two three")) * 6)
+    model, page = tmp_path / "m.ll", tmp_path / "m.html"
+    trained = ("classify", "train", "-", "-o", model, "--format", "tsv", "--strength", "0.01", "--solver", "lbfgs")
+    assert invoke(*trained, stdin=lines).exit_code == 0
+    shown = invoke("inspect", model, "--html", page).stdout
+    titles = ("Results", "Settings that differ", "Top features", "Training", "File")
+    places = [shown.index(f"\n{title}") for title in titles]
+    assert places == sorted(places)
+    changed = shown[shown.index("Settings that differ") : shown.index("Top features")]
+    assert "strength" in changed
+    assert "lbfgs" in changed
+    assert "tolerance" not in changed
+    html = page.read_text()
+    assert "how far the objective is above its optimum" in html  # a chart, from the history in the file
+    assert 'class="bars"' in html
+    history = json.loads(invoke("inspect", model, "--json").stdout)["training"]["history"]
+    assert history["objective"] == sorted(history["objective"], reverse=True)
+    assert len(history["objective"]) == len(history["seconds"]) == len(history["passes"])

@@ -49,6 +49,21 @@ def test_cells() -> None:
         Table(("a", "b"), [("x",)])
 
 
+def test_shares_of_a_column_have_as_many_decimals() -> None:
+    table = Table(("share", "seconds"), [(0.5, 0.5), (0.25, 12.25), (1.0, 3.0), (None, None)])
+    assert [table.text(i, 0) for i in range(4)] == ["0.5000", "0.2500", "1.0000", ""]
+    assert [table.text(i, 1) for i in range(3)] == ["0.5", "12.25", "3"]
+    assert Table(("p",), [(0.5,), (1e-9,)]).text(0, 0) == "0.5"
+    assert '<td class="n">0.2500</td>' in to_html(table)
+    assert "0.2500" in text_of(table)
+
+
+def test_texts_keep_some_width_on_a_phone() -> None:
+    html = to_html(Table(("a", "b"), [("short", "a text of some words"), ("x", "long " * 20)]))
+    assert '<td class="some">a text of some words</td>' in html
+    assert '<td class="long">' in html
+
+
 def circles(text: str) -> list[tuple[float, float]]:
     """Return the places of the marks of a chart, which must be well-formed XML."""
     figure = ET.fromstring(text)

@@ -22,7 +22,8 @@ def test_the_quick_demonstration(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.stderr
     assert done.stderr == ""  # not a terminal
     report = json.loads(done.stdout)
-    tables = [section["tables"] for section in report["sections"]]
+    assert report["sections"][0]["title"] == "In short"
+    tables = [section["tables"] for section in report["sections"][1:]]
     comparison, learnt, decision, race = (table[0] for table in tables[:4])
     l2 = [row for row in comparison if row["penalty"] == "l2"]
     assert [row["solver"].split()[0] for row in l2] == ["auto", "lbfgs", "newton", "clustered"]
@@ -42,6 +43,7 @@ def test_the_quick_demonstration(tmp_path: Path) -> None:
     assert [row["estimator"] for row in parsers] == ["crf", "m-estimation", "pcfg"]
     assert all(0.5 < row["F1"] <= 1 for row in parsers)
     text = page.read_text()
+    assert all(told in text for told in ("perplexity", "by Kneser-Ney (", "In short", "All of it was trained"))
     assert "A race to the optimum" in text
     assert "A line with more than one reading" in text
     assert "Longer contexts, lower perplexity" in text

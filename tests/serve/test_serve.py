@@ -1,10 +1,12 @@
 """Real servers in processes of their own: answers are those of the models, and whatever is asked gets a sentence."""
 
+import http.client
 import json
 import os
 import signal
 import socket
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -177,6 +179,18 @@ class TestTheServer:
             assert all(clients.map(ask, range(1000)))
         if before:
             assert resident() - before < 8 << 20
+
+    def test_answers_wait_for_no_acknowledgement(self, server):
+        """A second packet that waits for the client to acknowledge the first would take 40 ms."""
+        client, body = http.client.HTTPConnection(server.host, timeout=60), json.dumps({"text": "good film"})
+        took = []
+        for _ in range(20):
+            began = time.perf_counter()
+            client.request("POST", "/models/films/predict", body, {"content-type": "application/json"})
+            assert client.getresponse().read()
+            took.append(time.perf_counter() - began)
+        client.close()
+        assert sorted(took)[5] < 0.03
 
     def test_models_and_reference(self, server, model_files):
         status, found, headers = server.ask("GET", "/models")

@@ -290,7 +290,7 @@ def test_ctrl_c_keeps_the_path_so_far():
     data = random_data(60, seed=1)
     whole = Stagewise(step=0.01, max_iterations=5000).follow(data)
     path = Stagewise(step=0.01, max_iterations=5000).follow(
-        data, report=lambda n: os.kill(os.getpid(), signal.SIGINT) if n == 512 else None
+        data, report=lambda n, *_: os.kill(os.getpid(), signal.SIGINT) if n == 512 else None
     )
     assert path.stopped == "interrupted"
     assert path.n_steps == 512

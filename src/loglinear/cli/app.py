@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from loglinear.cli.console import new_app
+from loglinear.cli.help import Command
 
 # The module in this folder, whose name is the command's -> what the command does.
 COMMANDS = {
@@ -39,6 +40,15 @@ class _LazyCommands(TyperGroup):
             self.commands[cmd_name] = command
         return self.commands.get(cmd_name)
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Complete the names of commands without importing them."""
+        loaded = self.commands
+        self.commands = {name: Command(name, help=about) for name, about in COMMANDS.items()}
+        try:
+            return super().shell_complete(ctx, incomplete)
+        finally:
+            self.commands = loaded
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
@@ -60,4 +70,4 @@ def _root(
     """Log-linear models of language: convex, small, exact, explainable, fast on CPUs."""
 
 
-app = new_app(cls=_LazyCommands, callback=_root)
+app = new_app(cls=_LazyCommands, callback=_root, add_completion=True)

@@ -13,8 +13,10 @@ from loglinear.cli.options import (
     ClusterAddress,
     Encoding,
     Errors,
+    Html,
     Json,
     L1Ratio,
+    Log,
     Output,
     TextColumn,
     Threads,
@@ -139,9 +141,15 @@ def train(
     workers: Workers = None,
     cluster: ClusterAddress = None,
     verbose: Verbose = False,
+    log: Log = None,
     json: Json = False,
 ) -> None:
-    """Train a classifier and save it. Ctrl-C stops early and saves the model trained so far."""
+    """Train a classifier and save it. Ctrl-C stops early and saves the model trained so far.
+
+    Examples:
+        loglinear classify train reviews.tsv -o reviews.ll
+        loglinear classify train reviews.tsv -o reviews.ll --ngrams 1,2 --penalty l1 --dev dev.tsv --tune
+    """
     orders, char_orders = _orders("ngrams", ngrams), _orders("char-ngrams", char_ngrams)
 
     from loglinear.models import MaxentClassifier
@@ -155,7 +163,7 @@ def train(
         "hash_size": hash_size, "weighting": weighting, "min_count": min_count, "classes": classes,
         "label_separator": label_separator,
         "text_column": text_column, "label_column": label_column, "n_threads": threads, "random_state": seed,
-        "checkpoint": checkpoint, "verbose": 1 if verbose else "auto",
+        "checkpoint": checkpoint, "verbose": 1 if verbose else "auto", "log": log,
     }  # fmt: skip
     examples: Any  # or how many there were
     if workers is None and cluster is None:
@@ -241,16 +249,28 @@ def _print_summary(s: dict[str, Any]) -> None:
 @console.command
 def evaluate(
     model: Model, data: Data, errors: Errors = 0, format: Format = None, encoding: Encoding = "utf-8",
-    text_column: TextColumn = None, label_column: LabelColumn = None, threads: Threads = None, json: Json = False,
+    text_column: TextColumn = None, label_column: LabelColumn = None, threads: Threads = None, html: Html = None,
+    json: Json = False,
 ) -> None:
-    """Score a classifier on labelled examples, with a confusion matrix."""
+    """Score a classifier on labelled examples, with a confusion matrix.
+
+    Examples:
+        loglinear classify eval reviews.ll dev.tsv
+        loglinear classify eval reviews.ll dev.tsv --errors 5 --html reviews.html
+    """
     from loglinear.models.classifier.files import Columns, read_for
 
     classifier, columns = _load(model, threads), Columns(text_column, label_column)
     examples, n_ignored = read_for(classifier, data, format, encoding, columns=columns, n_threads=threads)
     _note_ignored(classifier, n_ignored)
-    found = classifier.evaluate(examples.X, examples.labels, errors=errors)
+    found = classifier.evaluate(examples.X, examples.labels, errors=errors or console.MISTAKES * (html is not None))
     console.note_unseen(found["unseen_labels"])
+
+    from loglinear.report.evaluation import classifier_sections
+
+    console.write_html(html, f"{model} on {data}", lambda: classifier_sections(found))
+    if not errors:
+        found.pop("errors", None)
     if json:
         console.print_json(found)
         return
@@ -285,7 +305,12 @@ def predict(
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Print the most probable class of each example, one per line. A pipe is answered line by line."""
+    """Print the most probable class of each example, one per line. A pipe is answered line by line.
+
+    Examples:
+        loglinear classify predict reviews.ll new.txt
+        echo 'a good film' | loglinear classify predict reviews.ll --proba
+    """
     from loglinear.models.classifier.files import Columns, PredictedFile
 
     classifier = _load(model, threads)
@@ -310,7 +335,12 @@ def explain(
     encoding: Encoding = "utf-8",
     json: Json = False,
 ) -> None:
-    """Print what each feature of an example adds to the score of the predicted class; with --json, of every class."""
+    """Print what each feature of an example adds to the score of the predicted class; with --json, of every class.
+
+    Examples:
+        loglinear classify explain reviews.ll 'a good film'
+        echo 'a good film' | loglinear classify explain reviews.ll --json
+    """
     from loglinear.models.classifier.files import ExplainedFile, explain_text, explained_line
 
     classifier = _load(model, None)

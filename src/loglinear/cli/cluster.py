@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from loglinear.cli import console
-from loglinear.cli.options import Encoding, Json, TextColumn, Threads, Verbose, source
+from loglinear.cli.options import Encoding, Json, Log, TextColumn, Threads, Verbose, source
 from loglinear.cli.outputs import WRITTEN
 from loglinear.status import Status
 
@@ -44,14 +44,20 @@ def cluster(
     text_column: TextColumn = None,
     threads: Threads = None,
     verbose: Verbose = False,
+    log: Log = None,
     json: Json = False,
 ) -> None:
-    """Put words that stand between like neighbours into classes. Ctrl-C stops early and saves the classes so far."""
+    """Put words that stand between like neighbours into classes. Ctrl-C stops early and saves the classes so far.
+
+    Examples:
+        loglinear cluster news.txt -o classes.txt --classes 3
+        loglinear cluster news.txt -o classes.txt --classes 3 --method brown --paths paths.txt
+    """
     from loglinear.models.word_classes import WordClasses
 
     model = WordClasses(
         n_classes, method=method, min_count=min_count, max_passes=max_passes, encoding=encoding,
-        text_column=text_column, n_threads=threads, verbose=1 if verbose else "auto",
+        text_column=text_column, n_threads=threads, verbose=1 if verbose else "auto", log=log,
     )
     model.fit(source(texts[0]) if len(texts) == 1 else [source(text) for text in texts])
     console.save_model(model, output)

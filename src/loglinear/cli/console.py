@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from loglinear import interrupts
+from loglinear.cli.help import Command, swapped
 from loglinear.cli.outputs import check_outputs
 
 if TYPE_CHECKING:
@@ -27,11 +28,21 @@ ERROR, INTERRUPTED, BROKEN_PIPE = 2, interrupts.EXIT_CODE, 141
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
 
-def new_app(**settings: Any) -> typer.Typer:
+class App(typer.Typer):
+    """A group whose commands have the help of this package."""
+
+    def command(  # type: ignore[override]
+        self, name: str | None = None, *, cls: type[Command] = Command, **settings: Any
+    ) -> Callable[[_Command], _Command]:
+        """Register a command."""
+        return super().command(name, cls=cls, **settings)
+
+
+def new_app(*, add_completion: bool = False, **settings: Any) -> App:
     """Make the ``app`` of a command or of a group of commands, with plain help (rich would take longer than numpy)."""
-    return typer.Typer(
+    return App(
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=add_completion,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -64,9 +75,10 @@ def command(function: _Command) -> _Command:
     def run(*args: Any, **kwargs: Any) -> None:
         from loglinear.errors import LoglinearError
 
+        given = inspect.signature(function).bind(*args, **kwargs).arguments
         try:
             with interrupts.raise_interrupts(), _warnings_as_lines(), _escaped_on_terminals():
-                check_outputs(function, inspect.signature(function).bind(*args, **kwargs).arguments)
+                check_outputs(function, given)
                 function(*args, **kwargs)
                 sys.stdout.flush()
         except BrokenPipeError:
@@ -76,7 +88,8 @@ def command(function: _Command) -> _Command:
         except (LoglinearError, ValueError, OSError, MemoryError) as error:
             if os.environ.get("LOGLINEAR_DEBUG"):
                 traceback.print_exc()
-            note(f"error: {sentence(error)}")
+            told = swapped(function, given) if isinstance(error, (LoglinearError, ValueError)) else None
+            note(f"error: {told or sentence(error)}")
             raise typer.Exit(ERROR) from None
         except KeyboardInterrupt:
             note("interrupted")
@@ -186,6 +199,18 @@ def print_table(table: Table) -> None:
     Console(file=_raw_output(), width=width, highlight=False, markup=False).print(to_rich(table))
 
 
+MISTAKES = 20  # of a page, where the command was not told how many
+
+
+def write_html(path: str | None, title: str, sections: Callable[[], Sequence[Section]]) -> None:
+    """Write sections of a report as a page, if there is a file for it."""
+    if path is not None:
+        from loglinear.display.page import write_page
+
+        with naming(path):
+            write_page(path, title, sections())
+
+
 def print_mistakes(found: Mapping[str, Any]) -> None:
     """Print the mistakes that an evaluation told, if it was asked for them."""
     if "errors" in found:
@@ -205,7 +230,7 @@ def print_sections(sections: Sequence[Section]) -> None:
             print(printable(paragraph))
         if section.quote:
             print("\n".join(f"    {printable(line)}" for line in section.quote.splitlines()))
-        for table in section.tables:
+        for table in [*section.tables, *section.plain]:
             print_table(table)
 
 

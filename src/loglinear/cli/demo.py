@@ -22,10 +22,17 @@ def demo(
     quick: Annotated[bool, typer.Option("--quick", help="A smaller version, in a few seconds.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Train classifiers, taggers and language models on Python's standard library, look inside, write a report."""
+    """Train models of every kind on Python's standard library, look inside, write a report: about a minute.
+
+    Examples:
+        loglinear demo
+        loglinear demo --quick --output report.html
+    """
     from loglinear.demo import run
 
-    report = run(quick=quick, say=console.note if sys.stderr.isatty() else lambda message: None)
+    say = console.note if sys.stderr.isatty() else lambda message: None
+    say(f"this takes {'some ten seconds' if quick else 'about a minute'} on two cores")
+    report = run(quick=quick, say=say)
     with console.naming(output):
         report.write(output)
     if json:

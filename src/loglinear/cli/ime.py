@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from loglinear.cli import console, training
-from loglinear.cli.options import Classes, Json, Output, Threads, numbers, source
+from loglinear.cli.options import Classes, Html, Json, Log, Output, Threads, Verbose, numbers, source
 from loglinear.cli.outputs import WRITTEN
 from loglinear.cli.tuning import Dev, TrainCommand, Tune, several_strengths, tune_setting
 from loglinear.status import Status
@@ -59,15 +59,23 @@ def build(
     min_word_count: Annotated[int, typer.Option(help="Rarer words are left out.")] = 1,
     encoding: Annotated[str, typer.Option(help="Encoding of the files that the model reads.")] = "utf-8",
     threads: Threads = None,
+    verbose: Verbose = False,
+    log: Log = None,
     json: Json = False,
 ) -> None:  # fmt: skip
-    """Learn a lexicon and a language model from text with readings, and save them as one model."""
+    """Learn a lexicon and a language model from text with readings, and save them as one model.
+
+    Examples:
+        loglinear ime build readings.txt -o typing.ll
+        loglinear ime build news.txt -o keypad.ll --keypad --order 2
+    """
     from loglinear.models import InputMethod
     from loglinear.report.input_method import model_facts
 
     model = InputMethod(
         order, estimator, readings="keypad" if keypad else "given", spaces=spaces, channel=channel,
         tune=tune_setting(tune, dev), min_word_count=min_word_count, encoding=encoding, n_threads=threads,
+        verbose=1 if verbose else "auto", log=log,
     )  # fmt: skip
     more = None if dictionary is None else [source(path) for path in dictionary]
     held_out = None if dev is None else source(dev)
@@ -105,6 +113,10 @@ def convert(
     """Convert readings to text, one line per line. Readings that the lexicon lacks stay as they were typed.
 
     A pipe is answered line by line.
+
+    Examples:
+        loglinear ime convert keypad.ll digits.txt
+        echo '843 364' | loglinear ime convert keypad.ll --nbest 3
     """
     from loglinear.models.input_method.files import ConvertedFile, load_input_method, load_reranker
 
@@ -188,6 +200,10 @@ def adapt(
 
     A reranker is trained on the candidates of its sentences. MODEL stays as it is, and the reranker chooses among its
     candidates (ime convert --reranker). With --method map, the language model is mixed with one of the domain instead.
+
+    Examples:
+        loglinear ime adapt keypad.ll domain.txt -o domain.ll
+        loglinear ime adapt keypad.ll domain.txt -o mixed-keypad.ll --method map --weight 0.5
     """
     tuned = tune_setting(tune, dev)
     strengths, tuned = (None, tuned) if strength is None else several_strengths(strength, tuned)
@@ -259,17 +275,26 @@ def evaluate(
     ] = 20,
     reranker: RerankerFile = None,
     threads: Threads = None,
+    html: Html = None,
     json: Json = False,
 ) -> None:
     """Print the character error rate of the best conversion and of the best of K (the oracle), and the speed.
 
     With a reranker, its choice is scored, and compared with the most probable candidate.
+
+    Examples:
+        loglinear ime eval keypad.ll dev.txt
+        loglinear ime eval keypad.ll dev.txt --reranker domain.ll --html keypad.html
     """
     from loglinear.models.input_method.files import evaluate_text, load_input_method, load_reranker
     from loglinear.report.input_method import score_facts
 
     chooser = None if reranker is None else load_reranker(reranker, threads)
     score = evaluate_text(load_input_method(model, threads), source(text), nbest, reranker=chooser)
+
+    from loglinear.report.evaluation import input_method_sections
+
+    console.write_html(html, f"{model} on {text}", lambda: input_method_sections(score))
     if json:
         console.print_json(score)
     else:

@@ -22,7 +22,12 @@ def inspect(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Describe a model file and verify its checksum (exit code 1 if it is damaged)."""
+    """Describe a model file and verify its checksum (exit code 1 if it is damaged).
+
+    Examples:
+        loglinear inspect reviews.ll
+        loglinear inspect chunks.ll --top 5 --html chunks.html
+    """
     from loglinear.display.page import write_page
     from loglinear.report.model import describe_model
 

@@ -10,15 +10,13 @@ import typer
 from loglinear.cli import console
 from loglinear.cli.lm_arpa import Model, export_arpa, import_arpa
 from loglinear.cli.lm_options import Cache, CacheKind, CacheWindow, cache_setting
-from loglinear.cli.lm_plan import plan
 from loglinear.cli.lm_train import train
-from loglinear.cli.options import DocumentFormat, Json, TextColumn, Threads, numbers, source
-from loglinear.cli.outputs import WRITTEN
+from loglinear.cli.options import DocumentFormat, Html, Json, TextColumn, Threads, numbers, source
+from loglinear.cli.outputs import WRITTEN, Written
 from loglinear.cli.tuning import TrainCommand, tune_setting
 
 app = console.new_app()
 app.command(cls=TrainCommand)(train)
-app.command()(plan)
 
 
 def _load(path: str, threads: int | None, text_column: str | None = None) -> Any:
@@ -38,20 +36,38 @@ def evaluate(
     infer_topics: Annotated[
         bool, typer.Option("--infer-topics", help="Assign topics from the words so far, whatever the labels say.")
     ] = False,
+    against: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Also show how the perplexity differs from that of MODEL.")
+    ] = None,
     text_column: TextColumn = None,
     threads: Threads = None,
+    html: Html = None,
     json: Json = False,
 ) -> None:
-    """Print the perplexity of a text, with and without its unknown words, and the orders of the n-grams found."""
-    from loglinear.report.language_model import evaluation_facts, hit_table
+    """Print the perplexity of a text, with and without its unknown words, and the orders of the n-grams found.
+
+    Examples:
+        loglinear lm eval news.ll dev.txt
+        loglinear lm eval news.ll dev.txt --against kn.ll --html news.html
+    """
+    from loglinear.report.evaluation import language_model_sections
+    from loglinear.report.language_model import difference_facts, evaluation_facts, hit_table
 
     loaded = _load(model, threads, text_column)
     loaded.document_format = document_format or loaded.document_format
     found = loaded.evaluate(source(test), infer_topics=infer_topics)
+    other = None
+    if against is not None:
+        if test == "-":
+            raise ValueError("--against reads the text twice, and stdin is read once: give a file")
+        other = _load(against, threads, text_column).evaluate(source(test))
+        found["against"] = {"model": against, "perplexity": other["perplexity"]}
+    name = os.path.basename(against or "")  # noqa: PTH119
+    console.write_html(html, f"{model} on {test}", lambda: language_model_sections(found, other, name))
     if json:
         console.print_json(found)
         return
-    console.print_facts(evaluation_facts(found))
+    console.print_facts([*evaluation_facts(found), *(() if other is None else difference_facts(found, other, name))])
     console.print_table(hit_table(found))
 
 
@@ -69,6 +85,10 @@ def score(
     """Print for each line: log10 of its probability TAB number of tokens (with the end) TAB perplexity.
 
     A pipe is answered line by line.
+
+    Examples:
+        loglinear lm score news.ll new.txt
+        echo 'the dog sleeps' | loglinear lm score news.ll
     """
     from loglinear.models.language_model.files import score_file
 
@@ -85,7 +105,12 @@ def explain(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Print which n-grams gave each word of a sentence its probability; they add up to its log-probability."""
+    """Print which n-grams gave each word of a sentence its probability; they add up to its log-probability.
+
+    Examples:
+        loglinear lm explain news.ll 'the dog sleeps'
+        loglinear lm explain news.ll 'the dog sleeps' --json
+    """
     from loglinear.models.language_model.files import explain_sentences, lines_of
 
     found = _load(model, None)
@@ -126,6 +151,10 @@ def mix(
     """Interpolate models linearly: p = sum of weight x p of each.
 
     With a general model and one of a domain, this is MAP adaptation.
+
+    Examples:
+        loglinear lm mix news.ll kn.ll --dev dev.txt
+        loglinear lm mix news.ll kn.ll --weights 0.7,0.3 -o mixed.ll
     """
     given = numbers("weights", weights, float)
 
@@ -160,6 +189,61 @@ def mix(
         print(f"merged into {output}")
 
 
+@app.command()
+@console.command
+def plan(
+    corpus: Annotated[
+        list[str], typer.Argument(metavar="CORPUS...", help="Documents or text, or - for stdin.", show_default=False)
+    ],
+    sources: Annotated[str, typer.Option(metavar="words:3,topic,...", help="Information sources.", show_default=False)],
+    document_format: DocumentFormat = None,
+    measure: Annotated[bool, typer.Option("--measure", help="Also run the methods predicted to be fast.")] = False,
+    limit: Annotated[float, typer.Option(metavar="SECONDS", help="What --measure runs at most.")] = 60.0,
+    graph: Annotated[
+        str | None,
+        typer.Option(metavar="text|FILE.svg", help="Print or draw the digraph of the features."),
+        Written(words=("text",)),
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Memory that a method may take, such as 4G.")
+    ] = None,
+    disjoint: Annotated[
+        str | None, typer.Option(metavar="A+B,...", help="Sources whose features are taken for disjoint.")
+    ] = None,
+    min_word_count: Annotated[int, typer.Option(help="Rarer words become <unk>.")] = 1,
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Print what each way to train a model with several sources would cost, and which one training would choose.
+
+    Examples:
+        loglinear lm plan news.txt --sources words:2,skip:1
+        loglinear lm plan news.txt --sources words:2,skip:1 --measure --limit 5
+    """
+    from loglinear.models.language_model.composite.plan import plan_corpus
+    from loglinear.report.plan import plan_facts, plan_tables
+
+    if graph is not None and graph != "text" and not graph.endswith(".svg"):
+        raise ValueError(f"--graph takes text or a file that ends in .svg, not {graph!r}")
+    found = plan_corpus(
+        [source(path) for path in corpus], sources, measure=measure, limit=limit, memory=memory, n_threads=threads,
+        disjoint=disjoint, document_format=document_format, min_word_count=min_word_count,
+    )  # fmt: skip
+    if graph is not None and graph != "text":
+        from loglinear.formats.text import atomic_write
+
+        with console.naming(graph), atomic_write(graph) as file:
+            file.write(found.graph(svg=True).encode())
+    if json:
+        console.print_json(found.to_dict())
+        return
+    console.print_facts(plan_facts(found))
+    for table in plan_tables(found):
+        console.print_table(table)
+    if graph == "text":
+        print(found.graph())
+
+
 @app.command("next")
 @console.command
 def next_word(
@@ -171,7 +255,12 @@ def next_word(
     k: Annotated[int, typer.Option("-k", help="How many words.")] = 10,
     json: Json = False,
 ) -> None:
-    """Print the most probable next words with their probabilities."""
+    """Print the most probable next words with their probabilities.
+
+    Examples:
+        loglinear lm next news.ll the dog
+        loglinear lm next news.ll -k 3 --json
+    """
     from loglinear.models.language_model.files import parse_history
 
     loaded = _load(model, None)
@@ -200,7 +289,12 @@ def generate(
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Draw sentences from the model, one per line."""
+    """Draw sentences from the model, one per line.
+
+    Examples:
+        loglinear lm generate news.ll -n 3
+        loglinear lm generate news.ll --context 'the dog' --temperature 0.7 --seed 1
+    """
     from loglinear.models.language_model.files import generate as draw
 
     options: dict[str, Any] = {"temperature": temperature, "max_length": max_length, "context": context}
@@ -224,7 +318,12 @@ def compare(
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Compare two models on a text, with a significance test."""
+    """Compare two models on a text, with a significance test.
+
+    Examples:
+        loglinear lm compare kn.ll news.ll dev.txt
+        loglinear lm compare kn.ll news.ll dev.txt --samples 200 --json
+    """
     from loglinear.models.language_model.files import compare as compare_models
 
     a, b = _load(first, threads, text_column), _load(second, threads, text_column)

@@ -53,6 +53,10 @@ def export_arpa(
 
     A binary file opens at once, whatever its size; --quantise 8 makes it smallest, about 5 bytes per n-gram.
     A model of words and a topic is approximated; --test measures by how much that raises the perplexity.
+
+    Examples:
+        loglinear lm export news.ll news.arpa
+        loglinear lm export news.ll news.bin --quantise 8
     """
     from loglinear.models.language_model.files import export, load_language_model
 
@@ -89,7 +93,12 @@ def import_arpa(
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Convert an ARPA file or a binary file of KenLM to a model file."""
+    """Convert an ARPA file or a binary file of KenLM to a model file.
+
+    Examples:
+        loglinear lm import news.arpa -o imported.ll
+        loglinear lm import news.bin -o imported.ll --json
+    """
     from loglinear.backoff.binary import is_binary
     from loglinear.models import LanguageModel
     from loglinear.report.language_model import model_facts

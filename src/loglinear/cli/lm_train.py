@@ -13,6 +13,7 @@ from loglinear.cli.options import (
     ClusterAddress,
     DocumentFormat,
     Json,
+    Log,
     Output,
     TextColumn,
     Threads,
@@ -167,9 +168,15 @@ def train(
     workers: Workers = None,
     cluster: ClusterAddress = None,
     verbose: Verbose = False,
+    log: Log = None,
     json: Json = False,
 ) -> None:  # fmt: skip
-    """Train a language model and save it. Ctrl-C stops early and saves the model trained so far."""
+    """Train a language model and save it. Ctrl-C stops early and saves the model trained so far.
+
+    Examples:
+        loglinear lm train news.txt -o news.ll --order 3 --dev dev.txt --tune
+        loglinear lm train news.txt -o kn.ll --estimator kneser-ney
+    """
     if strength == "auto":
         console.note("warning: --strength auto is now --tune")
         strength, tune = None, tune or ON_DEV
@@ -188,7 +195,7 @@ def train(
         "cache": cache_setting(cache, cache_kind, cache_window),
         "base": base, "memory": memory, "tmp": tmp_setting(tmp, memory, output),
         "solver": solver, "tolerance": tolerance, "max_iterations": max_iterations,
-        "n_threads": threads, "verbose": 1 if verbose else None,
+        "n_threads": threads, "verbose": 1 if verbose else None, "log": log,
     }  # fmt: skip
 
     from loglinear.models.language_model.files import make_language_model

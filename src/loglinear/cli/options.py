@@ -16,6 +16,9 @@ Output = Annotated[
 Threads = Annotated[int | None, typer.Option("--threads", help="Number of threads.", show_default="all cores")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Print one line per step on stderr.")]
+Log = Annotated[
+    str | None, typer.Option("--log", metavar="FILE", help="Write a JSON object per step of training to FILE."), WRITTEN
+]
 Encoding = Annotated[str, typer.Option("--encoding", help="Character encoding of text files.")]
 TextColumn = Annotated[
     str | None,
@@ -25,6 +28,11 @@ TextColumn = Annotated[
     ),
 ]
 L1Ratio = Annotated[float, typer.Option(help="Share of l1 in the elastic net.")]
+Html = Annotated[
+    str | None,
+    typer.Option("--html", metavar="FILE", help="Also write a page of figures, charts and mistakes."),
+    WRITTEN,
+]
 Errors = Annotated[
     int, typer.Option("--errors", metavar="N", help="Show the N most confident mistakes and what decided them.")
 ]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from loglinear.cli import choices, console, training
-from loglinear.cli.options import Checkpoint, Encoding, Json, Output, Threads, Verbose
+from loglinear.cli.options import Checkpoint, Encoding, Html, Json, Log, Output, Threads, Verbose
 from loglinear.cli.tuning import Dev, TrainCommand, Tune, tune_setting
 
 app = console.new_app()
@@ -88,15 +88,21 @@ def train(
     seed: choices.Seed = None,
     checkpoint: Checkpoint = None,
     verbose: Verbose = False,
+    log: Log = None,
     json: Json = False,
 ) -> None:  # fmt: skip
-    """Train a parser on bracketed trees and save it. Ctrl-C stops early and saves the model trained so far."""
+    """Train a parser on bracketed trees and save it. Ctrl-C stops early and saves the model trained so far.
+
+    Examples:
+        loglinear parse train trees.mrg -o parser.ll
+        loglinear parse train trees.mrg -o parser.ll --estimator pcfg --vertical 2
+    """
     settings = choices.given(
         estimator=estimator, features=features, direction=direction, vertical=vertical, min_word_count=min_word_count,
         annotate_tags=annotate_tags or None, annotate_heads=annotate_heads or None,
         min_count=min_count, smoothing=smoothing, penalty=penalty, strength=strength, l1_ratio=l1_ratio, solver=solver,
         tolerance=tolerance, max_iterations=max_iterations, max_memory=max_memory, tune=tune_setting(tune, dev),
-        n_threads=threads, random_state=seed, checkpoint=checkpoint, verbose=1 if verbose else None,
+        n_threads=threads, random_state=seed, checkpoint=checkpoint, verbose=1 if verbose else None, log=log,
     )  # fmt: skip
     if horizontal is not None:
         settings["horizontal"] = None if horizontal == "all" else _number("horizontal", horizontal, int)
@@ -154,20 +160,31 @@ def evaluate(
     cost: Cost = 0.0,
     encoding: Encoding = "utf-8",
     threads: Threads = None,
+    html: Html = None,
     json: Json = False,
 ) -> None:
-    """Score a parser on bracketed trees: constituents counted as by evalb, exact matches, tags."""
+    """Score a parser on bracketed trees: constituents counted as by evalb, exact matches, tags.
+
+    Examples:
+        loglinear parse eval parser.ll dev.mrg
+        loglinear parse eval parser.ll dev.mrg --objective recall --html parser.html
+    """
     from loglinear.models.parser.files import evaluate_file
 
     found = evaluate_file(_load(model, threads), data, encoding, objective=objective, cost=cost)
-    if json:
-        console.print_json(found)
-        return
     shares = ("precision", "recall", "f1", "exact_match", "tag_accuracy")
     facts = [("trees", f"{found['trees']:,}")]
     facts += [("F1" if name == "f1" else name.replace("_", " "), f"{100 * found[name]:.2f}") for name in shares]
     counts = f"{found['gold']:,} gold, {found['predicted']:,} predicted, {found['correct']:,} correct"
-    console.print_facts([*facts, ("constituents", counts)])
+    facts.append(("constituents", counts))
+
+    from loglinear.report.evaluation import parser_sections
+
+    console.write_html(html, f"{model} on {data}", lambda: parser_sections(facts, found))
+    if json:
+        console.print_json(found)
+    else:
+        console.print_facts(facts)
 
 
 @app.command()
@@ -187,7 +204,12 @@ def predict(
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Print the tree of every sentence, one per line. A pipe is answered line by line."""
+    """Print the tree of every sentence, one per line. A pipe is answered line by line.
+
+    Examples:
+        loglinear parse predict parser.ll new.txt
+        echo 'the dog sleeps' | loglinear parse predict parser.ll --nbest 3
+    """
     from loglinear.models.parser.files import parse_file
 
     if nbest is not None and marginals and not json:
@@ -210,7 +232,12 @@ def explain(
     encoding: Encoding = "utf-8",
     json: Json = False,
 ) -> None:
-    """Print the tree of every sentence, and what the features of each of its rules add to its score."""
+    """Print the tree of every sentence, and what the features of each of its rules add to its score.
+
+    Examples:
+        loglinear parse explain parser.ll new.txt
+        echo 'the dog sleeps' | loglinear parse explain parser.ll --top 3
+    """
     from loglinear.models.parser.files import explain_file
 
     console.write(explain_file(_load(model, None), data, encoding=encoding, top=top, as_json=json))

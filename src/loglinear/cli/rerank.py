@@ -11,8 +11,10 @@ from loglinear.cli.options import (
     Classes,
     ClusterAddress,
     Encoding,
+    Html,
     Json,
     L1Ratio,
+    Log,
     Output,
     Threads,
     Verbose,
@@ -139,9 +141,15 @@ def train(
     workers: Workers = None,
     cluster: ClusterAddress = None,
     verbose: Verbose = False,
+    log: Log = None,
     json: Json = False,
 ) -> None:  # fmt: skip
-    """Train a reranker and save it. Ctrl-C stops early and saves the best model so far."""
+    """Train a reranker and save it. Ctrl-C stops early and saves the best model so far.
+
+    Examples:
+        loglinear rerank train lists.jsonl -o reranker.ll --dev dev.jsonl
+        loglinear rerank train lists.jsonl -o reranker.ll --method maxent --penalty l2 --strength 0.3
+    """
     from loglinear.models.reranker.estimator import Reranker
     from loglinear.models.reranker.files import read_function_words, train_reranker, training_summary
     from loglinear.report.reranker import path_rows, path_table, training_facts, verdict
@@ -154,7 +162,7 @@ def train(
         characters=_orders("characters", characters), classes=classes, base=_names(base), units=units, missing=missing,
         penalty=penalty, l1_ratio=l1_ratio, strength=strengths, tune=tuned,
         solver=solver, tolerance=tolerance, max_iterations=max_iterations, patience=patience, random_state=seed,
-        verbose=1 if verbose else "auto", n_threads=threads,
+        verbose=1 if verbose else "auto", log=log, n_threads=threads,
     )  # fmt: skip
     if workers is None and cluster is None:
         files = _files(format, references, costs, language_model, encoding, threads)
@@ -254,6 +262,10 @@ def apply(
 
     A pipe is answered list by list: a line of jsonl, or the lines of moses and kaldi up to the next list or an empty
     line. A list of srilm is a whole file.
+
+    Examples:
+        loglinear rerank apply reranker.ll lists.jsonl
+        loglinear rerank apply reranker.ll lists.jsonl --nbest 3 --ids
     """
     from loglinear.models.reranker.files import rerank_file
 
@@ -274,15 +286,25 @@ def evaluate(
     language_model: Language = None,
     encoding: Encoding = "utf-8",
     threads: Threads = None,
+    html: Html = None,
     json: Json = False,
 ) -> None:
-    """Print the error rate with its confidence interval, the baseline, the oracle and a significance test."""
+    """Print the error rate with its confidence interval, the baseline, the oracle and a significance test.
+
+    Examples:
+        loglinear rerank eval reranker.ll dev.jsonl
+        loglinear rerank eval reranker.ll dev.jsonl --samples 200 --html reranker.html
+    """
     from loglinear.models.reranker.files import evaluate_file
     from loglinear.report.reranker import score_facts
 
     reranker = _load(model, threads)
     files = _files(format, references, costs, language_model, encoding, threads)
     scores = evaluate_file(reranker, lists, files=files, n_samples=samples)
+
+    from loglinear.report.evaluation import reranker_sections
+
+    console.write_html(html, f"{model} on {lists}", lambda: reranker_sections(scores))
     if json:
         console.print_json(scores)
     else:

@@ -29,7 +29,12 @@ def serve(
     request_size: Annotated[str, typer.Option(metavar="SIZE", help="Largest request.")] = "64K",
     threads: Annotated[int, typer.Option(min=1, help="Answers that are computed at a time.")] = 4,
 ) -> None:
-    """Serve models: a page to type at and see what each model answers, and JSON for programs."""
+    """Serve models: a page to type at and see what each model answers, and JSON for programs.
+
+    Examples:
+        loglinear serve reviews.ll chunks.ll
+        loglinear serve --demo --port 8080
+    """
     try:
         from loglinear.serve import Limits, serve
     except ImportError as error:

@@ -13,7 +13,9 @@ from loglinear.cli.options import (
     ClusterAddress,
     Encoding,
     Errors,
+    Html,
     Json,
+    Log,
     Output,
     Threads,
     Verbose,
@@ -169,9 +171,15 @@ def train(
     workers: Workers = None,
     cluster: ClusterAddress = None,
     verbose: Verbose = False,
+    log: Log = None,
     json: Json = False,
 ) -> None:  # fmt: skip
-    """Train a tagger and save it. Ctrl-C stops early and saves the model trained so far."""
+    """Train a tagger and save it. Ctrl-C stops early and saves the model trained so far.
+
+    Examples:
+        loglinear tag train train.conll -o chunks.ll --templates chunking
+        loglinear tag train train.conll -o chunks.ll --templates chunking --scheme iobes --dev dev.conll --tune 3,1,0.3
+    """
     settings = choices.given(
         estimator=estimator, templates=templates, dialect=dialect, classes=classes, lexicon=lexicon or None,
         order=order, features=features,
@@ -181,7 +189,7 @@ def train(
         em=em, em_labels=em_labels, initialise=initialise, scheme=scheme, penalty=penalty, strength=strength,
         l1_ratio=l1_ratio, solver=solver, tolerance=tolerance, max_iterations=max_iterations,
         tune=tune_setting(tune, dev), n_threads=threads, random_state=seed, checkpoint=checkpoint,
-        verbose=1 if verbose else None,
+        verbose=1 if verbose else None, log=log,
     )  # fmt: skip
 
     reading: dict[str, Any] = {
@@ -255,20 +263,32 @@ def _scheme_fact(s: dict[str, Any]) -> str:
 def evaluate(
     model: Model, data: Data, errors: Errors = 0, constrain: Constrain = None, format: Format = None,
     label_column: LabelColumn = -1, comments: Comments = False, encoding: Encoding = "utf-8", threads: Threads = None,
-    json: Json = False,
+    html: Html = None, json: Json = False,
 ) -> None:
-    """Score a tagger on labelled sequences: accuracy, and spans counted as by conlleval."""
+    """Score a tagger on labelled sequences: accuracy, and spans counted as by conlleval.
+
+    Examples:
+        loglinear tag eval chunks.ll dev.conll
+        loglinear tag eval chunks.ll dev.conll --constrain auto --errors 5 --html chunks.html
+    """
     from loglinear.models.tagger.files import evaluate_file
 
     tagger, layout, constraint = _load(model, format, encoding, label_column, comments, threads, constrain)
-    found = evaluate_file(tagger, data, layout, constraint, errors=errors)
+    n_errors = errors or console.MISTAKES * (html is not None)
+    found = evaluate_file(tagger, data, layout, constraint, errors=n_errors)
     console.note_unseen(found["unseen_labels"])
     if found["converted_from"]:
         console.note(f"note: {data} has {found['converted_from']} labels, which were converted to the model's scheme")
+
+    from loglinear.report.evaluation import tagger_sections
+    from loglinear.report.spans import score_facts, score_tables
+
+    console.write_html(html, f"{model} on {data}", lambda: tagger_sections(found))
+    if not errors:
+        found.pop("errors", None)
     if json:
         console.print_json(found)
         return
-    from loglinear.report.spans import score_facts, score_tables
 
     console.print_facts(score_facts(found))
     for table in score_tables(found):
@@ -313,6 +333,10 @@ def predict(
     """Print the tokens with the predicted label as the last column; for crfsuite data the labels alone.
 
     A pipe is answered sequence by sequence.
+
+    Examples:
+        loglinear tag predict chunks.ll new.conll
+        loglinear tag predict chunks.ll dev.conll --labelled --marginals
     """
     from loglinear.models.tagger.files import tag_file
 
@@ -343,7 +367,12 @@ def explain(
     encoding: Encoding = "utf-8",
     json: Json = False,
 ) -> None:
-    """Print what the attributes of each token, and the labels before it, add to the score of its label."""
+    """Print what the attributes of each token, and the labels before it, add to the score of its label.
+
+    Examples:
+        loglinear tag explain chunks.ll new.conll
+        loglinear tag explain chunks.ll dev.conll --labelled --top 3 --json
+    """
     from loglinear.models.tagger.files import explain_file
 
     place = label_column if labelled else None

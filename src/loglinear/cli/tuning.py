@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from loglinear.cli import console
+from loglinear.cli.help import Command
 from loglinear.cli.options import numbers
 
 ON_DEV = "validation"  # the value of a --tune that stands alone, as in Python
@@ -32,7 +32,7 @@ Tune = Annotated[
 ]
 
 
-class TrainCommand(TyperCommand):
+class TrainCommand(Command):
     """A command whose option ``--tune`` may stand alone."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -16,7 +16,7 @@ from loglinear.crfsuite.metrics import flat_accuracy_score
 from loglinear.crfsuite.tagger import ParsedDump, Tagger
 from loglinear.crfsuite.trainer import LinePerIterationTrainer
 from loglinear.features.attributes import AttributeSequences
-from loglinear.models.trainer import restore_on_failure
+from loglinear.models.trainer import training_method
 
 _NAMES = {  # parameters that CRFsuite spells otherwise
     "min_freq": "feature.minfreq",
@@ -70,7 +70,7 @@ class CRF(BaseEstimator):
     training_log_: TrainingLog | None = None  # None before fit
     _tagger: Tagger | None = None
 
-    @restore_on_failure
+    @training_method
     def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> CRF:
         """Train on sequences of tokens and labels; held-out ones are predicted after every iteration.
 

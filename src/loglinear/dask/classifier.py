@@ -27,8 +27,8 @@ from loglinear.models.classifier.estimator import MaxentClassifier
 from loglinear.models.classifier.files import Columns, read_for
 from loglinear.models.classifier.inputs import featuriser_for
 from loglinear.models.classifier.labels import class_weights_of, number_labels
-from loglinear.models.classifier.tuning import tune_on
-from loglinear.models.trainer import record_training, restore_on_failure
+from loglinear.models.classifier.tuning import check_tune, tune_on
+from loglinear.models.trainer import record_training, training_method
 from loglinear.models.validation import as_pair
 from loglinear.optimise.checkpoint import open_checkpoint
 from loglinear.optimise.training import Solution
@@ -55,7 +55,7 @@ class DaskMaxentClassifier(OnCluster, MaxentClassifier):
         super().__init__(penalty, strength, **settings)
         self.client = client
 
-    @restore_on_failure
+    @training_method
     def fit(  # type: ignore[override]
         self, X: Any, y: Any = None, sample_weight: Any = None, *, validation: Any = None, format: str | None = None,
         encoding: str = "utf-8",
@@ -71,7 +71,7 @@ class DaskMaxentClassifier(OnCluster, MaxentClassifier):
         if self.label_separator is not None:
             raise IncompatibleError("a cluster trains on examples with one label each: leave out label_separator")
         pair = validation if isinstance(validation, (str, os.PathLike)) else as_pair(validation)
-        self._check_tune(pair)
+        check_tune(self, pair)
         if self.tune == "cv":
             raise IncompatibleError("tune='cv' is not for a cluster: give held-out examples, and tune='validation'")
         before = (self.classes_, self._flat()) if self.warm_start and hasattr(self, "coef_") else None

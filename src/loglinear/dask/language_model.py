@@ -55,7 +55,7 @@ from loglinear.models.language_model.estimator import LanguageModel
 from loglinear.models.language_model.penalty import NgramPenalty
 from loglinear.models.language_model.settings import Settings
 from loglinear.models.language_model.training import centred, with_unknown
-from loglinear.models.trainer import record_training, restore_on_failure
+from loglinear.models.trainer import record_training, training_method
 from loglinear.optimise.lockstep import Brought, Leader, LockstepObjective, Lost, Told
 from loglinear.optimise.minimise import Callback, History, Result, minimise
 from loglinear.optimise.progress import TrainingProgress, both
@@ -95,7 +95,7 @@ class DaskLanguageModel(LanguageModel):
     def _get_param_names(cls) -> list[str]:
         return sorted([*LanguageModel._get_param_names(), *_ON_A_CLUSTER])
 
-    @restore_on_failure
+    @training_method
     def fit(self, X: Any, y: Any = None, *, validation: Any = None) -> DaskLanguageModel:
         """Train on files, by name or pattern, or on a Dask bag of sentences.
 

@@ -33,7 +33,7 @@ from loglinear.models.reranker.estimator import Reranker
 from loglinear.models.reranker.files import ListFiles
 from loglinear.models.reranker.inputs import check_comparable, choose_base
 from loglinear.models.reranker.methods import BATCH
-from loglinear.models.trainer import restore_on_failure
+from loglinear.models.trainer import training_method
 
 SPREAD = (*BATCH, "none")  # the methods that are sums over lists
 
@@ -56,7 +56,7 @@ class DaskReranker(OnCluster, Reranker):
         super().__init__(method, **settings)
         self.client = client
 
-    @restore_on_failure
+    @training_method
     def fit(  # type: ignore[override]
         self, X: Any, y: Any = None, *, validation: Any = None, base_model: str | os.PathLike[str] | None = None,
         format: str | None = None, encoding: str = "utf-8", references: Source | None = None,

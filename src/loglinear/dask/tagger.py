@@ -35,7 +35,7 @@ from loglinear.models.tagger.files import training_format
 from loglinear.models.tagger.inputs import TokenReader
 from loglinear.models.tagger.reading import Layout, read_sequences
 from loglinear.models.tagger.training import warn_of_broken
-from loglinear.models.trainer import record_training, restore_on_failure, solver_settings
+from loglinear.models.trainer import record_training, solver_settings, training_method
 from loglinear.models.validation import as_pair
 
 _ALONE = {  # settings that need all sentences in one process, and their values that do not
@@ -67,7 +67,7 @@ class DaskTagger(OnCluster, Tagger):
         super().__init__(estimator, templates, **settings)
         self.client = client
 
-    @restore_on_failure
+    @training_method
     def fit(  # type: ignore[override]
         self, X: Any, y: Any = None, *, validation: Any = None, format: str | None = None, encoding: str = "utf-8",
         label_column: int = -1, comments: bool = False,

@@ -90,6 +90,8 @@ def run(corpus: Corpus) -> list[Section]:
         Section(
             "Typing on nine keys",
             [
+                f"Typing on nine keys: an input method makes {rows[1][2]} character errors in text of another domain "
+                f"than its own, and {min((row[2] for row in rows[2:]), key=_share)} once it is adapted.",
                 f"An input method of {len(text.background):,} sentences of the language reference: "
                 f"{len(model.lexicon_.surfaces):,} words, {len(model.lexicon_.readings):,} ways to type them; "
                 f"{before['sentences_per_second']:,.0f} sentences a second to 20 candidates, exactly. Of "
@@ -124,6 +126,10 @@ def _row(
         avoided = f"{(before['n_errors'] - score['n_errors']) / max(before['n_errors'], 1):.1%}"
     rounded = None if seconds is None else round(seconds, 2)
     return text, adaptation, f"{score['cer']:.2%}", f"{score['oracle_cer']:.2%}", avoided, n_added, rounded
+
+
+def _share(text: str) -> float:
+    return float(text.rstrip("%"))
 
 
 def _learnt(model: InputMethod, reranker: Reranker) -> Table:

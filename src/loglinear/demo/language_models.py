@@ -32,7 +32,18 @@ def run(corpus: Corpus) -> list[Section]:
         f"Data: {prose.about}. Words seen once are <unk>. Maximum entropy has one weight per n-gram, nonnegative above "
         "unigrams, under an elastic net; n-grams whose weight is zero are not stored."
     )
-    return [Section("Which word comes next?", [about], tables=[table], plots=[by_order(table)]), next_words(models)]
+    parts: dict[str, Any] = {"tables": [table], "plots": [by_order(table)]}
+    return [Section("Which word comes next?", [finding(table), about], **parts), next_words(models)]
+
+
+def finding(table: Table) -> str:
+    """Return by how much maximum entropy differs from Kneser-Ney at the highest order."""
+    found = {row[1]: row for row in table.rows if row[0] == ORDERS[-1]}
+    ours, theirs = (found[name] for name in ESTIMATORS)
+    return (
+        f"The next word: perplexity {ours[2]:.1f} by maximum entropy and {theirs[2]:.1f} by Kneser-Ney "
+        f"({ours[2] / theirs[2] - 1:+.1%}), with {ours[5]:,} n-grams and {theirs[5]:,}."
+    )
 
 
 def compare(prose: Prose) -> tuple[Table, dict[_Key, LanguageModel]]:
@@ -46,14 +57,18 @@ def compare(prose: Prose) -> tuple[Table, dict[_Key, LanguageModel]]:
     skipping = LanguageModel(sources=f"words:{TUNED},skip:1", **penalty, **SETTINGS)
     models["maxent, with skipped words", TUNED] = _fit(skipping, prose)
     models["maxent, default strengths", ORDERS[-1]] = _fit(LanguageModel(ORDERS[-1], **SETTINGS), prose)
-    columns = ("order", "estimator", "test perplexity", "n-grams counted", "n-grams kept", "file, MB", "seconds")
+    columns = (
+        "order", "estimator", "test perplexity", "against Kneser-Ney", "n-grams counted", "n-grams kept", "file, MB",
+        "seconds",
+    )  # fmt: skip
     spelt = ", ".join(f"{strength:.2f}" for strength in penalty["strength"])
     note = (
         "Perplexity per token, ends of sentences and <unk> included. Seconds from text to model. tune='validation' "
         f"chose {spelt} for pairs and longer n-grams on the validation text, at order {TUNED}, in "
         f"{tuned.fit_seconds_:.1f} s."
     )
-    return Table(columns, [_row(name, model, prose) for (name, _), model in models.items()], note=note), models
+    usual = {order: models["kneser-ney", order].perplexity(prose.test) for order in ORDERS}
+    return Table(columns, [_row(name, model, prose, usual) for (name, _), model in models.items()], note=note), models
 
 
 def strengths(tuned: LanguageModel) -> dict[str, Any]:
@@ -70,13 +85,16 @@ def _fit(model: LanguageModel, prose: Prose) -> LanguageModel:
         return model.fit(prose.train, validation=prose.validation if model.tune is not None else None)
 
 
-def _row(name: str, model: LanguageModel, prose: Prose) -> tuple[int, str, float, int, int, float, float]:
+def _row(name: str, model: LanguageModel, prose: Prose, usual: dict[int, float]) -> tuple[Any, ...]:
+    """Return a row of the table; ``usual`` has the perplexity of Kneser-Ney by order."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.ll")
         model.save(path)
         size = path.stat().st_size / 1e6
     counts = (sum(model.counts_), sum(model.n_ngrams_))
-    return model.order_, name, model.perplexity(prose.test), *counts, size, model.fit_seconds_
+    perplexity = model.perplexity(prose.test)
+    less = None if name == "kneser-ney" else f"{perplexity / usual[model.order_] - 1:+.1%}"
+    return model.order_, name, perplexity, less, *counts, size, model.fit_seconds_
 
 
 def by_order(table: Table) -> Plot:

@@ -45,7 +45,7 @@ def run(corpus: Corpus) -> list[Section]:
         f"test on, {len(crf.classes_)} labels. All see text, class and shape of the token and its neighbours."
     )
     return [
-        Section("Which role has each name in a line of Python?", [about], tables=[table]),
+        Section("Which role has each name in a line of Python?", [finding(table), about], tables=[table]),
         Section(
             "What the CRF learnt",
             ["Weights from label to label (red attracts, blue repels), and the attributes for and against each label."],
@@ -56,6 +56,16 @@ def run(corpus: Corpus) -> list[Section]:
         ),
         undecided(crf, test),
     ]
+
+
+def finding(table: Table) -> str:
+    """Return what training is worth: the best estimator beside the HMM, which is only counted."""
+    best = max(table.rows, key=lambda row: row[2])
+    counted = next(row for row in table.rows if row[0] == "hmm")
+    return (
+        f"The role of each name in a line of Python: F1 {best[2]:.1%} by {best[0]}, trained in {best[4]:.1f} seconds; "
+        f"{counted[2]:.1%} by a hidden Markov model, which is only counted."
+    )
 
 
 def compare(train: TaggedLines, test: TaggedLines) -> tuple[Table, dict[str, Tagger]]:

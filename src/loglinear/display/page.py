@@ -26,7 +26,10 @@ _PAGE_STYLE = (_FILES / "page.css").read_text(encoding="utf-8")
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with paragraphs, quoted text, tables, bars and plots, in this order."""
+    """A heading with paragraphs, quoted text, tables, bars and plots, in this order.
+
+    ``plain`` are tables for terminals, which pages leave out: they say what the bars show.
+    """
 
     title: str
     paragraphs: Sequence[str] = ()
@@ -34,6 +37,7 @@ class Section:
     tables: Sequence[Table] = field(default_factory=list)
     bars: Sequence[Bars] = field(default_factory=list)
     plots: Sequence[Plot] = field(default_factory=list)
+    plain: Sequence[Table] = field(default_factory=list)
 
 
 def page(title: str, sections: Sequence[Section]) -> str:

@@ -12,7 +12,8 @@ from loglinear.formats.text import plain_line, printable
 
 _DEPTH = 140  # of 255: what the deepest shade takes from white on a terminal, so that black text stays readable
 _OPAQUE = 0.6  # of the deepest shade on a page, whose text and background are of either lightness
-_LONG = 60  # characters of a cell that is not squeezed
+_LONG, _SOME = 60, 16  # characters of cells that are not squeezed to a word per line
+_SMALL = 1e-3  # shares of a column whose least is above this have four decimals
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,17 @@ class Table:
     def is_numeric(self, column: int) -> bool:
         """Return whether all cells of a column are numbers or empty."""
         return all(row[column] is None or is_number(row[column]) for row in self.rows)
+
+    def text(self, row: int, column: int) -> str:
+        """Return a cell as text: shares of a column have as many decimals as each other."""
+        value = self.rows[row][column]
+        if isinstance(value, float) and self._has_shares(column):
+            return f"{value:.4f}"
+        return cell_text(value)
+
+    def _has_shares(self, column: int) -> bool:
+        values = [row[column] for row in self.rows if row[column] is not None]
+        return all(isinstance(v, float) and (v == 0.0 or _SMALL <= v <= 1.0) for v in values) and any(values)
 
     def colour(self, row: int, column: int) -> str | None:
         """Return the background of a cell as #rrggbb, pale enough for black text; None for a plain cell."""
@@ -70,7 +82,7 @@ def to_rich(table: Table) -> Any:
     for j, name in enumerate(table.columns):
         out.add_column(Text(plain_line(name)), justify="right" if table.is_numeric(j) else "left", overflow="fold")
     for i, row in enumerate(table.rows):
-        out.add_row(*(Text(cell_text(value), style=_style(table.colour(i, j))) for j, value in enumerate(row)))
+        out.add_row(*(Text(table.text(i, j), style=_style(table.colour(i, j))) for j in range(len(row))))
     return out
 
 
@@ -81,7 +93,7 @@ def _style(colour: str | None) -> str:
 
 def to_html(table: Table) -> str:
     """Return the table as HTML, everything escaped."""
-    numeric = [table.is_numeric(j) for j in range(len(table.columns))]
+    numeric = [table.is_numeric(j) or _all_short(table, j) for j in range(len(table.columns))]
     heads = [plain_line(name) for name in table.columns]
     head = "".join(f"<th{_of_class('n' * c)}>{escape(name)}</th>" for name, c in zip(heads, numeric))
     body = "\n".join(
@@ -96,7 +108,7 @@ def to_html(table: Table) -> str:
 
 
 def _cell(table: Table, i: int, j: int, value: Any, is_numeric: bool) -> str:
-    text = cell_text(value)
+    text = table.text(i, j)
     shade = None if table.shades is None else table.shades[i][j]
     style = ""
     if shade:
@@ -105,10 +117,15 @@ def _cell(table: Table, i: int, j: int, value: Any, is_numeric: bool) -> str:
     if is_numeric or is_number(value):
         kind = "n"
     elif _short_number(text):
-        kind = "n" if all(_short_number(cell_text(row[j])) for row in table.rows) else "w"
+        kind = "w"
     else:
-        kind = "long" if len(text) > _LONG else ""
+        kind = "long" if len(text) > _LONG else "some" if len(text) > _SOME else ""
     return f"<td{_of_class(kind)}{style}>{escape(text)}</td>"
+
+
+def _all_short(table: Table, j: int) -> bool:
+    """Return whether a column has nothing but numbers with units or signs; a first column has names."""
+    return j > 0 and bool(table.rows) and all(_short_number(cell_text(row[j])) for row in table.rows)
 
 
 def _short_number(text: str) -> bool:

@@ -13,6 +13,7 @@ from loglinear.features.schemes import flat_convert, flat_detect, flatten, schem
 from loglinear.features.sequences import FlatLabels
 from loglinear.formats.text import plain_label
 from loglinear.metrics.accuracy import Scores, log_loss, score_labels
+from loglinear.metrics.calibration import calibration
 from loglinear.metrics.span_f1 import SpanScores, span_scores
 
 
@@ -27,6 +28,7 @@ class Evaluation:
     scores: Scores
     log_loss: float | None
     unseen: dict[str, int]
+    calibration: dict[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -39,6 +41,7 @@ class Evaluation:
             "unseen_labels": self.unseen,
             "classes": classes,
             "confusion": confusion,
+            "calibration": self.calibration,
         }
 
 
@@ -67,7 +70,8 @@ def evaluate_classifier(judged: Judged) -> Evaluation:
     known = np.isin(truth, classes)
     unseen, counts = np.unique(truth[~known], return_counts=True)
     loss = log_loss(truth[known], judged.logs[known], classes) if known.any() else None
-    return Evaluation(score_labels(truth, judged.predicted), loss, dict(zip(unseen.tolist(), counts.tolist())))
+    sure = calibration(np.exp(judged.logs.max(axis=1)), truth == judged.predicted)
+    return Evaluation(score_labels(truth, judged.predicted), loss, dict(zip(unseen.tolist(), counts.tolist())), sure)
 
 
 def _text(label: Any) -> str:

@@ -139,6 +139,7 @@ LEARNT = ("solver", "solver_reason", "n_iter", "objective", "gap", "gap_is_bound
           "validation_score")  # fmt: skip
 
 
+_MOST_STEPS = 60  # of a history in a file
 OBSOLETE = ("decrease_tolerance",)  # parameters in files of earlier versions that models no longer have
 
 
@@ -176,7 +177,17 @@ def training_summary(model: Any, *more: str) -> dict[str, Any]:
             summary[name] = finite(as_json(getattr(model, name + "_")))
     if hasattr(model, "tuning_"):
         summary["tuning"] = as_json(model.tuning_)
+    if hasattr(model, "history_"):
+        summary["history"] = thinned(model.history_)
     return summary
+
+
+def thinned(history: Any) -> dict[str, list[Any]]:
+    """Return at most about 60 steps of a history, the first and the last among them, for charts."""
+    n = len(history.objective)
+    kept = np.unique(np.linspace(0, n - 1, min(n, _MOST_STEPS)).round().astype(int)).tolist()
+    columns = {"seconds": history.time, "passes": history.passes, "objective": history.objective}
+    return {name: [finite(float(values[i])) for i in kept] for name, values in columns.items()}
 
 
 def restore_summary(model: Any, summary: dict[str, Any]) -> None:

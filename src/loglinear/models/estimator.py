@@ -13,5 +13,5 @@ class Estimator(Trainer, BaseEstimator):
     """A model of scikit-learn: ``class Tagger(TaggerTrainer, Estimator)``."""
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters by name, as a model file keeps them."""
-        return dict(self.get_params(deep=False))
+        """Return the parameters by name, as a model file keeps them: without the log, which is that of one training."""
+        return {name: value for name, value in self.get_params(deep=False).items() if name != "log"}

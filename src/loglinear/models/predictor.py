@@ -6,12 +6,15 @@ import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from loglinear.models.archive import Archive
+from loglinear.models.notebook import Shown, model_section
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from loglinear.display.page import Section
 
-class Predictor:
+
+class Predictor(Shown):
     """A trained model, read from a file, without the means to train it.
 
     Its subclass in ``models/<kind>/predictor.py`` predicts, scores and explains; the estimator inherits from that one
@@ -28,6 +31,10 @@ class Predictor:
                 raise ValueError(f"{name!r} is no setting")
         vars(self).update(settings)
         self._settings_names = tuple(settings)
+
+    def sections(self) -> list[Section]:
+        """Return what a notebook shows: how training ended, and the settings that differ from their defaults."""
+        return [model_section(self)]
 
     def parameters(self) -> dict[str, Any]:
         """Return the settings by name, as a model file keeps them."""

@@ -16,9 +16,13 @@ from typing import Any, ClassVar, TypeVar
 from loglinear.models.predictor import Predictor
 from loglinear.optimise.stopping import describe
 from loglinear.optimise.training import Settings, Solution
+from loglinear.optimise.training_log import log_step, logging_to
 from loglinear.status import Status
 
 FLOATING_POINT = 1e-8  # a relative gap that nobody need be warned of where no step lowers the objective any more
+
+# Entries of the last line of a log, which tells how training ended -> what a trained model has of them.
+_LAST_ENTRY = {"passes": "n_iter_", "objective": "objective_", "gap": "gap_", "held_out": "validation_score_"}
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -29,8 +33,8 @@ class Trainer(Predictor):
     fitted_attribute: ClassVar[str]  # such as "weights_": the model is trained once it has this
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters by name, as a model file keeps them."""
-        names = [name for name in inspect.signature(type(self).__init__).parameters if name != "self"]
+        """Return the parameters by name, as a model file keeps them: without the log, which is that of one training."""
+        names = [name for name in inspect.signature(type(self).__init__).parameters if name not in ("self", "log")]
         return {name: getattr(self, name) for name in names}
 
     def check_fitted(self) -> None:
@@ -82,14 +86,19 @@ def warn_before_optimum(model: Any, remedy: str) -> None:
     )
 
 
-def restore_on_failure(method: _Method) -> _Method:
-    """Decorate ``fit`` so that a failed or interrupted call leaves the model as it was."""
+def training_method(method: _Method) -> _Method:
+    """Decorate a method that trains: a failed call leaves the model as it was; ``fit`` writes to the file ``log``."""
 
     @functools.wraps(method)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = dict(self.__dict__)
+        before, log = dict(self.__dict__), getattr(self, "log", None) if method.__name__ == "fit" else None
         try:
-            return method(self, *args, **kwargs)
+            with logging_to(log):
+                result = method(self, *args, **kwargs)
+                if log is not None:
+                    found = {name: getattr(self, attribute, None) for name, attribute in _LAST_ENTRY.items()}
+                    log_step(f"end: {getattr(self, 'status_', Status.COUNTED)}", **found)
+                return result
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)

@@ -21,8 +21,9 @@ from loglinear.errors import InterruptedWarning
 from loglinear.features.word_vocabulary import UNKNOWN
 from loglinear.formats.class_file import write_classes, write_paths
 from loglinear.formats.running_text import TextSource
-from loglinear.models.trainer import restore_on_failure
+from loglinear.models.trainer import training_method
 from loglinear.optimise.progress import Reading, Working
+from loglinear.optimise.training_log import log_step
 from loglinear.status import Status
 
 METHODS = {
@@ -47,6 +48,7 @@ class WordClasses(BaseEstimator):  # type: ignore[misc]
         the text; default None, "text"
     n_threads : int or None, number of native threads, which does not change the result; default None, all cores
     verbose : "auto" (default; progress on a terminal after two seconds), 0, or 1 (a line per pass)
+    log : path of a file for one JSON object per step of training, or None (default)
 
     Attributes
     ----------
@@ -73,6 +75,7 @@ class WordClasses(BaseEstimator):  # type: ignore[misc]
         text_column: str | None = None,
         n_threads: int | None = None,
         verbose: str | int = "auto",
+        log: str | os.PathLike[str] | None = None,
     ) -> None:
         self.n_classes = n_classes
         self.method = method
@@ -82,8 +85,9 @@ class WordClasses(BaseEstimator):  # type: ignore[misc]
         self.text_column = text_column
         self.n_threads = n_threads
         self.verbose = verbose
+        self.log = log
 
-    @restore_on_failure
+    @training_method
     def fit(self, X: TextSource, y: Any = None) -> WordClasses:
         """Learn the classes of the words of a text.
 
@@ -129,7 +133,8 @@ class WordClasses(BaseEstimator):  # type: ignore[misc]
         def report(n_passes: int, n_words: int, objective: float) -> None:
             merging = math.isnan(objective)
             what = f"{n_words:,} words to come" if merging else f"pass {n_passes}, {n_words:,} words moved"
-            show(f"clustering: {what}")
+            show(f"clustering: {what}", begins=False)
+            log_step("clustering", n_passes, objective=None if merging else objective)
 
         return report
 

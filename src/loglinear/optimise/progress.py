@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 import sys
 import threading
@@ -10,7 +11,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from loglinear import _core
+from loglinear.arrays import FloatArray
 from loglinear.optimise.minimise import Callback, History
+from loglinear.optimise.training_log import begin_run, is_logged, log_step
 from loglinear.solvers.solver import State
 
 if TYPE_CHECKING:
@@ -42,15 +45,59 @@ def _check_verbose(verbose: str | int | bool) -> None:
         raise ValueError(f"verbose must be 'auto', 0 or 1, not {verbose!r}")
 
 
+class HeldOut:
+    """Scores weights on held-out data, as often as takes at most a tenth of the time of training."""
+
+    SHARE = 0.1
+
+    def __init__(self, score: Callable[[FloatArray], float] | None) -> None:
+        self.score, self.last, self._spent = score, math.nan, 0.0
+
+    def __call__(self, state: State, trained: float) -> float | None:
+        """Return the score of a step after so many seconds of training; None where it is not due or not known."""
+        if self.score is None or self._spent > self.SHARE * trained:
+            return None
+        began = time.perf_counter()
+        self.last = self.score(state.point())
+        self._spent += time.perf_counter() - began
+        return self.last
+
+
+def time_left(history: History, tolerance: float | None, max_iterations: int) -> tuple[float, bool]:
+    """Return (seconds, whether they are an upper bound) until training has converged or used up its passes.
+
+    The gap falls by a steady factor near the optimum: that of the last half of the time so far, if it fell, gives the
+    time to the tolerance. Infinity where nothing is known.
+    """
+    now, passes = history.time[-1], history.passes[-1]
+    at_most = now / passes * (max_iterations - passes) if passes > 0 and max_iterations > 0 else math.inf
+    gap = min(history.gap)
+    if not tolerance or not math.isfinite(gap) or gap <= 0:
+        return at_most, True
+    half = min(bisect.bisect_left(history.time, 0.5 * now), len(history.time) - 2)
+    before = min(history.gap[: half + 1], default=math.inf)
+    if not math.isfinite(before) or before <= gap:
+        return at_most, True
+    rate = math.log(before / gap) / max(now - history.time[half], 1e-9)
+    left = max(math.log(gap / tolerance), 0.0) / rate
+    return min(left, at_most), False
+
+
 class TrainingProgress:
-    """A ``minimise`` callback that shows the current step.
+    """A ``minimise`` callback that shows the current step, and writes it to the log of the fit if there is one.
 
     verbose : "auto" (a bar on a terminal after two seconds), 0 (silent) or 1 (one line per step)
+    tolerance, max_iterations : where training ends, for the time left
+    score : function from the solver's weights to the score on held-out data; None: there are none
     """
 
-    def __init__(self, verbose: str | int | bool, max_iterations: int, label: str = "training") -> None:
+    def __init__(
+        self, verbose: str | int | bool, max_iterations: int, label: str = "training", *,
+        tolerance: float | None = None, score: Callable[[FloatArray], float] | None = None,
+    ) -> None:  # fmt: skip
         _check_verbose(verbose)
-        self.verbose, self.label, self.max_iterations = verbose, label, max_iterations
+        self.verbose, self.label, self.max_iterations, self.tolerance = verbose, label, max_iterations, tolerance
+        self._held_out, self._run = HeldOut(score), begin_run()
         self._start = time.monotonic()
         self._bar: Any = None
         self._task: Any = None
@@ -64,25 +111,53 @@ class TrainingProgress:
 
     def __call__(self, iteration: int, state: State, history: History) -> None:
         """Show this step."""
-        if self.verbose == "auto":
-            if time.monotonic() - self._start > DELAY and sys.stderr.isatty():
-                self._show(iteration, state, history)
-        elif self.verbose:
-            print(
-                f"{self.label}: step {iteration:4d}  {history.time[-1]:8.2f}s  objective {state.value:.8g}  "
-                f"gap {history.gap[-1]:.2g}  {state.note}",
-                file=sys.stderr,
-                flush=True,
-            )
+        bar = self.verbose == "auto" and time.monotonic() - self._start > DELAY and sys.stderr.isatty()
+        lines = self.verbose != "auto" and self.verbose
+        if not (bar or lines or is_logged()):
+            return
+        score = self._held_out(state, history.time[-1])
+        if bar:
+            self._show(iteration, state, history)
+        elif lines:
+            print(self._line(iteration, state, history, score), file=sys.stderr, flush=True)
+        log_step(
+            self.label, iteration, run=self._run, passes=state.passes, objective=state.value, gap=history.gap[-1],
+            held_out=score,
+        )
+
+    def _line(self, iteration: int, state: State, history: History, score: float | None) -> str:
+        held_out = "" if score is None else f"held out {score:.5g}  "
+        return (
+            f"{self.label}: step {iteration:4d}  {history.time[-1]:8.2f}s  objective {state.value:.8g}  "
+            f"gap {history.gap[-1]:.2g}  {held_out}{state.note}"
+        )
 
     def _show(self, iteration: int, state: State, history: History) -> None:
         if self._bar is None:
-            self._bar, self._task = _start_bar(self.label, None, *_spinner())
-        text = f"{self.label}: step {iteration}, objective {state.value:.6g}"
+            from rich.progress import BarColumn, TextColumn
+
+            self._bar, self._task = _start_bar(self.label, None, TextColumn("{task.description}"), BarColumn(20))
+        parts = [f"{self.label}: step {iteration}", f"{history.passes[-1] / max(history.time[-1], 1e-9):.3g} passes/s"]
+        parts.append(f"objective {state.value:.6g}")
         gap = min(history.gap)  # the least so far, since estimates go up and down
         if math.isfinite(gap):
-            text += f", {100.0 * gap:.2g}% above the optimum"
-        self._bar.update(self._task, description=text + (f" ({state.note})" if state.note else ""))
+            parts.append(f"{100.0 * gap:.2g}% above the optimum")
+        if math.isfinite(self._held_out.last):
+            parts.append(f"held out {self._held_out.last:.4g}")
+        left, at_most = time_left(history, self.tolerance, self.max_iterations)
+        done = history.time[-1]
+        if math.isfinite(left):
+            parts.append(f"{'at most ' * at_most}{_clock(left)} left")
+        text = ", ".join(parts) + (f" ({state.note})" if state.note else "")
+        # A bound of the time left would draw a bar that hardly moves: it moves to and fro instead.
+        total = None if at_most or not math.isfinite(left) else done + left
+        self._bar.update(self._task, description=text, total=total, completed=done)
+
+
+def _clock(seconds: float) -> str:
+    """Return a time as hours, minutes and seconds."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
 
 
 class Counting:
@@ -203,7 +278,7 @@ class Working:
         self._timer = threading.Timer(delay, self._show)
         self._timer.daemon = True
 
-    def __enter__(self) -> Working:
+    def __enter__(self) -> Self:
         if self.verbose == "auto" and sys.stderr.isatty():
             self._timer.start()
         return self
@@ -211,8 +286,10 @@ class Working:
     def __exit__(self, *exc: object) -> None:
         self.stop()
 
-    def __call__(self, stage: str) -> None:
-        """Show that another stage begins."""
+    def __call__(self, stage: str, *, begins: bool = True) -> None:
+        """Show that another stage begins, or with ``begins=False`` how far it has come."""
+        if begins:
+            log_step(stage)
         with self._lock:
             self.stage = stage
             if self._bar is not None:
@@ -233,6 +310,23 @@ class Working:
         with self._lock:
             if not self._timer.finished.is_set():
                 self._bar, self._task = _start_bar(self.stage, None, *columns)
+
+
+class Trials(Working):
+    """A display of the trials of tuning: the last one, the best, and how long one takes."""
+
+    def __init__(self, verbose: str | int | bool = "auto", delay: float = DELAY) -> None:
+        super().__init__(verbose, delay)
+        self.stage, self._told, self._best = "tuning: the first trial", 0, math.inf
+
+    def tell(self, trial: Any) -> None:
+        """Take a trial; this is the callback of a search."""
+        self._told += 1
+        self._best = min(self._best, trial.validation)
+        each = trial.seconds / self._told
+        loss, best = trial.validation, self._best
+        told = f"tuning: trial {self._told}, held-out loss {loss:.6g}, best {best:.6g}, {each:.1f} s each"
+        self(told, begins=False)
 
 
 def both(first: Callback | None, second: Callback | None) -> Callback | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,12 +50,18 @@ def train(
     callback: Callback | None = None,
     checkpoint: Checkpoint | None = None,
     go_on: Result | None = None,
+    score: Callable[[FloatArray], float] | None = None,
 ) -> Solution:
-    """Minimise an objective under the settings, with a progress bar on a terminal; ``go_on`` as in ``minimise``."""
+    """Minimise an objective under the settings, with a progress bar on a terminal; ``go_on`` as in ``minimise``.
+
+    score : function from the solver's weights to the score on held-out data, which progress and logs show
+    """
     solver, reason = choose_solver(
         objective, settings.solver, settings.solver_options, random_state=settings.random_state
     )
-    with TrainingProgress(settings.verbose, settings.max_iterations) as progress:
+    with TrainingProgress(
+        settings.verbose, settings.max_iterations, tolerance=settings.tolerance, score=score
+    ) as progress:
         result = minimise(
             objective, solver, w0, tolerance=settings.tolerance, max_iterations=settings.max_iterations,
             callback=both(progress, callback), checkpoint=checkpoint, go_on=go_on,

@@ -35,6 +35,7 @@ from loglinear.optimise.minimise import Result, minimise
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.quadratic_model import TrustRegion
 from loglinear.optimise.solver_choice import choose_solver
+from loglinear.optimise.training_log import log_trial
 from loglinear.protocols import Curvature, Loss, Metric, Orthant, Penalty, Tunable
 from loglinear.solvers.conjugate_residuals import solve_active
 from loglinear.solvers.memory import MANY_WEIGHTS
@@ -300,6 +301,7 @@ class _Tuner:
                 len(self.history), point.validation, point.objective, replace(point.result, state=None)
             )
         self.history.append(trial)
+        log_trial(len(self.history), trial)
         if self.callback is not None and self.callback(trial):
             self.status = self.status or Status.STOPPED
 

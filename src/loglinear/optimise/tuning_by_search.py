@@ -27,6 +27,7 @@ from loglinear.optimise.minimise import Result, minimise
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.quadratic_model import box_minimum
 from loglinear.optimise.solver_choice import choose_solver
+from loglinear.optimise.training_log import log_trial
 from loglinear.optimise.tuning_by_gradient import LeastTrial, Trial, Tuned
 from loglinear.solvers.solver import Solver
 from loglinear.status import Status
@@ -262,5 +263,6 @@ class _Search:
         if not self.history or point.validation < self.least.validation:
             self.least = LeastTrial(len(self.history), point.validation, point.objective, point.result)
         self.history.append(trial)
+        log_trial(len(self.history), trial)
         if self.callback is not None and self.callback(trial):
             self.status = self.status or Status.STOPPED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loglinear.display.tables import Table
@@ -37,4 +37,11 @@ def confusion_table(found: Mapping[str, Any]) -> Table:
     if len(labels) > _MOST_LABELS:
         return frequent_confusions(found["confusion"], "examples")
     rows = [[str(gold), *(found["confusion"].get(gold, {}).get(p, 0) for p in labels)] for gold in labels]
-    return Table(("gold \\ predicted", *map(str, labels)), rows, title="Confusion matrix")
+    shades = [[None, *shades_of(row[1:], k)] for k, row in enumerate(rows)]
+    return Table(("gold \\ predicted", *map(str, labels)), rows, title="Confusion matrix", shades=shades)
+
+
+def shades_of(counts: Sequence[int], right: int) -> list[float]:
+    """Return the shades of a row of a confusion matrix, by shares of the row: right ones blue, wrong ones red."""
+    n = sum(counts) or 1
+    return [-count / n if k == right else count / n for k, count in enumerate(counts)]

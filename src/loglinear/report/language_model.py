@@ -219,6 +219,13 @@ def evaluation_facts(found: Mapping[str, Any]) -> Facts:
     return facts
 
 
+def difference_facts(found: Mapping[str, Any], against: Mapping[str, Any], name: str) -> Facts:
+    """Return by how much the perplexity differs from that of another model on the same text."""
+    ours, theirs = found["perplexity"], against["perplexity"]
+    difference = f"{ours - theirs:+.4f} ({ours / theirs - 1:+.2%})"
+    return [(f"perplexity of {name}", f"{theirs:.4f}"), ("difference", difference)]
+
+
 def hit_table(found: Mapping[str, Any]) -> Table:
     """Return a table of tokens by the length of the n-gram found."""
     rows = [(n, hits, f"{hits / found['n_tokens']:.2%}") for n, hits in enumerate(found["hits"], 1)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from loglinear.display.numbers import signed
+from loglinear.display.tables import Table
 from loglinear.formats.text import plain_line
 
 _PUSHES = 5  # of a mistake
@@ -24,12 +26,30 @@ def mistake_lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
+def mistake_table(found: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the same as a table."""
+    rows = [
+        (
+            _place(mistake), _context(mistake), str(mistake["gold"]), str(mistake["predicted"]),
+            mistake["probability"], mistake["gold_probability"],
+            ",  ".join(f"{one['feature']} {signed(one['contribution'])}" for one in mistake["pushes"][:_PUSHES]),
+        )
+        for mistake in found
+    ]  # fmt: skip
+    columns = ("place, from 0", "text", "gold", "predicted", "probability", "of the gold one", "what decided it")
+    return Table(columns, rows)
+
+
 def _heading(mistake: Mapping[str, Any]) -> str:
-    place = f"example {mistake['example']}" if "example" in mistake else None
-    place = place or f"sequence {mistake['sequence']}, token {mistake['token']}"
     gold, predicted = (plain_line(str(mistake[name])) for name in ("gold", "predicted"))
     shares = f"probability {mistake['probability']:.4f}, of the gold label {mistake['gold_probability']:.4f}"
-    return f"{place} (from 0): gold {gold}, predicted {predicted} ({shares})"
+    return f"{_place(mistake)} (from 0): gold {gold}, predicted {predicted} ({shares})"
+
+
+def _place(mistake: Mapping[str, Any]) -> str:
+    if "example" in mistake:
+        return f"example {mistake['example']}"
+    return f"sequence {mistake['sequence']}, token {mistake['token']}"
 
 
 def _context(mistake: Mapping[str, Any]) -> str:

@@ -37,7 +37,10 @@ def _listen(host: str, port: int) -> socket.socket:
         raise ValueError(f"a port is a number from 0 to 65535, not {port}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=256)
+        listening = socket.create_server((host, port), family=family, backlog=256)
     except OSError as error:
         remedy = "; --port 0 takes any free port" if port else ""
         raise LoglinearError(f"cannot listen at {host}:{port}: {os.strerror(error.errno or 0)}{remedy}") from error
+    # Connections inherit it. Without it, the body of an answer waits until the client acknowledges its head: 40 ms.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening

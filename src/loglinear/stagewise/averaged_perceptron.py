@@ -68,7 +68,7 @@ class AveragedPerceptron:
         dev: CandidateLists | None = None,
         *,
         base: FloatArray | None = None,
-        report: Callable[[int], object] | None = None,
+        report: Callable[[int, float], object] | None = None,
     ) -> PerceptronPath:
         """Pass over the lists until no list needs an update, held-out errors fall no more, or passes are used up."""
         if dev is not None:
@@ -87,7 +87,7 @@ class AveragedPerceptron:
                 train.append(_errors(data, base, weights[-1]))
                 held_out.append(_errors(dev, base, weights[-1]))
                 if report is not None:
-                    report(epoch)
+                    report(epoch, held_out[-1])
                 if not updates[-1]:
                     stopped = Status.NO_UPDATE
                 elif dev is not None and self.patience and epoch - int(np.argmin(held_out)) >= self.patience:

@@ -113,7 +113,7 @@ class Stagewise:
         *,
         path: StagewisePath | None = None,
         base: FloatArray | None = None,
-        report: Callable[[int], object] | None = None,
+        report: Callable[[int, float, float], object] | None = None,
     ) -> StagewisePath:
         """Return the path on these lists, with the errors on ``dev`` at each of its points.
 
@@ -121,7 +121,7 @@ class Stagewise:
 
         path : path of the same method and lists to continue; None: a new path
         base : weights of base scores; None: fitted
-        report : called with the number of steps so far, now and then
+        report : called now and then with the number of steps so far, the loss and the held-out errors (NaN: none)
         """
         if dev is not None:
             data.check_same_space(dev, "the held-out lists")
@@ -147,7 +147,8 @@ class Stagewise:
                 n, end = native.run(record, min(_REPORT_EVERY, self.max_iterations - record.n), self.patience)
                 record.n += n
                 if report is not None:
-                    report(record.n)
+                    errors = float(record.dev_errors[record.n]) if dev is not None else math.nan
+                    report(record.n, float(record.loss[record.n]), errors)
                 if end != "steps":
                     stopped = _ENDS[end]
                     break

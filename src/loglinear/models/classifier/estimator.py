@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import warnings
@@ -34,13 +35,13 @@ from loglinear.models.classifier.multilabel import (
 from loglinear.models.classifier.online import OnlineLearner
 from loglinear.models.classifier.predictor import ClassifierPredictor
 from loglinear.models.classifier.training import LinearProblem
-from loglinear.models.classifier.tuning import cross_validate, tune_on
+from loglinear.models.classifier.tuning import check_tune, cross_validate, tune_on
 from loglinear.models.estimator import Estimator
 from loglinear.models.trainer import (
     caller_level,
     record_training,
-    restore_on_failure,
     solver_settings,
+    training_method,
     warn_before_optimum,
 )
 from loglinear.models.validation import as_pair, renamed
@@ -94,6 +95,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
     warm_start : bool, start from the weights of the last fit; default False
     verbose : "auto" (default; a progress bar on a terminal after two seconds), 0, or 1 (a line per step)
     checkpoint : path of a file to save the weights to while training, and to resume from; default None
+    log : path of a file for one JSON object per step of training (docs/penalties_and_solvers.md); default None
 
     ``X`` may be an array, a scipy sparse matrix (32- or 64-bit indices), a list of dicts, of token lists or of texts; a
     Series or an array of texts, or a data frame: of numbers, or with texts in its only column or in ``text_column``.
@@ -137,6 +139,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         warm_start: bool = False,
         verbose: str | int = "auto",
         checkpoint: str | os.PathLike[str] | None = None,
+        log: str | os.PathLike[str] | None = None,
     ) -> None:
         self.penalty = penalty
         self.strength = strength
@@ -166,6 +169,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         self.warm_start = warm_start
         self.verbose = verbose
         self.checkpoint = checkpoint
+        self.log = log
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -238,7 +242,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
 
     # ---- training ---------------------------------------------------------------------------------------------------
     @renamed("validation", "X_valid", "y_valid")
-    @restore_on_failure
+    @training_method
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, validation: Any = None) -> MaxentClassifier:
         """Train on examples and labels; records (``text_column``) may have their labels themselves.
 
@@ -250,7 +254,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         if validation is not None and self.text_column is not None:
             validation = self._columns(*validation) if isinstance(validation, tuple) else self._columns(validation)
         settings, pair = self._settings(), as_pair(validation)
-        self._check_tune(pair)
+        check_tune(self, pair)
         for name in ("tuning_", "validation_score_"):  # what an earlier fit may have left
             self.__dict__.pop(name, None)
         before = (self.classes_, self._flat()) if self.warm_start and hasattr(self, "coef_") else None
@@ -269,7 +273,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
             solution = self._tune(data, settings, held_out)
         tuning = self.tune is not None and solution is not None
         if solution is None:
-            solution = self._train(data, settings, before)
+            solution = self._train(data, settings, before, held_out)
         self._set_weights(solution.weights)
         self._finish(solution, held_out, start)
         self._warn(data, tuning=tuning)
@@ -311,7 +315,9 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         right = self._label_indicator(self._margins(X)) == known_indicator(y, self.classes_, self.label_separator)
         return float(np.average(right.all(axis=1), weights=sample_weight))
 
-    def _train(self, data: MulticlassData, settings: Settings, before: Any) -> Solution:
+    def _train(
+        self, data: MulticlassData, settings: Settings, before: Any, held_out: tuple[Rows, Any] | None
+    ) -> Solution:
         """Solve at ``strength_``, from a checkpoint or from the weights ``before`` where there are any that fit."""
         named = ("classifier", settings.penalty, self.strength_, f"{data.n_examples}x{data.n_features}")
         checkpoint = open_checkpoint(self.checkpoint, data, *named, settings.solver)
@@ -319,18 +325,14 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         if before is not None and np.array_equal(before[0], self.classes_) and before[1].size == self._n_weights():
             w0 = before[1]
         problem = LinearProblem(data, settings, intercept=self.fit_intercept)
-        return problem.solve(self.strength_, start=w0, checkpoint=checkpoint)
 
-    def _check_tune(self, held_out: Any) -> None:
-        """Raise ValueError for a way of tuning that there is not, or that lacks its data or a penalty."""
-        if self.tune is None:
-            return
-        if isinstance(self.tune, str) and self.tune not in ("validation", "cv"):
-            raise ValueError(f"tune must be None, 'validation', 'cv' or a list of strengths, not {self.tune!r}")
-        if self.penalty in (None, "none"):
-            raise ValueError("tune chooses the strength of a penalty, but there is none: give a penalty, or no tune")
-        if self.tune != "cv" and held_out is None:
-            raise ValueError("tune chooses the strength on held-out examples: give fit(..., validation=(X, y))")
+        def score(weights: FloatArray) -> float:
+            self._set_weights(weights)
+            return float(np.mean(self.predict(held_out[0]) == held_out[1])) if held_out is not None else math.nan
+
+        return problem.solve(
+            self.strength_, start=w0, checkpoint=checkpoint, score=None if held_out is None else score
+        )
 
     def _tune(self, data: MulticlassData, settings: Settings, held_out: Any) -> Solution | None:
         """Choose ``strength_``; return the solution found there, unless it is one of a fold."""
@@ -384,7 +386,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         flat = np.ascontiguousarray(as_dense(self.coef_).T, dtype=np.float64).reshape(-1)
         return np.concatenate([flat, self.intercept_]) if self.fit_intercept else flat
 
-    @restore_on_failure
+    @training_method
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> MaxentClassifier:
         """Learn online from one more batch (FTRL-Proximal, one pass); ``classes`` is needed at the first call.
 
@@ -431,7 +433,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
     @renamed("validation", "X_valid", "y_valid")
     def regularization_path(
         self, X: Any, y: Any, strengths: Any = None, *, n_strengths: int = 20, validation: Any = None
-    ) -> list[path.PathPoint]:
+    ) -> path.Path:
         """Return solutions at falling strengths with warm starts; each is scored on ``validation``, if there is any.
 
         This model stays as it is: weights are in the order of the features of a fresh ``fit`` on the same examples.
@@ -442,4 +444,4 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         data = scratch._training_data(X, y)
         held_out = None if pair is None else scratch._held_out(*pair)
         problem = LinearProblem(data, self._settings(), intercept=self.fit_intercept)
-        return path.regularization_path(problem, strengths, n_strengths=n_strengths, held_out=held_out)
+        return path.Path(path.regularization_path(problem, strengths, n_strengths=n_strengths, held_out=held_out))

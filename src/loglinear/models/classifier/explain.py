@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loglinear.data.matrix import Rows, SparseRows
+from loglinear.models.notebook import Shown
 from loglinear.models.push import Push, by_effect, push_dicts
 
 if TYPE_CHECKING:
+    from loglinear.display.page import Section
     from loglinear.models.classifier.predictor import ClassifierPredictor
 
 
+_CLASSES = 8  # the most probable ones, in a notebook
+
+
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Shown):
     """Scores add up: score[c] = intercept[c] + sum of contributions to c. Pushes are sorted, largest effect first."""
 
     predicted: Any
@@ -72,6 +77,24 @@ class Explanation:
 
     def __str__(self) -> str:
         return self.to_text()
+
+    def sections(self) -> list[Section]:
+        """Return bars of the probabilities of classes, and of what pushed the predicted one."""
+        from loglinear.display.bars import Bars
+        from loglinear.display.page import Section
+
+        likely = sorted(self.probabilities.items(), key=lambda pair: -pair[1])[:_CLASSES]
+        pushes = [(push.feature, push.contribution) for push in self.top()]
+        pushes.append(("(intercept)", self.intercepts[self.predicted]))
+        return [
+            Section(
+                "",
+                bars=[
+                    Bars("probability", [(str(label), p) for label, p in likely]),
+                    Bars(f"what each feature adds to the score of {self.predicted}", pushes, is_signed=True),
+                ],
+            )
+        ]
 
 
 def explain(model: ClassifierPredictor, rows: Rows) -> Explanation:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from loglinear.arrays import FloatArray
 from loglinear.data.multiclass import MulticlassData
 from loglinear.losses.multinomial import MultinomialLoss
+from loglinear.models.notebook import Shown, curve_section
 from loglinear.optimise.minimise import Callback, Result
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.training import Settings, Solution
 from loglinear.status import Status
+
+if TYPE_CHECKING:
+    from loglinear.display.page import Section
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,19 @@ class PathPoint:
     def n_nonzero(self) -> int:
         """Number of weights that are not zero."""
         return int(np.count_nonzero(self.weights))
+
+
+class Path(Shown, list[PathPoint]):
+    """Points of falling strength."""
+
+    def sections(self) -> list[Section]:
+        """Return the loss on held-out examples by strength, or without any, the number of weights that are kept."""
+        strengths = [point.strength for point in self]
+        if self and self[0].held_out_loss is not None:
+            curves = {"log-loss": [point.held_out()[0] for point in self]}
+            return [curve_section("Log-loss on held-out examples", "strength", strengths, curves, log_x=True)]
+        kept = {"weights": [float(point.n_nonzero) for point in self]}
+        return [curve_section("Weights that are not zero", "strength", strengths, kept, log_x=True)]
 
 
 class Problem(Protocol):

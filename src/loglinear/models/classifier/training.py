@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -76,14 +77,19 @@ class LinearProblem:
     def solve(
         self, strength: float | None = None, *, start: Solution | FloatArray | None = None,
         callback: Callback | None = None, checkpoint: Checkpoint | None = None,
+        score: Callable[[FloatArray], float] | None = None,
     ) -> Solution:
-        """Train. ``start`` is an earlier solution of this problem, or plain weights [feature][class] (+ intercepts)."""
+        """Train. ``start`` is an earlier solution of this problem, or plain weights [feature][class] (+ intercepts).
+
+        ``score`` gives the score of plain weights on held-out examples, for the display of progress.
+        """
         s = self.settings
         strength = s.strength if strength is None else strength
         # Plain starting weights need not lie in the span of the examples, so they are improved as they are.
         objective = self.objective(strength, self.by_examples and not isinstance(start, np.ndarray))
         w0 = self._start(start)
-        solution = train(objective, s, w0, callback=callback, checkpoint=checkpoint)
+        scored = None if score is None else lambda v: score(self._weights(objective, v))
+        solution = train(objective, s, w0, callback=callback, checkpoint=checkpoint, score=scored)
         return replace(solution, weights=self._weights(objective, solution.coordinates))
 
     def _start(self, start: Solution | FloatArray | None) -> FloatArray | None:

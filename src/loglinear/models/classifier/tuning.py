@@ -33,6 +33,18 @@ class Tuned(NamedTuple):
     solution: Solution | None = None  # the one that the chosen row tells of; None where none is on all the examples
 
 
+def check_tune(model: Any, held_out: Any) -> None:
+    """Raise ValueError for a way of tuning that there is not, or that lacks its data or a penalty."""
+    if model.tune is None:
+        return
+    if isinstance(model.tune, str) and model.tune not in ("validation", "cv"):
+        raise ValueError(f"tune must be None, 'validation', 'cv' or a list of strengths, not {model.tune!r}")
+    if model.penalty in (None, "none"):
+        raise ValueError("tune chooses the strength of a penalty, but there is none: give a penalty, or no tune")
+    if model.tune != "cv" and held_out is None:
+        raise ValueError("tune chooses the strength on held-out examples: give fit(..., validation=(X, y))")
+
+
 def tune_on(held_out: MulticlassData, problem: path.Problem, strengths: Sequence[float] | None = None) -> Tuned:
     """Choose the strength on held-out examples, from those given or along a path of default strengths."""
     tried = long_path(problem).tolist() if strengths is None else strengths

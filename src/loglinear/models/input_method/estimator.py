@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -17,7 +18,7 @@ from loglinear.models.input_method.conversions import SCORE, check_fits
 from loglinear.models.input_method.predictor import InputMethodPredictor
 from loglinear.models.language_model.estimator import LanguageModel
 from loglinear.models.reranker.estimator import Reranker
-from loglinear.models.trainer import restore_on_failure
+from loglinear.models.trainer import training_method
 from loglinear.models.validation import renamed
 from loglinear.optimise.progress import Working
 
@@ -37,6 +38,7 @@ class InputMethod(InputMethodPredictor, Estimator):
     min_word_count : words that occur less often are left out of the lexicon, and are unknown to the language model
     encoding : encoding of text files
     verbose : "auto" (on a terminal, after two seconds, the present stage of training), 0 or 1
+    log : path of a file for one JSON object per step of training, or None (default)
     n_threads : native threads; None: all cores
 
     A character that is no reading by itself (with ``spaces``: a piece that is none) can stand for itself, as an unknown
@@ -58,13 +60,14 @@ class InputMethod(InputMethodPredictor, Estimator):
         min_word_count: int = 1,
         encoding: str = "utf-8",
         verbose: str | int = "auto",
+        log: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
     ) -> None:
         self.order, self.estimator, self.readings, self.spaces = order, estimator, readings, spaces
         self.channel, self.tune, self.min_word_count, self.encoding = channel, tune, min_word_count, encoding
-        self.verbose, self.n_threads = verbose, n_threads
+        self.verbose, self.log, self.n_threads = verbose, log, n_threads
 
-    @restore_on_failure
+    @training_method
     def fit(self, X: Any, y: Any = None, *, validation: Any = None, dictionary: Any = None) -> InputMethod:
         """Learn the lexicon and the language model of a text: a file, a list of files, or an iterable of sentences.
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from loglinear.errors import IncompatibleError
 from loglinear.models.language_model.explain import explain_numbers
+from loglinear.models.notebook import Shown
 from loglinear.models.push import Push
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class ConvertedWord:
 
 
 @dataclass(frozen=True)
-class ConversionExplanation:
+class ConversionExplanation(Shown):
     """The words of a conversion, each with what its n-grams and its reading contribute."""
 
     text: str

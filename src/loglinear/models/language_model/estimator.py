@@ -73,6 +73,7 @@ class LanguageModel(LanguageModelTrainer, Estimator):
     random_state : seed of ``sample``
     warm_start : begin from the model of the last fit
     verbose : "auto" (a progress bar on a terminal after two seconds), 0 or 1
+    log : path of a file for one JSON object per step of training, or None (default)
 
     Text is a path (plain, gzip, xz, zstd, or "-"), a list of paths, or an iterable of sentences (strings or lists of
     words) or of records (dicts with a text); or ``Sentences`` of numbers, which train only with the ``WordVocabulary``

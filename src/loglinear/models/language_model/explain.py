@@ -23,6 +23,7 @@ from loglinear.features.word_vocabulary import BEGIN, END
 from loglinear.formats.units import Units, join_units, split_units
 from loglinear.metrics.perplexity import perplexity
 from loglinear.models.language_model.document_queries import DocumentQueries
+from loglinear.models.notebook import Shown
 from loglinear.models.push import Push, push_dicts
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class WordExplanation:
 
 
 @dataclass(frozen=True)
-class SentenceExplanation:
+class SentenceExplanation(Shown):
     """The words of a sentence and its end, each with what its n-grams contribute."""
 
     tokens: list[WordExplanation]

@@ -29,7 +29,6 @@ from loglinear.errors import InterruptedWarning
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.formats.running_text import check_text
 from loglinear.formats.units import Units
-from loglinear.metrics.perplexity import perplexity
 from loglinear.models.language_model import beyond_memory, stream
 from loglinear.models.language_model.backoff_form import model_of_packed
 from loglinear.models.language_model.composite.estimator import fit_sources
@@ -37,10 +36,11 @@ from loglinear.models.language_model.factored.estimator import NO_DEV_SET, add_c
 from loglinear.models.language_model.penalty import TreePenalty
 from loglinear.models.language_model.predictor import ONE_SENTENCE, LanguageModelPredictor
 from loglinear.models.language_model.settings import L1_RATIO, Settings
-from loglinear.models.language_model.training import MaxentFit, train_maxent, without_rare
+from loglinear.models.language_model.training import MaxentFit, train_maxent, trials_of, without_rare
 from loglinear.models.language_model.tree_training import OnSuffixTree, train_collapsed, train_tree, weights_over
-from loglinear.models.trainer import Trainer, record_training, restore_on_failure, warn_before_optimum
+from loglinear.models.trainer import Trainer, record_training, training_method, warn_before_optimum
 from loglinear.optimise.progress import Reading
+from loglinear.optimise.training_log import log_step
 from loglinear.status import Status
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ class LanguageModelTrainer(LanguageModelPredictor, Trainer):
         random_state: int | None = None,
         warm_start: bool = False,
         verbose: str | int = "auto",
+        log: str | os.PathLike[str] | None = None,
     ) -> None:
         self.order, self.estimator, self.penalty, self.strength, self.tune = order, estimator, penalty, strength, tune
         self.depth_growth, self.feature_decay, self.group_norm, self.l2 = depth_growth, feature_decay, group_norm, l2
@@ -124,10 +125,10 @@ class LanguageModelTrainer(LanguageModelPredictor, Trainer):
         self.disjoint = disjoint
         self.base, self.memory, self.tmp, self.solver, self.solver_options = base, memory, tmp, solver, solver_options
         self.tolerance, self.max_iterations, self.n_threads = tolerance, max_iterations, n_threads
-        self.random_state, self.warm_start, self.verbose = random_state, warm_start, verbose
+        self.random_state, self.warm_start, self.verbose, self.log = random_state, warm_start, verbose, log
 
     # ---- training ---------------------------------------------------------------------------------------------------
-    @restore_on_failure
+    @training_method
     def fit(self, X: Any, y: Any = None, *, validation: Any = None) -> Self:
         """Train on text.
 
@@ -154,16 +155,19 @@ class LanguageModelTrainer(LanguageModelPredictor, Trainer):
         for name in _OPTIONAL:
             self.__dict__.pop(name, None)
         limit, watch = beyond_memory.limit_of(self)
+        log_step("reading")
         with Reading(self.verbose) as progress:
             sentences, self.vocabulary_ = self._read_training(X, before, base, progress, limit)
         held_out = None if validation is None else self.read(validation)
         stages = {"reading": time.perf_counter() - began}
+        log_step("counting")
         ngrams = self._count(sentences, settings)
         self.n_tokens_ = sentences.n_tokens + sentences.n_sentences
         del sentences
         stages["counting"] = time.perf_counter() - began - sum(stages.values())
+        log_step("estimating")
         if self.estimator == "maxent":
-            fit = self._maxent(cast(Any, ngrams), settings, held_out if settings.is_tuned else None, base, before)
+            fit = self._maxent(cast(Any, ngrams), settings, held_out, base, before)
             model: BackoffModel | TrieModel | None = fit.model
             self._record(fit, held_out)
         else:
@@ -298,6 +302,7 @@ class LanguageModelTrainer(LanguageModelPredictor, Trainer):
         penalty, solver, words = settings.make_penalty(), settings.for_solver(), self.vocabulary_
         if isinstance(ngrams, NgramTrie):
             ngrams = without_rare(ngrams, settings.min_counts)
+        scored, held_out = held_out, held_out if settings.is_tuned else None
         if isinstance(penalty, TreePenalty):
             weights = weights_over(ngrams, words, self.n_threads)
             return train_tree(weights, penalty, solver, validation=held_out, tuned=settings.tuned_names)
@@ -314,7 +319,8 @@ class LanguageModelTrainer(LanguageModelPredictor, Trainer):
         scheme = self.strength_classes
         with beyond_memory.vectors(self):
             return train_maxent(
-                ngrams, words, penalty, solver, scheme=scheme, validation=held_out, start=start, offset=offset
+                ngrams, words, penalty, solver, scheme=scheme, validation=held_out, scored=scored, start=start,
+                offset=offset,
             )
 
     def _counted(self, trie: NgramTrie | _core.MappedTrie, watch: Any) -> BackoffModel | None:
@@ -359,22 +365,12 @@ class LanguageModelTrainer(LanguageModelPredictor, Trainer):
             return
         self.n_validation_tokens_ = held_out.n_tokens + held_out.n_sentences
         self.tuning_status_ = fit.tuned.status
-        self.tuning_ = [
-            {
-                "strengths": trial.strengths.tolist(),
-                "perplexity": perplexity(-trial.validation, self.n_validation_tokens_),
-                "nonzero_weights": trial.n_active,
-                "accepted": trial.accepted,
-                "seconds": trial.seconds,
-                "chosen": number == fit.chosen,
-            }
-            for number, trial in enumerate(fit.tuned.history)
-        ]
+        self.tuning_ = trials_of(fit.tuned, fit.chosen, self.n_validation_tokens_)
         if fit.tuned.status == Status.INTERRUPTED:
             self.status_, self.converged_ = Status.INTERRUPTED, False
 
     def _warn(self) -> None:
-        level = 4  # the caller of fit, which restore_on_failure wraps
+        level = 4  # the caller of fit, which training_method wraps
         if self.status_ == Status.INTERRUPTED:
             message = "training was interrupted; the best model so far is kept"
             warnings.warn(message, InterruptedWarning, stacklevel=level)

@@ -24,9 +24,11 @@ from loglinear.data.ngram_classes import ngram_classes
 from loglinear.data.sentences import Sentences
 from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.losses.ngram_maxent import NgramMaxentLoss, n_continued
+from loglinear.metrics.perplexity import perplexity
 from loglinear.models.language_model.backoff_form import kept_entries, trie_model_of
 from loglinear.models.language_model.penalty import NgramPenalty, TreePenalty
 from loglinear.optimise.objective import Objective
+from loglinear.optimise.progress import Trials
 from loglinear.optimise.training import Settings, Solution, train
 from loglinear.optimise.tuning_by_gradient import Tuned, tune_strengths
 from loglinear.penalties import ByClass
@@ -106,10 +108,13 @@ def train_maxent(
     *,
     scheme: str = "order",
     validation: Sentences | None = None,
+    scored: Sentences | None = None,
     start: FloatArray | None = None,
     offset: FloatArray | None = None,
 ) -> MaxentFit:
     """Train the weights of a trie; with ``validation`` sentences, choose the strengths by class first.
+
+    ``scored``: sentences whose mean log-probability per token progress shows, where nothing is chosen.
 
     ``scheme`` names the classes of n-grams that share a strength (data/ngram_classes.py). ``start``: weights to begin
     from, by default those of Kneser-Ney. ``offset``: weights of a base model; only the difference from them is learnt
@@ -129,21 +134,24 @@ def train_maxent(
     tuned, chosen = None, None
     if validation is not None:
         held_out = loss.on(validation)
-        tuned = tune_strengths(
-            loss,
-            by_class,
-            held_out,
-            start,
-            fixed=[0, len(classes.orders)],  # the unigrams' ridge would learn what the validation text is about
-            solver=settings.solver,
-            solver_options=settings.solver_options,
-            n_threads=settings.n_threads,
-        )
+        with Trials(settings.verbose) as shown:
+            tuned = tune_strengths(
+                loss,
+                by_class,
+                held_out,
+                start,
+                fixed=[0, len(classes.orders)],  # the unigrams' ridge would learn what the validation text is about
+                solver=settings.solver,
+                solver_options=settings.solver_options,
+                n_threads=settings.n_threads,
+                callback=shown.tell,
+            )
         by_class, start = tuned.penalty, tuned.weights
         if tuned.status == Status.INTERRUPTED:
             settings = replace(settings, max_iterations=0)
     if tuned is None:
-        solution = train(Objective(loss, by_class, settings.n_threads), settings, start)
+        score = None if scored is None else mean_log_probability(loss, scored)
+        solution = train(Objective(loss, by_class, settings.n_threads), settings, start, score=score)
     else:
         solution = train(tuned.objective, settings, start, go_on=tuned.result if tuned.result.state else None)
         tuned = tuned.without_state()
@@ -160,6 +168,35 @@ def train_maxent(
         n_weights=int(np.count_nonzero(kept_entries(total, trie.n_words))), n_parameters=n_paths(trie, total),
         solution=solution, tuned=tuned, strengths=strengths, penalty=penalty, chosen=chosen,
     )
+
+
+def trials_of(tuned: Tuned, chosen: int | None, n_tokens: int) -> list[dict[str, Any]]:
+    """Return the trials of tuning as plain values; ``n_tokens`` are those of the validation text."""
+    return [
+        {
+            "strengths": trial.strengths.tolist(),
+            "perplexity": perplexity(-trial.validation, n_tokens),
+            "nonzero_weights": trial.n_active,
+            "accepted": trial.accepted,
+            "seconds": trial.seconds,
+            "chosen": number == chosen,
+        }
+        for number, trial in enumerate(tuned.history)
+    ]
+
+
+def mean_log_probability(loss: NgramMaxentLoss, sentences: Sentences) -> Callable[[FloatArray], float]:
+    """Return the function from the weights of a loss to the mean log-probability of a token of other sentences."""
+    n_tokens = sentences.n_tokens + sentences.n_sentences
+    held_out: list[Any] = []  # counted when they are first asked for
+
+    def score(w: FloatArray) -> float:
+        if not held_out:
+            held_out.extend((loss.on(sentences), np.empty(loss.n_weights)))
+        of_text, gradient = held_out
+        return -float(of_text.value_and_gradient(w, gradient)) / n_tokens
+
+    return score
 
 
 def or_least(

@@ -47,6 +47,7 @@ from loglinear.models.language_model.backoff_form import backoff_of, kept_entrie
 from loglinear.models.language_model.penalty import NgramPenalty, TreePenalty, check_growth
 from loglinear.models.language_model.training import MaxentFit, centred, n_paths, or_least, with_unknown
 from loglinear.optimise.objective import Objective
+from loglinear.optimise.progress import Trials
 from loglinear.optimise.training import Settings, Solution, train
 from loglinear.optimise.tuning_by_gradient import Tuned
 from loglinear.optimise.tuning_by_search import Setting, tune_path
@@ -245,11 +246,12 @@ def train_tree(
     start, choice, chosen = weights.start, None, None
     if validation is not None:
         held_out = weights.validation(validation)
-        choice = tune_path(
-            lambda values: weights.objective(penalty.with_values(values)), held_out,
-            tuned_settings(penalty, tuned, weights.order), start, solver=settings.solver,
-            solver_options=settings.solver_options,
-        )
+        with Trials(settings.verbose) as shown:
+            choice = tune_path(
+                lambda values: weights.objective(penalty.with_values(values)), held_out,
+                tuned_settings(penalty, tuned, weights.order), start, solver=settings.solver,
+                solver_options=settings.solver_options, callback=shown.tell,
+            )
         start = choice.weights
         if choice.status == Status.INTERRUPTED:
             settings = replace(settings, max_iterations=0)

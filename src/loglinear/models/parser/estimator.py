@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections import Counter
@@ -24,8 +25,8 @@ from loglinear.models.parser.training import ParserProblem
 from loglinear.models.tagger.training import tune
 from loglinear.models.trainer import (
     record_training,
-    restore_on_failure,
     solver_settings,
+    training_method,
     warn_before_optimum,
 )
 from loglinear.optimise.checkpoint import open_checkpoint
@@ -57,7 +58,7 @@ class Parser(ParserPredictor, Estimator):
     pruning : None, a probability, or "auto" (default: 1e-3 for "crf", else None): constituents that a coarse grammar
         finds less likely are left out, in training and prediction; ``pruning_cost_`` says what was left
     penalty, strength, l1_ratio, solver, solver_options, tolerance, max_iterations, n_threads, random_state, verbose,
-    checkpoint : as in :class:`MaxentClassifier`
+    checkpoint, log : as in :class:`MaxentClassifier`
     tune : None (default), "validation" (strengths from strong to weak; the best F1 on the ``validation`` trees of
         ``fit`` wins), or the strengths to try
     max_memory : int or text such as "4G" (default), what charts may take; longer sentences are refused
@@ -65,7 +66,7 @@ class Parser(ParserPredictor, Estimator):
 
     fitted_attribute = "weights_"
 
-    @restore_on_failure
+    @training_method
     def fit(self, X: Any, y: Any = None, *, validation: Any = None, partial: Any = None) -> Parser:
         """Train on trees: ``X``, or ``y`` for the sentences ``X``.
 
@@ -156,15 +157,15 @@ class Parser(ParserPredictor, Estimator):
         return inputs.sentences, None, constraints
 
     def _solve(self, problem: ParserProblem, features: TreeFeatures, trees: Trees, held_out: Trees | None) -> Solution:
+        def score(weights: FloatArray) -> float:
+            self._learn(features, weights)
+            return math.nan if held_out is None else self.score(held_out)
+
         if self.tune is None or held_out is None:
             named = ("parser", self.estimator, self.penalty, self.strength, self.features)
             checkpoint = open_checkpoint(self.checkpoint, problem, *named)
-            return problem.solve(self.strength_, checkpoint=checkpoint)
-
-        def score(weights: FloatArray) -> float:
-            self._learn(features, weights)
-            return self.score(held_out)
-
+            scored = None if held_out is None else score
+            return problem.solve(self.strength_, checkpoint=checkpoint, score=scored)
         solution, self.strength_, self.tuning_ = tune(problem, self.tune, score)  # type: ignore[arg-type]
         return solution
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from loglinear.formats.trees import Tree
 from loglinear.grammar.features import LONGEST, ROLES, TreeFeatures, boundary_attributes, length_buckets
+from loglinear.models.notebook import Shown
 from loglinear.models.push import Push, by_effect, push_dicts
 
 
@@ -29,7 +30,7 @@ class PartExplanation:
 
 
 @dataclass(frozen=True)
-class TreeExplanation:
+class TreeExplanation(Shown):
     """The best tree of a sentence and its parts, whose scores add up to that of the tree."""
 
     tree: Tree

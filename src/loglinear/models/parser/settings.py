@@ -52,6 +52,7 @@ class ParserSettings:
     random_state: int | None = None
     verbose: str | int = "auto"
     checkpoint: str | os.PathLike[str] | None = None
+    log: str | os.PathLike[str] | None = None
 
     @property
     def has_base(self) -> bool:
@@ -72,7 +73,7 @@ class ParserSettings:
 
     def parameters(self) -> dict[str, Any]:
         """Return the settings by name, as a model file keeps them."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "log"}
 
     def check_settings(self) -> None:
         """Raise ValueError for a setting that has no meaning."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,9 +87,10 @@ class ParserProblem:
         return fingerprint(self.sentences.ptr, self.sentences.words, self.counts.indices, self.counts.values)
 
     def solve(
-        self, strength: float, *, start: FloatArray | None = None, checkpoint: Checkpoint | None = None
+        self, strength: float, *, start: FloatArray | None = None, checkpoint: Checkpoint | None = None,
+        score: Callable[[FloatArray], float] | None = None,
     ) -> Solution:
-        """Train at one strength, from ``start`` or zero."""
+        """Train at one strength, from ``start`` or zero. ``score`` is as in ``train``."""
         s = self.settings
         penalty = penalties.make(s.penalty, strength, l1_ratio=s.l1_ratio, n_threads=s.n_threads)
-        return train(Objective(self.loss, penalty, s.n_threads), s, start, checkpoint=checkpoint)
+        return train(Objective(self.loss, penalty, s.n_threads), s, start, checkpoint=checkpoint, score=score)

@@ -6,6 +6,7 @@ Collins and Koo 2005), by the averaged perceptron, or by a convex loss of lists 
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Iterable, Sequence
@@ -26,7 +27,7 @@ from loglinear.models.reranker.inputs import check_comparable, choose_base, read
 from loglinear.models.reranker.methods import BATCH, METHODS, Task, strengths_of
 from loglinear.models.reranker.path import RerankerPath
 from loglinear.models.reranker.predictor import RerankerPredictor
-from loglinear.models.trainer import caller_level, record_training, restore_on_failure, warn_before_optimum
+from loglinear.models.trainer import caller_level, record_training, training_method, warn_before_optimum
 from loglinear.models.validation import renamed
 from loglinear.status import Status
 
@@ -61,6 +62,7 @@ class Reranker(RerankerPredictor, Estimator):
     random_state : seed of the perceptron's order of lists and of stochastic solvers
     warm_start : whether another fit on the same lists continues the path where it ended
     verbose : "auto" (progress on a terminal after two seconds), 0, or 1
+    log : path of a file for one JSON object per step of training, or None (default)
     n_threads : native threads; None means all cores
     """
 
@@ -96,6 +98,7 @@ class Reranker(RerankerPredictor, Estimator):
         random_state: int | None = None,
         warm_start: bool = False,
         verbose: str | int = "auto",
+        log: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
     ) -> None:
         self.method = method
@@ -125,6 +128,7 @@ class Reranker(RerankerPredictor, Estimator):
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
+        self.log = log
         self.n_threads = n_threads
 
     # ---- training ---------------------------------------------------------------------------------------------------
@@ -155,7 +159,7 @@ class Reranker(RerankerPredictor, Estimator):
         )  # fmt: skip
 
     @renamed("validation", "dev")
-    @restore_on_failure
+    @training_method
     def fit(
         self, X: Any, y: Any = None, *, validation: Any = None, base_model: LanguageModelPredictor | None = None
     ) -> Reranker:

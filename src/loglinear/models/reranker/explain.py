@@ -13,6 +13,7 @@ from loglinear.data.edit_distance import ErrorUnits
 from loglinear.features.featuriser import Rows
 from loglinear.features.vocabulary import Vocabulary
 from loglinear.formats.candidate_list import CandidateList
+from loglinear.models.notebook import Shown
 from loglinear.models.push import Push
 
 _BASE = "base: "  # what the names of base scores begin with beside features
@@ -42,7 +43,7 @@ class CandidateExplanation:
 
 
 @dataclass(frozen=True)
-class ListExplanation:
+class ListExplanation(Shown):
     """The candidates of a list, best first, and the one that they are compared with."""
 
     id: str

@@ -10,6 +10,7 @@ Base scores carry no penalty. A new method is one function and one line in METHO
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from loglinear.optimise.objective import Objective
 from loglinear.optimise.progress import Counting
 from loglinear.optimise.solver_choice import choose_solver
 from loglinear.optimise.training import Settings, Solution, train
+from loglinear.optimise.training_log import log_step
 from loglinear.registry import Registry
 from loglinear.stagewise import AveragedPerceptron, Stagewise, StagewisePath, fit_base_weights
 from loglinear.status import Status
@@ -44,6 +46,17 @@ class Task:
     dev: CandidateLists | None
     settings: Any
     before: RerankerPath | None = None
+
+    @property
+    def score(self) -> Callable[[FloatArray], float] | None:
+        """The function from weights to 1 - error rate on the held-out lists; None without them."""
+        dev = self.dev
+        return None if dev is None else lambda w: self.score_of(float(dev.chosen_errors(w).sum()))
+
+    def score_of(self, errors: float) -> float:
+        """Return the score of so many errors in the held-out lists; not a number without them."""
+        length = 0.0 if self.dev is None else float(self.dev.length.sum())
+        return 1.0 - errors / length if length else math.nan
 
     def loss(self, kind: type[ListLoss], by_errors: bool = False) -> Any:
         """Return a loss of the lists."""
@@ -141,7 +154,7 @@ def _solve(task: Task, loss: Any, strength: float, start: FloatArray) -> Solutio
         solver=settings.solver, tolerance=settings.tolerance, n_threads=settings.n_threads,
         random_state=settings.random_state, verbose=settings.verbose, **options,
     )  # fmt: skip
-    return train(Objective(loss, penalty, settings.n_threads), asked, start)
+    return train(Objective(loss, penalty, settings.n_threads), asked, start, score=task.score)
 
 
 def _path(
@@ -194,7 +207,12 @@ def _stagewise(method: str, task: Task) -> RerankerPath:
         n_threads=s.n_threads,
     )  # fmt: skip
     before = task.before.source if task.before is not None else None
-    with _progress("steps", s, solver.max_iterations) as report:
+    with _progress("steps", s, solver.max_iterations) as shown:
+
+        def report(n_steps: int, loss: float, dev_errors: float) -> None:
+            shown(n_steps)
+            log_step(method, n_steps, objective=loss, held_out=task.score_of(dev_errors))
+
         if isinstance(before, StagewisePath):
             path = solver.follow(data, task.dev, path=before, report=report)
         else:
@@ -213,7 +231,12 @@ def follow_perceptron(task: Task) -> RerankerPath:
     loss = task.loss(ExponentialMarginLoss)
     seed = 0 if s.random_state is None else s.random_state
     solver = AveragedPerceptron(**_limits(s), random_state=seed, n_threads=s.n_threads)
-    with _progress("passes", s, solver.max_iterations) as report:
+    with _progress("passes", s, solver.max_iterations) as shown:
+
+        def report(n_passes: int, dev_errors: float) -> None:
+            shown(n_passes)
+            log_step("perceptron", n_passes, passes=n_passes, held_out=task.score_of(dev_errors))
+
         path = solver.follow(data, task.dev, base=fit_base(data, loss), report=report)
     points = [path.weights(at) for at in range(path.n_steps + 1)]
     return _path(task, loss, points, None, path.stopped)

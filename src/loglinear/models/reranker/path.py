@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear.arrays import FloatArray
+from loglinear.models.notebook import Shown, curve_section
 from loglinear.models.validation import old_name
 
 if TYPE_CHECKING:
+    from loglinear.display.page import Section
     from loglinear.optimise.training import Solution
 
 _MAX_POINTS = 300  # of a path in a file: enough for a smooth plot
@@ -31,7 +33,7 @@ class HasWeights(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class RerankerPath:
+class RerankerPath(Shown):
     """The figures of the points of a path, and their weights unless it was read from a file."""
 
     point: NDArray[np.int64]  # [n], ascending from 0
@@ -49,6 +51,15 @@ class RerankerPath:
     solutions: tuple[Solution, ...] = ()  # of the points after the first, where a solver found them
 
     dev_errors = old_name("dev_errors", "validation_errors")
+
+    def sections(self) -> list[Section]:
+        """Return the errors along the path, or without any, the loss."""
+        points = self.point.tolist()
+        errors = {"held-out lists": self.validation_errors, "training lists": self.train_errors}
+        curves = {name: values.tolist() for name, values in errors.items() if values is not None}
+        if curves:
+            return [curve_section("Errors along the path", "point", points, curves, y_label="errors")]
+        return [curve_section("Loss along the path", "point", points, {"loss": self.loss.tolist()}, y_label="loss")]
 
     @property
     def n_points(self) -> int:

@@ -58,7 +58,7 @@ class Tagger(TaggerTrainer, Estimator):
     constraint : labellings to exclude when predicting: None (default), one of these schemes, "auto" (the scheme of the
         training data, unless they break it) or label pairs of which the second must not follow the first
     penalty, strength, l1_ratio, solver, solver_options, tolerance, max_iterations, n_threads, random_state,
-    warm_start, verbose, checkpoint : as in :class:`MaxentClassifier`
+    warm_start, verbose, checkpoint, log : as in :class:`MaxentClassifier`
     tune : None (default), "validation" (strengths from strong to weak; the best score on the ``validation`` sequences
         of ``fit`` wins), or the strengths to try
     machine : "auto" (default), "dense" or "sparse": how transitions are stored while training

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from loglinear.arrays import FloatArray
 from loglinear.data.token_arrays import TokenArrays
+from loglinear.models.notebook import Shown
 from loglinear.models.push import Push, by_effect, push_dicts
 from loglinear.models.tagger.base import chain_of
 from loglinear.models.tagger.inputs import TokenInputs
@@ -33,7 +34,7 @@ class TokenExplanation:
 
 
 @dataclass(frozen=True)
-class SequenceExplanation:
+class SequenceExplanation(Shown):
     """One explanation per token; the scores add up to that of the labelling, before any local normalisation."""
 
     tokens: list[TokenExplanation]

@@ -70,6 +70,7 @@ class TaggerSettings:
     warm_start: bool = False
     verbose: str | int = "auto"
     checkpoint: str | os.PathLike[str] | None = None
+    log: str | os.PathLike[str] | None = None
 
     @property
     def has_base(self) -> bool:
@@ -83,7 +84,7 @@ class TaggerSettings:
 
     def parameters(self) -> dict[str, Any]:
         """Return the settings by name, as a model file keeps them."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "log"}
 
     def check_settings(self) -> None:
         """Raise ValueError for a setting that has no meaning."""

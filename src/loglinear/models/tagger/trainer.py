@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 import time
 import warnings
@@ -33,8 +34,8 @@ from loglinear.models.trainer import (
     Trainer,
     caller_level,
     record_training,
-    restore_on_failure,
     solver_settings,
+    training_method,
     warn_before_optimum,
 )
 from loglinear.models.validation import as_pair, renamed
@@ -54,7 +55,7 @@ class TaggerTrainer(TaggerPredictor, Trainer):
     fitted_attribute = "weights_"
 
     @renamed("validation", "X_dev", "y_dev", after=3)
-    @restore_on_failure
+    @training_method
     def fit(self, X: Any, y: Any, *, validation: Any = None) -> Self:
         """Train on sequences and their labels.
 
@@ -222,15 +223,15 @@ class TaggerTrainer(TaggerPredictor, Trainer):
         return features, start
 
     def _solve(self, problem: TaggerProblem, start: FloatArray | None, held_out: HeldOut) -> Solution:
+        def score(weights: FloatArray) -> float:
+            self._learn(problem.features, weights)
+            return math.nan if held_out is None else self.score(*held_out)
+
         if self.tune is None or held_out is None:
             named = ("tagger", self.estimator, self.penalty, self.strength, "order", self.order)
             checkpoint = open_checkpoint(self.checkpoint, problem.data, *named)
-            return problem.solve(self.strength_, start=start, checkpoint=checkpoint)
-
-        def score(weights: FloatArray) -> float:
-            self._learn(problem.features, weights)
-            return self.score(*held_out)
-
+            scored = None if held_out is None else score
+            return problem.solve(self.strength_, start=start, checkpoint=checkpoint, score=scored)
         solution, self.strength_, self.tuning_ = tune(problem, self.tune, score, start)
         return solution
 

@@ -150,11 +150,13 @@ class TaggerProblem:
 
     def solve(
         self, strength: float | None = None, *, start: FloatArray | None = None, callback: Callback | None = None,
-        checkpoint: Checkpoint | None = None,
+        checkpoint: Checkpoint | None = None, score: Callable[[FloatArray], float] | None = None,
     ) -> Solution:
-        """Train, from ``start`` or zero; a strength of None is that of the settings."""
+        """Train, from ``start`` or zero; a strength of None is that of the settings. ``score`` is as in ``train``."""
         strength = self.settings.strength if strength is None else strength
-        return train(self.objective(strength), self.settings, start, callback=callback, checkpoint=checkpoint)
+        return train(
+            self.objective(strength), self.settings, start, callback=callback, checkpoint=checkpoint, score=score
+        )
 
     def m_estimate(self, strength: float = 1.0) -> FloatArray:
         """Return weights for a CRF to start from, or to rank its features by (Smith, Vail and Lafferty, section 6).

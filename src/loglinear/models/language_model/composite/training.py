@@ -24,6 +24,7 @@ from loglinear.models.language_model.composite.queries import (
 )
 from loglinear.models.language_model.training import centred, or_least
 from loglinear.optimise.objective import Objective
+from loglinear.optimise.progress import Trials
 from loglinear.optimise.training import Settings, Solution, train
 from loglinear.optimise.tuning_by_gradient import Tuned, tune_strengths
 from loglinear.optimise.tuning_by_search import tune_path
@@ -174,16 +175,18 @@ def _tuned(
         return held_out.value_and_gradient(w, gradient)
 
     solver: dict[str, Any] = {"solver": settings.solver, "solver_options": settings.solver_options}
-    if own.n_trees:
-        tuned = tune_path(
-            lambda values: Objective(loss, own.with_values(values).make(), settings.n_threads), validation,
-            own.settings(names), start, **solver,
-        )  # fmt: skip
-    else:
-        by_class = own.by_class()
-        tuned = tune_strengths(
-            loss, by_class, held_out, start, fixed=[0, by_class.n_classes], n_threads=settings.n_threads, **solver
-        ).without_state()
+    by_class = None if own.n_trees else own.by_class()
+    with Trials(settings.verbose) as shown:
+        if by_class is None:
+            tuned = tune_path(
+                lambda values: Objective(loss, own.with_values(values).make(), settings.n_threads), validation,
+                own.settings(names), start, callback=shown.tell, **solver,
+            )  # fmt: skip
+        else:
+            tuned = tune_strengths(
+                loss, by_class, held_out, start, fixed=[0, by_class.n_classes], n_threads=settings.n_threads,
+                callback=shown.tell, **solver,
+            ).without_state()  # fmt: skip
     if tuned.status == Status.INTERRUPTED:
         settings = replace(settings, max_iterations=0)
     solution = train(Objective(loss, tuned.penalty, settings.n_threads), settings, tuned.weights)
