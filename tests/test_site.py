@@ -34,7 +34,7 @@ def site(tmp_path_factory):
 
 
 def test_loads_from_elsewhere_are_seen():
-    loads = '<script src="https://a.b/c.js">', "@import '//a.b/c'", "url(https://a.b/c.woff)", '<link rel="x" href="//a.b">'
+    loads = '<script src="https://a.b/c.js">', "@import '//a.b/c'", "url(//a.b/c.w)", '<link rel="x" href="//a.b">'
     for text in loads:
         assert _LOADED.search(text), text
     for text in ('<a href="https://a.b">', '<img src="a.png">', '<link rel="x" href="a.css">'):
@@ -61,6 +61,11 @@ def test_the_reference_describes_what_is_public(site):
     pages = "".join(page.read_text(encoding="utf-8") for page in (site / "docs" / "reference").glob("*.html"))
     missing = [name for name in loglinear.__all__ if not re.search(rf'id="loglinear\.(\w+\.)?{name}"', pages)]
     assert missing == []
+
+
+def test_the_picture_is_that_of_its_script():
+    drawn = runpy.run_path(str(ROOT / "docs" / "picture.py"))["picture"]()
+    assert difference((ROOT / "docs" / "picture.svg").read_text(encoding="utf-8"), drawn) is None
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS["NOTEBOOKS"])
