@@ -30,8 +30,7 @@ TOKENS, LABELS = [[["a"], ["b"]], [["a"], ["a"], ["b"]]], [["x", "y"], ["x", "x"
 # What only other parts of the package look at.
 INTERNAL = {
     "featuriser_", "label_form_", "reader_", "features_", "hmm_", "input_only_", "coarse_", "root_", "grammar_",
-    "plan_", "stage_seconds_", "state_features_", "transition_features_", "dev_score_", "dev_baseline_errors_",
-    "dev_perplexities_",
+    "plan_", "stage_seconds_", "state_features_", "transition_features_",
 }  # fmt: skip
 _ITEM = re.compile(r"^(\w+_(?:, \w+_)*(?:,\n\w+_)*) : (.*(?:\n    .*)*)", re.MULTILINE)
 
@@ -87,7 +86,7 @@ def told(cls):
 
 
 def has(model):
-    names = [name for name in dir(model) if name.endswith("_") and not name.startswith("_")]
+    names = [name for name in dir(model) if name.endswith("_") and not name.startswith(("_", "dev_"))]
     return {name: value for name in names if not callable(value := getattr(model, name, len))}
 
 
