@@ -5,6 +5,8 @@ they do in the repository. The reference is made of docstrings; nothing is loade
 formulas, which are MathML.
 """
 
+import dataclasses
+import inspect
 import re
 import shutil
 import sys
@@ -63,6 +65,7 @@ _INTERNAL = re.compile(  # what models have for each other
     r"|use_weights|reading_options|document_kind|needs_base|has_base|legal_scheme|machine|dev_\w+_"
 )
 _CODE = re.compile(r"(``.+?``|:\w+:`[^`]+`|`[^`]+`)", re.DOTALL)
+_FIELD = re.compile(r"^    (\w+): [^#\n]+?  # (.+)$", re.MULTILINE)
 _ITEM = re.compile(r"^([\w*, ]+) : (.*)")
 
 
@@ -85,6 +88,15 @@ def skip(app, what, name, thing, skipped, options):
     """Leave out what models inherit from scikit-learn and what they have for each other."""
     home = getattr(thing, "__module__", None) or ""
     return True if _INTERNAL.fullmatch(name) or home.startswith("sklearn") else None
+
+
+def add_fields(app, what, name, thing, options, lines):
+    """Append the fields of a dataclass, whose comments describe them."""
+    if what == "class" and dataclasses.is_dataclass(thing):
+        described = dict(_FIELD.findall(inspect.getsource(thing)))
+        fields = [(field.name, described[field.name]) for field in dataclasses.fields(thing) if field.name in described]
+        if fields:
+            lines += ["", "Fields", "------", *(f"{name} : {says}" for name, says in fields)]
 
 
 def to_rst(app, what, name, thing, options, lines):
@@ -147,5 +159,6 @@ def setup(app):
     app.add_html_math_renderer("mathml", (mathml, None), (mathml, None))
     app.connect("source-read", add_contents)
     app.connect("autodoc-skip-member", skip)
+    app.connect("autodoc-process-docstring", add_fields)
     app.connect("autodoc-process-docstring", to_rst)
     app.connect("build-finished", finish)
