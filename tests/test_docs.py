@@ -91,6 +91,14 @@ def test_tutorials_print_what_is_shown(page, tmp_path):
     assert "\n\n".join(filter(None, wrong)) == ""
 
 
+@pytest.mark.parametrize("page", [*PAGES, *TUTORIALS], ids=lambda page: page.name)
+def test_all_code_is_in_blocks_that_run(page):
+    text = page.read_text(encoding="utf-8")
+    assert set(re.findall(r"^```(\w+)", text, re.MULTILINE)) <= {"python", "bash", "text", "math"}
+    outside = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert re.findall(r"^    (?:loglinear|pip|python|make|from \w+ import|import) .*", outside, re.MULTILINE) == []
+
+
 @pytest.mark.parametrize("page", [*PAGES, *TUTORIALS, *OTHERS], ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page):
     targets = [target for target in _LINK.findall(page.read_text(encoding="utf-8")) if "results/" not in target]
