@@ -11,7 +11,7 @@ KENLM  := $(shell sed -n 's/.*\("kenlm[=<>~][^"]*"\).*/\1/p' pyproject.toml)
 MAKEFLAGS += --jobs=2
 EDIT   := env -u MAKEFLAGS $(PIP) --no-build-isolation --config-settings=cmake.define.LOGLINEAR_NATIVE_TESTS=ON -e
 
-.PHONY: demo test pytest bench lint sanitize native-tests stubs clean install
+.PHONY: demo test pytest bench docs lint sanitize native-tests stubs clean install
 
 demo: $(VENV)/installed
 	$(BIN)/loglinear demo
@@ -23,6 +23,11 @@ pytest: $(VENV)/installed $(VENV)/kenlm
 
 bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks classify
+
+# The documentation site, in build/docs; a warning is an error.
+docs: $(VENV)/docs
+	$(BIN)/sphinx-build -q -W --keep-going -c docs . build/docs
+	@echo "build/docs/index.html"
 
 # The check that the type stubs are current is one of the Python tests, since it needs the extension.
 lint: $(VENV)/installed
@@ -66,6 +71,10 @@ $(VENV)/kenlm: $(VENV)/tools
 
 $(VENV)/bench: $(VENV)/installed
 	$(EDIT) ".[bench]"
+	@touch $@
+
+$(VENV)/docs: $(VENV)/installed
+	$(EDIT) ".[docs,dask,serve]"
 	@touch $@
 
 clean:

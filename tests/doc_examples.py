@@ -24,15 +24,15 @@ class Example:
     varies: bool = False
 
 
-def examples(text, language):
-    """Return the examples of a page in one language."""
+def examples(text, *languages):
+    """Return the examples of a page in these languages."""
     fences, found = list(_FENCED.finditer(text)), []
     for fence, after in zip(fences, [*fences[1:], None]):
-        if fence[1] != language:
+        if fence[1] not in languages:
             continue
         code = "\n" * text.count("\n", 0, fence.start(3)) + fence[3]
         is_output = after is not None and after[1] == "text" and not text[fence.end() : after.start()].strip()
-        found.append(Example(language, code, after[3] if is_output else "", is_output and "varies" in after[2]))
+        found.append(Example(fence[1], code, after[3] if is_output else "", is_output and "varies" in after[2]))
     return found
 
 

@@ -21,7 +21,7 @@ from loglinear.structure.tying import Tying
 # ---- losses ---------------------------------------------------------------------------------------------------------
 @runtime_checkable
 class Loss(Protocol):
-    """A smooth convex function of the weights: a sum over examples."""
+    """A smooth convex function of the weights: a sum over examples. Weights and gradients are [n_weights]."""
 
     @property
     def n_weights(self) -> int: ...  # noqa: D102
@@ -135,7 +135,7 @@ class Restrict(Protocol):
         """Return the cost of one evaluation, in any unit; that of a restricted loss is a share of that of the whole."""
 
     def restrict(self, active: NDArray[np.bool_]) -> tuple[Loss, NDArray[np.intp]]:
-        """Return (the smaller loss, the numbers of its weights); it may keep more weights than asked."""
+        """Return (the smaller loss, the numbers of its weights [n_kept]); it may keep more weights than asked."""
 
 
 @runtime_checkable
@@ -167,7 +167,7 @@ class SplitExpectations(Expectations, Protocol):
 # ---- penalties ------------------------------------------------------------------------------------------------------
 @runtime_checkable
 class Penalty(Protocol):
-    """A convex function of the weights, simple enough to have a proximal map."""
+    """A convex function of the weights, simple enough to have a proximal map. All its vectors are [n_weights]."""
 
     def value(self, w: FloatArray) -> float:
         """Return the penalty at ``w``, strength included."""
@@ -292,7 +292,7 @@ class Tunable(Protocol):
         """Zero the entries of ``v`` whose weights stay at zero under small changes of the strengths (a corner)."""
 
     def strength_sums(self, w: FloatArray, v: FloatArray) -> FloatArray:
-        """Return for every strength k the sum over j of v_j d_kj, d_kj the derivative of its part by w_j."""
+        """Return the sums over j of v_j d_kj, d_kj the derivative of the part of strength k by w_j: [n_strengths]."""
 
     def strength_products(self, w: FloatArray, v: FloatArray) -> FloatArray:
-        """Return the matrix of the sums over j of v_j d_kj d_lj, for every two strengths k and l."""
+        """Return the sums over j of v_j d_kj d_lj for strengths k and l: [n_strengths, n_strengths]."""

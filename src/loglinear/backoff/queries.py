@@ -243,7 +243,7 @@ class NgramQueries:
         return tokens
 
     def token_scores(self, sentences: Sentences) -> tuple[FloatArray, NDArray[np.uint8]]:
-        """Return the same, and the length of the n-gram that matched each token."""
+        """Return the same, and the length of the n-gram that matched each token: [n_tokens] both."""
         tokens = np.empty(sentences.n_tokens + sentences.n_sentences)
         lengths = np.empty(tokens.size, dtype=np.uint8)
         self._scored(sentences, tokens, lengths)

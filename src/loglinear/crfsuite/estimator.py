@@ -100,7 +100,7 @@ class CRF(BaseEstimator):
 
     # ---- predict ---------------------------------------------------------------------------------------------------
     def predict(self, X: Any) -> np.ndarray:
-        """Return the labels of sequences, as an array of lists: of rows, where all are equally long."""
+        """Return the labels of sequences, an array of lists [n_sequences]: of rows, where all are equally long."""
         return np.array(self._fitted().model.predict(_sequences(X)), dtype=object)
 
     def predict_single(self, xseq: Any) -> list[Any]:
@@ -108,7 +108,7 @@ class CRF(BaseEstimator):
         return self._fitted().tag(xseq)
 
     def predict_marginals(self, X: Any) -> np.ndarray:
-        """Return, for every token of every sequence, the probability of each label."""
+        """Return, for every token of every sequence, the probability of each label: [n_sequences] lists of dicts."""
         return np.array(self._fitted().model.predict_marginals(_sequences(X)), dtype=object)
 
     def predict_marginals_single(self, xseq: Any) -> list[dict[Any, float]]:

@@ -142,7 +142,7 @@ class Expectations:
 
     # ---- rules and fragments -----------------------------------------------------------------------------------------
     def rules(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the expected numbers of binary rules, unary rules and words under symbols."""
+        """Return the expected numbers of binary rules, unary rules and words under symbols: one [n] each."""
         g, i, o = self.grammar, self.inside, self.outside
         return (
             o[g.parent] * g.binary * i[g.left] * i[g.right], o[g.unary_parent] * g.unary * i[g.unary_child],

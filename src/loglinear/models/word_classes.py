@@ -56,8 +56,8 @@ class WordClasses(BaseEstimator):  # type: ignore[misc]
     counts_ : occurrences of each word: [n_words] int64
     labels_ : the class of each word, from 0 by falling count of the class: [n_words] int32
     bits_ : list of str, a string of bits for each class by the tree in which classes merge: classes that share more of
-        their first bits are more alike
-    log_likelihood_ : float, of the text by the class bigram model, ends of sentences included
+        their first bits are more alike: [n_classes]
+    log_likelihood_, perplexity_ : float, of the text by the class bigram model, ends of sentences included
     n_tokens_ : int, words and ends of sentences in the text
     n_iter_ : int, passes made
     status_ : why it ended: converged, max_iterations reached or interrupted
@@ -154,7 +154,7 @@ class WordClasses(BaseEstimator):  # type: ignore[misc]
         return np.fromiter((number.get(word, other) for word in X), np.int32, len(X))
 
     def fit_predict(self, X: TextSource, y: Any = None) -> NDArray[np.int32]:
-        """Return ``fit(X).labels_``."""
+        """Return ``fit(X).labels_`` [n_words]."""
         return self.fit(X).labels_
 
     def to_dict(self, *, bits: bool = True) -> dict[str, str]:

@@ -86,7 +86,7 @@ class Objective:
             penalty.prox(new_copy(w), _TINY_STEP, w)
 
     def plain(self, w: FloatArray) -> tuple[Objective, FloatArray]:
-        """Return (the objective as a function of the weights themselves, these weights)."""
+        """Return (the objective as a function of the weights themselves, these weights [n_weights])."""
         return self, w
 
     # Numbers that vectors of weights give. Solvers use these, so that an objective may keep its vectors in other
@@ -130,6 +130,6 @@ class Objective:
         )
 
     def restrict(self, active: NDArray[np.bool_]) -> tuple[Objective, NDArray[np.intp]]:
-        """Return (the objective with the other weights held at zero, the numbers of its weights)."""
+        """Return (the objective with the other weights held at zero, the numbers of its weights [n_kept])."""
         loss, kept = cast(Restrict, self.loss).restrict(active)
         return Objective(loss, cast(Separable, self.penalty).restrict(kept), self.n_threads), kept

@@ -115,11 +115,11 @@ class SeparableBase(ABC):
         self.native(w.size).hold(pool(self.n_threads), w, v)
 
     def strength_sums(self, w: FloatArray, v: FloatArray) -> FloatArray:
-        """Return for every strength the sum over j of v_j times the derivative of its part at w_j."""
+        """Return, for every strength, the sum over j of v_j times the derivative of its part at w_j: [n_strengths]."""
         return self._sums(w, v, False)
 
     def strength_products(self, w: FloatArray, v: FloatArray) -> FloatArray:
-        """Return for every two strengths the sum of v_j times both derivatives: zero unless they share a class."""
+        """Return, for every two strengths, sums of v_j times both derivatives [n_strengths, n_strengths]."""
         ridge = np.zeros_like(w)
         self.add_smooth_gradient(w, ridge)
         ridge *= v

@@ -39,7 +39,7 @@ class State:
     finished: Status | None = None  # why the solver can do no better
 
     def point(self) -> FloatArray:
-        """Return the weights that ``value`` belongs to, in double precision."""
+        """Return the weights that ``value`` belongs to, [n_weights] in double precision."""
         return self.weights
 
     def tangents(self) -> Tangents | None:
@@ -47,7 +47,7 @@ class State:
         return None
 
     def best(self) -> tuple[FloatArray, float]:
-        """Return (weights, objective) to end with; solvers in other coordinates translate them here."""
+        """Return (weights [n_weights], objective) to end with; solvers in other coordinates translate them here."""
         return self.weights, self.value
 
 

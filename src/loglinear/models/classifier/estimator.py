@@ -1,4 +1,7 @@
-"""MaxentClassifier: multinomial logistic regression as a scikit-learn estimator."""
+"""MaxentClassifier: multinomial logistic regression as a scikit-learn estimator.
+
+This file is long because a third of it is what users read: the settings and the attributes of the class.
+"""
 
 from __future__ import annotations
 
@@ -104,6 +107,19 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
     ``y`` may give several labels per example: an array or a sparse matrix of zeros and ones [n, n_labels], a list of
     lists, tuples or sets of labels, or texts (``label_separator``). Every label is then a binary problem of its own,
     ``predict`` returns the same form, and the rows of ``predict_proba`` [n, n_labels] do not sum to one.
+
+    Attributes
+    ----------
+    classes_ : the labels, sorted: [n_classes]
+    coef_ : weights [K, n_features] float64; K is 1 for two classes, else their number; sparse after ``sparsify``
+    intercept_ : [K] float64
+    n_features_in_ : int, number of features
+    strength_, tuning_ : the strength of the model; with ``tune`` also a list of the trials, a dict each
+    validation_score_ : float, accuracy on the held-out examples, where there were any
+    solver_, solver_reason_ : the solver that was taken, and why
+    objective_, gap_, gap_is_bound_, converged_ : the objective; how far it is above its optimum, as a share of itself;
+        whether that is a bound; whether it is within ``tolerance``
+    status_, n_iter_, fit_seconds_, history_ : why training ended, passes over the data, time, objective step by step
     """
 
     fitted_attribute = "coef_"

@@ -123,7 +123,7 @@ class ClassifierPredictor(Predictor):
         return self._probabilities(X, False)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """Return the logarithms of ``predict_proba``, exact where the probability itself would be zero."""
+        """Return the logarithms of ``predict_proba`` [n, n_classes], exact where a probability itself would be zero."""
         return self._probabilities(X, True)
 
     def _label_indicator(self, margins: FloatArray) -> np.ndarray:

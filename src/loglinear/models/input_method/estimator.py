@@ -43,6 +43,15 @@ class InputMethod(InputMethodPredictor, Estimator):
 
     A character that is no reading by itself (with ``spaces``: a piece that is none) can stand for itself, as an unknown
     word, so that every reading has a conversion.
+
+    Attributes
+    ----------
+    lexicon_ : ``Lexicon``, words by reading
+    language_model_ : ``LanguageModel``
+    n_sentences_, n_tokens_ : int, the size of the text
+    domain_weight_, validation_perplexities_ : of one made by ``adapt_language_model``
+    validation_score_ : float, 1 - character error rate on the held-out text, where there was any
+    fit_seconds_ : float
     """
 
     fitted_attribute = "lexicon_"

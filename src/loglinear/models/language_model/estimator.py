@@ -78,4 +78,21 @@ class LanguageModel(LanguageModelTrainer, Estimator):
     Text is a path (plain, gzip, xz, zstd, or "-"), a list of paths, or an iterable of sentences (strings or lists of
     words) or of records (dicts with a text); or ``Sentences`` of numbers, which train only with the ``WordVocabulary``
     that numbered them as ``vocabulary``.
+
+    Attributes
+    ----------
+    vocabulary_ : ``WordVocabulary``, the words by number, ``<unk>``, ``<s>`` and ``</s>`` among them
+    order_, n_tokens_ : int, the longest n-gram; the tokens of the training text, ends of sentences included
+    counts_, n_ngrams_ : list of int, the n-grams of the text and of the model by order: [order_] each
+    n_weights_, n_parameters_ : int, weights that are kept; those that differ along paths without branches (maxent)
+    n_classes_ : int, with ``classes``: those of the words and one for ``</s>``
+    queries_ : ``NgramQueries`` and the like, what scores text natively
+    discounts_ : list of str, the discounts of Kneser-Ney by order: [order_]
+    strengths_ : list of dicts, the strengths by class of n-grams (maxent)
+    strength_, depth_growth_, l2_, group_norm_ : those of a tree penalty
+    tuning_, tuning_status_, n_validation_tokens_ : with ``tune``: the trials, a dict each; why they
+        ended; tokens of the held-out text
+    validation_score_ : float, mean log-probability of a held-out token, where there were any
+    solver_, solver_reason_, objective_, gap_, gap_is_bound_, converged_, status_, n_iter_, fit_seconds_, history_ : how
+        training went, as in :class:`MaxentClassifier`
     """

@@ -62,6 +62,15 @@ class Parser(ParserPredictor, Estimator):
     tune : None (default), "validation" (strengths from strong to weak; the best F1 on the ``validation`` trees of
         ``fit`` wins), or the strengths to try
     max_memory : int or text such as "4G" (default), what charts may take; longer sentences are refused
+
+    Attributes
+    ----------
+    weights_ : [n_weights] float64
+    strength_, tuning_ : the strength of the model; with ``tune`` also a list of the trials, a dict each
+    validation_score_ : float, F1 on the held-out trees, where there were any
+    pruning_cost_ : dict, the share of the chart that is kept, and of the gold trees that would have been lost
+    solver_, solver_reason_, objective_, gap_, gap_is_bound_, converged_, status_, n_iter_, fit_seconds_, history_ : how
+        training went, as in :class:`MaxentClassifier`
     """
 
     fitted_attribute = "weights_"

@@ -112,7 +112,7 @@ class ParserPredictor(ParserSettings, Predictor):
         return [rows[a:b] for a, b in itertools.pairwise(ptr.tolist())]
 
     def log_probability(self, trees: Any) -> FloatArray:
-        """Return log p(tree | its words) of every tree; -inf for a tree with a rule that training lacks or pruning."""
+        """Return log p(tree | its words) of trees [n_trees]; -inf for a rule that training lacks or pruning removed."""
         trees = as_trees(trees)
         inputs = self.encode(trees)
         scores = self.tree_scores(trees, inputs.sentences)
@@ -121,7 +121,7 @@ class ParserPredictor(ParserSettings, Predictor):
         return scores
 
     def tree_scores(self, trees: Trees, sentences: Sentences) -> FloatArray:
-        """Return w . f(x, y) + log q0 of trees; -inf where a rule or a reading of a word is unknown."""
+        """Return w . f(x, y) + log q0 of trees [n_trees]; -inf where a rule or a reading of a word is unknown."""
         rules, grammar = self.grammar_.rules, self.grammar_
         binary = self.binarisation.apply(trees)
         number = rules.symbols.number
@@ -155,7 +155,7 @@ class ParserPredictor(ParserSettings, Predictor):
         return out
 
     def input_log_probability(self, X: Any) -> FloatArray:
-        """Return log of the sum over trees of q0 exp(w . f): the score of each sentence under a joint model."""
+        """Return log of the sum over trees of q0 exp(w . f): scores of sentences under a joint model [n_sentences]."""
         if not self.has_base:
             raise ValueError(f"estimator {self.estimator!r} models trees given the words, not the words themselves")
         return self._charts(X).log_normalisers()

@@ -64,6 +64,17 @@ class Reranker(RerankerPredictor, Estimator):
     verbose : "auto" (progress on a terminal after two seconds), 0, or 1
     log : path of a file for one JSON object per step of training, or None (default)
     n_threads : native threads; None means all cores
+
+    Attributes
+    ----------
+    base_names_ : tuple of str, the base scores: [n_base]
+    weights_ : [n_weights] float64, of base scores first; n_weights = n_base + n_features
+    path_, chosen_ : ``RerankerPath``, all points; the number of the point that is the model
+    n_features_, n_lists_, n_pairs_ : int, what was learnt from
+    no_change_ : bool, whether no point was better on the held-out lists than no change
+    validation_baseline_errors_, validation_score_ : errors of the base scores on the held-out lists;
+        1 - error rate there
+    status_, fit_seconds_ : why training ended; time
     """
 
     fitted_attribute = "weights_"

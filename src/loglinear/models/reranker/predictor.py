@@ -74,7 +74,7 @@ class RerankerPredictor(Predictor):
 
     # ---- ranking ----------------------------------------------------------------------------------------------------
     def candidate_scores(self, X: Any, *, base_model: LanguageModelPredictor | None = None) -> list[FloatArray]:
-        """Return the scores of the candidates of every list, in the order given."""
+        """Return the scores of the candidates of every list, [n_candidates] in the order given."""
         self.check_fitted()
         scores, ptr = self._scores(read_lists(X, base_model))
         return [scores[a:b] for a, b in pairwise(ptr)]

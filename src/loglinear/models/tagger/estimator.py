@@ -68,4 +68,15 @@ class Tagger(TaggerTrainer, Estimator):
     ``Columns`` / ``AttributeSequences`` as read from files. ``y`` is a list of lists of labels, text or whole
     numbers; None is an unknown label and a set one of several (estimator "crf", or ``em``); or ``FlatLabels`` as read
     from files, in which -1 is unknown.
+
+    Attributes
+    ----------
+    classes_ : list of the labels, sorted, text or whole numbers: [n_labels]
+    weights_ : [n_weights] float64; ``state_features_`` and ``transition_features_`` have them by name
+    scheme_, n_illegal_ : the label scheme of the training data or None; how many of its labels break it
+    strength_, tuning_ : the strength of the model; with ``tune`` also a list of the trials, a dict each
+    validation_score_ : float, ``score`` on the held-out sequences, where there were any
+    em_ : with ``em``, a list of the rounds, a dict each
+    solver_, solver_reason_, objective_, gap_, gap_is_bound_, converged_, status_, n_iter_, fit_seconds_, history_ : how
+        training went, as in :class:`MaxentClassifier`
     """

@@ -81,7 +81,7 @@ class TaggerPredictor(TaggerSettings, Predictor):
         return FlatLabels(lattices.best(), lattices.inputs.sequence_ptr, self.classes_)
 
     def predict_numbers(self, X: Any, *, constraint: Any = None) -> np.ndarray:
-        """Return the best labels of all tokens, one after another, as numbers in ``classes_``."""
+        """Return the best labels of all tokens, one after another, as numbers in ``classes_`` [n_tokens]."""
         return self.predict_flat(X, constraint=constraint).numbers
 
     def predict_nbest(self, X: Any, k: int = 10, **limits: Any) -> list[list[tuple[list[Any], float]]]:
@@ -130,7 +130,7 @@ class TaggerPredictor(TaggerSettings, Predictor):
         return lattices.scores(coded.numbers) - lattices.log_normalisers()
 
     def input_log_probability(self, X: Any) -> FloatArray:
-        """Return log of the sum over labellings of q0 exp(w . f), the score of each input under a joint model.
+        """Return log of the sum over labellings of q0 exp(w . f), scores of inputs under a joint model [n_sequences].
 
         For an HMM it is log p(x); for an M-estimate it lacks one constant, the normaliser over all inputs, which
         ``log_normaliser`` estimates. Scores of two M-estimates cannot be compared without it.
