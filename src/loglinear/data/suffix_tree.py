@@ -34,6 +34,8 @@ from loglinear.data.sentences import Sentences
 from loglinear.threads import pool
 
 PACKED = ("n_children", "n_entries", "edge_length", "edges", "entry_word", "weights")
+# N-grams that a packed tree may stand for where it is read from a file: so many, or so many for each of its numbers.
+_MOST_NGRAMS, _MOST_PER_NUMBER = 1 << 20, 16
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,13 @@ class SuffixTree:
         trie_arrays, length, end, text = _core.unpack_suffix_tree(n_words, *packed)
         trie = NgramTrie(trie_arrays[0].size - 1, n_words, *trie_arrays)
         return SuffixTree(trie, length, end, text, int(length.max()) + 1), packed[-1]
+
+    @staticmethod
+    def is_modest(packed: Mapping[str, NDArray[Any]]) -> bool:
+        """Return whether a packed tree stands for few enough n-grams to be read by who does not trust its file."""
+        edges, sizes = (np.asarray(packed[name], dtype=np.float64) for name in ("edge_length", "n_entries"))
+        most = max(_MOST_NGRAMS, _MOST_PER_NUMBER * (packed["edges"].size + packed["weights"].size))
+        return bool(edges @ sizes <= most)  # numbers that do not make sense are left to unpack
 
     def _of_entries(self, values: NDArray[np.uint32]) -> IndexArray:
         return np.repeat(values, np.diff(self.trie.context_entry))

@@ -1,7 +1,8 @@
 """Language models to and from an archive: the arrays of ``NgramQueries``, which are read as they are used.
 
 A model trained on the collapsed tree is stored as its paths of equal weights, from which the queries are made again
-when it is read.
+when it is read. A tree that stands for far more n-grams than its paths have numbers is stored n-gram by n-gram, since
+nobody could tell its file from one that is made to fill the memory.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from loglinear.backoff.queries import NgramQueries
+from loglinear.data.suffix_tree import SuffixTree
 from loglinear.errors import ModelFileError
 from loglinear.features.vocabulary import Vocabulary
 from loglinear.features.word_vocabulary import WordVocabulary
@@ -61,7 +63,7 @@ def to_archive(model: Any) -> Archive:
             parameters["sources"] = settings["factored"]["members"][0]["sources"]
         if isinstance(parameters["classes"], dict):
             parameters["classes"] = None
-    elif collapsed is not None:
+    elif collapsed is not None and SuffixTree.is_modest(collapsed):
         arrays = {f"tree.{name}": array for name, array in collapsed.items()}
     else:
         arrays = {f"queries.{name}": array for name, array in model.queries_.arrays().items()}
@@ -96,6 +98,8 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
                 archive.settings["factored"], archive.part("factored."), vocabulary, n_threads=model.n_threads
             )
         elif collapsed:
+            if not SuffixTree.is_modest(collapsed):
+                raise ModelFileError("a small tree stands for so many n-grams that it was made to fill the memory")
             backoff = model_of_packed(collapsed, vocabulary, n_threads=model.n_threads)
             model.queries_, model.collapsed_ = NgramQueries.from_backoff(backoff, n_threads=model.n_threads), collapsed
         else:

@@ -38,6 +38,8 @@ from loglinear.models.tagger.input_only import InputOnly
 from loglinear.models.tagger.inputs import TokenReader
 
 KIND = "tagger"
+# Pairs of labels that a file may ask for, each of which takes memory: so many, or so many for each of its weights.
+_MOST_PAIRS, _MOST_PER_WEIGHT = 1 << 24, 1 << 10
 _LABELS: dict[str, Callable[[str], Any]] = {"str": str, "int": int, "bool": "True".__eq__}  # from text, by their type
 _LISTS = {
     "node_ptr": "<i8",
@@ -132,6 +134,8 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     model.reader_ = TokenReader(featuriser, oov, reads_columns, n_columns, n_numbers, emits)
     lists = {name: require(source, archive, name, dtype, 1) for name, dtype in _LISTS.items()}
     weights = require(source, archive, "weights", "<f8", 1)
+    if len(model.classes_) ** 2 > max(_MOST_PAIRS, _MOST_PER_WEIGHT * weights.size):
+        raise ModelFileError(f"{source}: the model is damaged ({weights.size} weights for {len(model.classes_)} labels)")
     features = ChainFeatures(len(model.classes_), **lists, n_numbers=n_numbers)
     model.hmm_, model.input_only_ = _hmm(archive, source, model), _input_only(archive, source, model)
     try:
