@@ -134,9 +134,10 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     model.reader_ = TokenReader(featuriser, oov, reads_columns, n_columns, n_numbers, emits)
     lists = {name: require(source, archive, name, dtype, 1) for name, dtype in _LISTS.items()}
     weights = require(source, archive, "weights", "<f8", 1)
-    if len(model.classes_) ** 2 > max(_MOST_PAIRS, _MOST_PER_WEIGHT * weights.size):
-        raise ModelFileError(f"{source}: the model is damaged ({weights.size} weights for {len(model.classes_)} labels)")
-    features = ChainFeatures(len(model.classes_), **lists, n_numbers=n_numbers)
+    L, most_pairs = len(model.classes_), max(_MOST_PAIRS, _MOST_PER_WEIGHT * weights.size)
+    if most_pairs < L * L:
+        raise ModelFileError(f"{source}: the model is damaged ({weights.size} weights for {L} labels)")
+    features = ChainFeatures(L, **lists, n_numbers=n_numbers)
     model.hmm_, model.input_only_ = _hmm(archive, source, model), _input_only(archive, source, model)
     try:
         if features.node_ptr.size != model.reader_.n_attributes + 1:
