@@ -24,7 +24,7 @@ author = copyright = "The loglinear developers"
 version = release = loglinear.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 root_doc = "README"
-include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/**"]
+include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "SECURITY.md", "docs/**"]
 myst_heading_anchors = 4
 myst_fence_as_directive = ["math"]
 autodoc_typehints = "none"
@@ -56,7 +56,7 @@ CONTENTS = {
     "Results": ["results/README"],
     "Development": [
         "../CONTRIBUTING", "architecture", "decisions", "add_a_loss", "add_a_penalty", "add_a_solver", "../SECURITY",
-        "../CHANGELOG",
+        "../CODE_OF_CONDUCT", "../CHANGELOG",
     ],
 }  # fmt: skip
 
