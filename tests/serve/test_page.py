@@ -58,6 +58,15 @@ def test_pressing_a_word_goes_on_typing(browser, server):
     assert browser.run("document.getElementById('input').value") == "the dog "
 
 
+def test_a_next_word_is_explained_when_its_share_is_pressed(browser, server):
+    open_model(browser, server, "animals")
+    type_text(browser, "the ")
+    browser.run("[...document.querySelectorAll('button.share')].find((one) => one.ariaLabel === 'Why cat?').click()")
+    answer = browser.run("document.getElementById('answer').textContent")
+    assert "Why “cat”?" in answer
+    assert "the cat" in answer
+
+
 def test_a_problem_is_told_and_goes_away(browser, server):
     open_model(browser, server, "numbers")
     browser.type("[1")

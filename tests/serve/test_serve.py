@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import math
 import os
 import signal
 import socket
@@ -67,8 +68,10 @@ class TestAnswersAreTheModels:
         assert [(one["word"], one["probability"]) for one in found["words"]] == [
             (word, pytest.approx(p)) for word, p in model.top("the", 3)
         ]
-        found = answered(server.post("animals/next", text="the", prefix="sl"))
-        assert [one["word"] for one in found["words"]] == ["sleeps"]
+        for one in found["words"]:
+            assert math.exp(sum(push["contribution"] for push in one["pushes"])) == pytest.approx(one["probability"])
+        found = answered(server.post("animals/next", text="the", prefix="sl", explained=0))
+        assert [(one["word"], one["pushes"]) for one in found["words"]] == [("sleeps", [])]
         found = answered(server.post("animals/score", text="the dog flies"))
         assert found["perplexity"] == pytest.approx(model.perplexity(["the dog flies"]))
         assert [one["unknown"] for one in found["tokens"]] == [False, False, True, False]
@@ -159,15 +162,23 @@ class TestRefusals:
 
 
 class TestTheServer:
-    def test_many_clients_at_once(self, server):
-        """1,000 requests from 16 clients: each gets its own answer, and memory stays flat."""
-        texts = ["good film", "bad film", "good plot", "film"]
-        want = [answered(server.post("films/predict", text=text)) for text in texts]
+    def test_many_clients_at_once(self, server, model_files):
+        """1,000 requests of every kind from 16 clients: each gets its own answer, and memory stays flat."""
+        asked = [
+            ("films/predict", {"text": "good film"}), ("films/predict", {"text": "bad plot"}),
+            ("numbers/predict", {"values": [0.5, 1.5]}), ("named/predict", {"features": {"long": 2.0}}),
+            ("parts/tag", {"text": "the dog barks"}), ("attributes/tag", {"tokens": [{"w": "b"}, {"w": "a"}]}),
+            ("animals/next", {"text": "the"}), ("animals/score", {"text": "the dog flies"}),
+            ("typing/convert", {"reading": "さとうとしお", "reranker": "choice"}),
+            ("choice/rerank", {"candidates": [{"text": "the dig", "score": -1.0}, {"text": "the dog", "score": -1.2}]}),
+            ("trees/parse", {"text": "the cat barks"}),
+        ]  # fmt: skip
+        assert {path.partition("/")[0] for path, _ in asked} == set(model_files)
+        want = [answered(server.post(path, **body)) for path, body in asked]
 
         def ask(i):
-            if i % 5 == 4:
-                return answered(server.post("parts/tag", text="the dog barks"))["tokens"][1]["label"] == "N"
-            return answered(server.post("films/predict", text=texts[i % 4])) == want[i % 4]
+            path, body = asked[i % len(asked)]
+            return answered(server.post(path, **body)) == want[i % len(asked)]
 
         def resident():
             pages = Path(f"/proc/{server.process.pid}/statm").read_text(encoding="ascii").split()[1]

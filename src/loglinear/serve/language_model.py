@@ -15,7 +15,7 @@ _TRIED = 200_000  # words that are compared with the beginning of a word
 
 
 def next_words(served: Served, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return the most probable next words with their probabilities; with ``prefix``, those that begin with it."""
+    """Return the most probable next words and what gives each its probability; with ``prefix``, those that begin so."""
     model = served.model
     context = _units(model, asked["text"])
     if not asked["prefix"]:
@@ -28,7 +28,10 @@ def next_words(served: Served, asked: dict[str, Any]) -> dict[str, Any]:
                 words.append((word, float(shares[number])))
                 if len(words) == asked["k"]:
                     break
-    return {"words": [{"word": word, "probability": p} for word, p in words]}
+    told = words[: asked["explained"]]
+    pushes = [push_dicts(one.pushes) for one in model.explain_next(context, [word for word, _ in told])]
+    pushes += [[] for _ in words[len(told) :]]
+    return {"words": [{"word": word, "probability": p, "pushes": own} for (word, p), own in zip(words, pushes)]}
 
 
 def score(served: Served, asked: dict[str, Any]) -> dict[str, Any]:
@@ -61,11 +64,12 @@ _TEXT = Field("text", "the text, a sentence from its beginning", required=True)
 ABILITY = Ability(
     {
         "next": Operation(
-            "The most probable words after a text",
+            "The most probable words after a text, with the n-grams that gave them",
             {
                 "text": _TEXT,
                 "prefix": Field("text", "the beginning of the next word", "", most=200),
                 "k": Field("whole", "how many words to tell", 10, least=1, most=1000),
+                "explained": Field("whole", "for how many of them to tell the n-grams", 10, most=100),
             },
             next_words,
         ),

@@ -48,6 +48,17 @@ def test_contributions_sum_to_the_log_probability(model, sentence):
     assert found.perplexity == pytest.approx(math.exp(-found.log_probability / len(scores)))
 
 
+@pytest.mark.parametrize("context", ["", "the", "a dog", "zebra sees"])
+def test_the_next_words_are_explained_as_in_their_sentences(model, context):
+    units = model.split(context)
+    candidates = [word for word, _ in model.top(context, 5)]
+    for word, found in zip([*candidates, "q"], model.explain_next(context, [*candidates, "q"])):
+        told = model.explain(units if word == "</s>" else [*units, word]).tokens[len(units)]
+        assert (found.word, found.pushes) == (word, told.pushes)
+        p = model.next_distribution(context)[max(numbers_of(model, [word])[0], int(found.unknown))]
+        assert math.exp(found.log_probability) == pytest.approx(p, rel=1e-5)
+
+
 def numbers_of(model, words):
     known = {word: k for k, word in enumerate(model.vocabulary_)}
     return tuple(model.vocabulary_.begin if word == "<s>" else known.get(word, 1) for word in words)

@@ -17,6 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from loglinear.backoff.automaton import ContextLookup
 from loglinear.data.corpus import iter_corpus
 from loglinear.features.word_vocabulary import BEGIN, END
@@ -76,14 +78,27 @@ class SentenceExplanation(Shown):
 
 def explain(model: LanguageModelPredictor, sentence: str | Sequence[str]) -> SentenceExplanation:
     """Explain the log-probability of one sentence."""
-    words = _words(model, sentence)
-    options: dict[str, Any] = model.reading_options
-    numbers = [
-        int(word)
-        for block in iter_corpus(iter([sentence]), model.vocabulary_, **options)
-        for word in block.sentences.words
-    ]
-    return explain_numbers(model, words, numbers)
+    return explain_numbers(model, _words(model, sentence), _numbers(model, sentence))
+
+
+def explain_next(
+    model: LanguageModelPredictor, context: str | Sequence[str], words: Sequence[str]
+) -> list[WordExplanation]:
+    """Explain the log-probability of each of these words as the next one after a context."""
+    if isinstance(model.queries_, DocumentQueries):
+        before = list(model.split(context))
+        sentences = [before if word == END else [*before, word] for word in words]
+        return [explain_documents(model.queries_, sentence).tokens[len(before)] for sentence in sentences]
+    _words(model, context)  # refuses what is no context
+    state, history, vocabulary = None, [BEGIN], model.vocabulary_
+    for number in _numbers(model, context):
+        _, state = model.queries_.look_up(state, number)
+        history.append(vocabulary.word(number))
+    numbers = vocabulary.ids(list(words))
+    if vocabulary.unknown is None and (numbers < 0).any():
+        raise ValueError(f"{words[int(np.argmin(numbers))]!r} is not in the model's vocabulary, which is closed")
+    numbers[numbers < 0] = vocabulary.unknown or 0
+    return [_explain_word(model, state, history, word, number)[0] for word, number in zip(words, numbers.tolist())]
 
 
 def explain_documents(queries: DocumentQueries, sentence: Any) -> SentenceExplanation:
@@ -106,19 +121,31 @@ def explain_numbers(
     model: LanguageModelPredictor, words: Sequence[str], numbers: Sequence[int]
 ) -> SentenceExplanation:
     """Explain a sentence of word numbers; ``words`` are their names in the explanation."""
-    by_weights, vocabulary, history, context = model.estimator == "maxent", model.vocabulary_, [BEGIN], None
-    tokens = []
-    for word, number in zip([*words, END], [*numbers, vocabulary.end]):
-        found, context = model.queries_.look_up(context, number)
-        name = vocabulary.word(number)
-        log_p, order = _log_probability(found)
-        finite = math.isfinite(log_p) and found[-1].log_probability != -math.inf  # else weights would be infinite
-        parts = _weights if by_weights and finite else _back_offs
-        pushes = parts(found, history, name, model.units)
-        total = sum(push.contribution for push in pushes)
-        tokens.append(WordExplanation(word, total, order, number == vocabulary.unknown, pushes))
-        history.append(name)
+    tokens, history, context = [], [BEGIN], None
+    for word, number in zip([*words, END], [*numbers, model.vocabulary_.end]):
+        token, context = _explain_word(model, context, history, word, number)
+        tokens.append(token)
+        history.append(model.vocabulary_.word(number))
     return SentenceExplanation(tokens)
+
+
+def _explain_word(
+    model: LanguageModelPredictor, context: int | None, history: Sequence[str], word: str, number: int
+) -> tuple[WordExplanation, int]:
+    """Explain one word, and return the context after it."""
+    found, following = model.queries_.look_up(context, number)
+    log_p, order = _log_probability(found)
+    finite = math.isfinite(log_p) and found[-1].log_probability != -math.inf  # else weights would be infinite
+    parts = _weights if model.estimator == "maxent" and finite else _back_offs
+    pushes = parts(found, history, model.vocabulary_.word(number), model.units)
+    total = sum(push.contribution for push in pushes)
+    return WordExplanation(word, total, order, number == model.vocabulary_.unknown, pushes), following
+
+
+def _numbers(model: LanguageModelPredictor, sentence: str | Sequence[str]) -> list[int]:
+    options: dict[str, Any] = model.reading_options
+    blocks = iter_corpus(iter([sentence]), model.vocabulary_, **options)
+    return [int(word) for block in blocks for word in block.sentences.words]
 
 
 def _words(model: LanguageModelPredictor, sentence: Any) -> list[str]:

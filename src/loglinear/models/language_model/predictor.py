@@ -26,7 +26,13 @@ from loglinear.models.archive import Archive
 from loglinear.models.language_model import file
 from loglinear.models.language_model.composite.queries import CompositeQueries
 from loglinear.models.language_model.document_queries import DocumentQueries
-from loglinear.models.language_model.explain import SentenceExplanation, explain, explain_documents
+from loglinear.models.language_model.explain import (
+    SentenceExplanation,
+    WordExplanation,
+    explain,
+    explain_documents,
+    explain_next,
+)
 from loglinear.models.predictor import Predictor
 from loglinear.status import Status
 
@@ -147,6 +153,11 @@ class LanguageModelPredictor(Predictor):
         if isinstance(composite, DocumentQueries):
             return explain_documents(composite, sentence)
         return explain(self, cast(Any, sentence))
+
+    def explain_next(self, context: str | Sequence[str], words: Sequence[str]) -> list[WordExplanation]:
+        """Return why each of these words (``</s>``: the end) is as probable as it is after the context."""
+        self.check_fitted()
+        return explain_next(self, context, words)
 
     # ---- the next word ----------------------------------------------------------------------------------------------
     def next_distribution(self, context: str | Sequence[str] | Mapping[str, Any] = "") -> FloatArray:

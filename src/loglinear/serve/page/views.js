@@ -19,13 +19,15 @@ function bar(share) {
   return element("div", { class: "bar" }, filled);
 }
 
-// Names with bars, the longest filling the width; a press on a name calls `press`.
-function bars(rows, press) {
+// Names with bars, the longest filling the width; a press on a name calls `press`, one on its share calls `why`.
+function bars(rows, press, why) {
   const grid = element("div", { class: "rows" });
   for (const { name, share, pressed } of rows) {
     const head = press ? button(name, { "aria-pressed": pressed ?? false }) : element("span", {}, name);
     if (press) head.addEventListener("click", () => press(name));
-    grid.append(head, bar(share), element("span", { class: "share" }, percent(share)));
+    const tail = why ? button(percent(share), { class: "share", "aria-label": `Why ${name}?` }) : element("span", { class: "share" }, percent(share));
+    if (why) tail.addEventListener("click", () => why(name));
+    grid.append(head, bar(share), tail);
   }
   return grid;
 }
@@ -131,9 +133,15 @@ const languageModel = {
       post("next", { text: before, prefix, k: 10 }), post("score", { text: before, top: 12 }),
     ]);
     const blank = byWords ? " " : "";
-    const rows = next.words.map((one) => ({ name: one.word, share: one.probability }));
+    const rows = next.words.map((one) => ({ name: one.word, share: one.probability })), below = element("div");
+    const explain = (word) => {
+      const one = next.words.find((other) => other.word === word);
+      below.replaceChildren(...pushTable(`Why “${word}”?`, one.pushes));
+    };
     const title = prefix ? `Next words that begin with “${prefix}”` : "Next words";
-    const parts = [element("h2", {}, title), rows.length ? bars(rows, (word) => type(`${before}${word}${blank}`)) : "None is known."];
+    const parts = [element("h2", {}, title), rows.length ? bars(rows, (word) => type(`${before}${word}${blank}`), explain) : "None is known."];
+    if (rows.length) explain(rows[0].name);
+    parts.push(below);
     const typed = score.tokens.slice(0, -1); // without the end of the sentence
     if (!typed.length) return parts;
     return [
