@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,12 +47,16 @@ class SpreadProblem:
     def solve(
         self, strength: float | None = None, *, start: Solution | FloatArray | None = None,
         callback: Callback | None = None, checkpoint: Checkpoint | None = None,
+        score: Callable[[FloatArray], float] | None = None,
     ) -> Solution:  # fmt: skip
-        """Train, from an earlier solution, from weights, or from zero; a strength of None is that of the settings."""
+        """Train, from an earlier solution, from weights, or from zero; a strength of None is that of the settings.
+
+        ``score`` is as in ``train``.
+        """
         s = self.settings
         w0 = start.weights if isinstance(start, Solution) else start
         strength = s.strength if strength is None else strength
-        return train(self.objective(strength), s, w0, callback=callback, checkpoint=checkpoint)
+        return train(self.objective(strength), s, w0, callback=callback, checkpoint=checkpoint, score=score)
 
 
 @dataclass(frozen=True)
