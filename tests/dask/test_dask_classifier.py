@@ -192,8 +192,23 @@ def test_data_frames_as_they_come(client, tmp_path):
     check_same(DaskMaxentClassifier(client=client, **TIGHT).fit(some.text, some.topic), local)
     local = MaxentClassifier(**TIGHT).fit(texts, frame.number.astype(int).tolist())
     check_same(DaskMaxentClassifier(client=client, **TIGHT).fit(some.text, some[["number"]]), local)
-    with pytest.raises(ValueError, match="a data frame of the columns 'text', 'number' is no matrix of numbers"):
+    with pytest.raises(ValueError, match=r"'text' is no column of numbers: name the column .* text_column='text'"):
         DaskMaxentClassifier(client=client).fit(some[["text", "number"]], some.topic)
+
+
+def test_records_and_data_frames_have_a_column_of_text(client):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    texts, topics = ["a b", "b c", "c d", "a d"] * 10, ["x", "y", "y", "x"] * 10
+    frame = pd.DataFrame({"id": range(40), "body": texts, "topic": topics})
+    local = MaxentClassifier(**TIGHT).fit(texts, topics)
+    model = DaskMaxentClassifier(client=client, text_column="body", label_column="topic", **TIGHT)
+    some, records = dd.from_pandas(frame, npartitions=2), db.from_sequence(frame.to_dict("records"), npartitions=2)
+    check_same(model.fit(some), local)
+    check_same(model.fit(some, some.topic), local)
+    check_same(model.fit(records), local)
+    check_same(DaskMaxentClassifier(client=client, **TIGHT).fit(some[["body"]], some.topic), local)
+    with pytest.raises(LoglinearError, match="the record has no label 'none'"):
+        DaskMaxentClassifier(client=client, text_column="body", label_column="none").fit(records)
 
 
 def test_a_damaged_line_is_named_by_its_place_in_the_whole_file(client, tmp_path):

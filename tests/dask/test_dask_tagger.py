@@ -194,6 +194,10 @@ def test_parts_that_do_not_fit_each_other_are_refused(client, tmp_path, bag):
         model.fit(bag([tokens], [tokens]), bag([["L"]], [[1]]))
     with pytest.raises(ValueError, match="sequence 0 has 1 tokens but 2 labels"):
         model.fit(bag([tokens]), bag([["L", "L"]]))
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    frame = dd.from_pandas(pd.DataFrame({"words": ["a b"], "labels": ["x y"]}), npartitions=1)
+    with pytest.raises(TypeError, match="a data frame of the columns 'words', 'labels': give Dask bags"):
+        model.fit(frame, frame.labels)
     with pytest.raises(ValueError, match="files have their labels in them"):
         model.fit(tmp_path / "a.txt", [["L"]])
     with pytest.raises(LoglinearError, match="held-out sequences have 1 columns"):

@@ -62,6 +62,7 @@ class DaskMaxentClassifier(OnCluster, MaxentClassifier):
     ) -> DaskMaxentClassifier:  # fmt: skip
         """Train on files, by name or pattern, or on Dask arrays, bags or data frames with labels ``y``.
 
+        Bags of records and data frames with a ``text_column`` may have their labels in their ``label_column``.
         Files must be readable by every worker. Large plain files are cut where there are fewer files than workers.
         ``validation`` is a file of held-out examples, or a pair (X, y) of them in this process: ``tune`` chooses the
         strength on them, and ``validation_score_`` is the accuracy on them.
@@ -116,11 +117,11 @@ class DaskMaxentClassifier(OnCluster, MaxentClassifier):
     def _parts(
         self, X: Any, y: Any, sample_weight: Any, client: Client, format: str | None, encoding: str
     ) -> Sequence[Any]:
+        columns = Columns(self.text_column, self.label_column)
         if not are_names(X):
-            return partitions_of(X, y, sample_weight, client)
+            return partitions_of(X, y, sample_weight, client, columns)
         if y is not None or sample_weight is not None:
             raise ValueError("files have their labels in them: leave y and sample_weight out")
-        columns = Columns(self.text_column, self.label_column)
         return pieces_of(X, max(len(client.nthreads()), 1), format, encoding, columns)
 
     def _join(self, summaries: Sequence[Summary | None], y: Any) -> list[Any]:

@@ -26,7 +26,7 @@ from loglinear.features.weighting import COUNT, document_counts, weigh
 from loglinear.formats.examples import Labels
 from loglinear.losses.multinomial import MultinomialLoss
 from loglinear.losses.partitioned import Shard
-from loglinear.models.classifier.inputs import featurise, featuriser_for, matrix_rows
+from loglinear.models.classifier.inputs import featurise, featuriser_for, matrix_rows, plain_examples
 from loglinear.models.classifier.labels import known_numbers
 from loglinear.threads import pool
 
@@ -134,6 +134,7 @@ def _plain(X: Any) -> Any:
                 what = f"example {place} of a partition is {type(one).__name__}"
                 raise TypeError(f"{what}, not a text, a dict or a list: leave such examples out, or give a matrix")
         return examples
+    X = plain_examples(X)
     if hasattr(X, "to_numpy"):
         try:
             return X.to_numpy(np.float64)

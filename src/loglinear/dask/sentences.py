@@ -23,6 +23,7 @@ from loglinear.features import schemes
 from loglinear.features.sequences import FlatLabels, TokenRows
 from loglinear.features.templates import TemplateFeatures
 from loglinear.features.token_featuriser import TokenFeaturiser
+from loglinear.formats.streams.columns import is_frame
 from loglinear.losses.chain import ChainLoss
 from loglinear.losses.partitioned import Shard
 from loglinear.models.tagger.inputs import TokenInputs, TokenReader
@@ -94,6 +95,10 @@ def count_sentences(
         X, labels, source = (None, None, None) if found is None else (found.X, found.labels, given.path)
     else:
         X, labels, _ = given
+        for one in (X, labels):
+            if is_frame(one):
+                names = ", ".join(map(repr, one.columns))
+                raise TypeError(f"a partition is a data frame of the columns {names}: give Dask bags of sentences")
         X, labels = list(X), list(labels)
     if X is None or len(X) == 0:
         return None

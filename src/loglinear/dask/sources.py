@@ -24,6 +24,7 @@ from loglinear.formats.streams import remote
 from loglinear.formats.streams.tables import table_kind
 from loglinear.formats.text import decode, is_utf8, mapped, read_bytes, read_head, reading, split_lines
 from loglinear.models.classifier.files import NAMELESS, Columns, Examples, NoExamples, parse_examples, read_examples
+from loglinear.models.classifier.inputs import texts_and_labels
 from loglinear.models.reranker.files import ListFiles
 from loglinear.models.tagger.reading import Layout, Sequences, is_empty, parse_sequences, separator_of
 
@@ -265,18 +266,20 @@ def files_of(given: Any) -> list[str]:
     return paths
 
 
-def partitions_of(X: Any, y: Any, sample_weight: Any, client: Client) -> list[Future]:
-    """Return the partitions of Dask collections as futures of (examples, labels, sample weights or None)."""
-    columns = [_delayed(one, name) for one, name in ((X, "X"), (y, "y"), (sample_weight, "sample_weight"))]
-    n = len(columns[0])
-    for one, name in zip(columns[1:], ("y", "sample_weight")):
+def partitions_of(X: Any, y: Any, sample_weight: Any, client: Client, columns: Columns = NAMELESS) -> list[Future]:
+    """Return the partitions of Dask collections as futures of (examples, labels, sample weights or None).
+
+    columns : of records and data frames, which may have their labels themselves; nameless: the rows are the examples
+    """
+    given = [_delayed(one, name) for one, name in ((X, "X"), (y, "y"), (sample_weight, "sample_weight"))]
+    n = len(given[0])
+    for one, name in zip(given[1:], ("y", "sample_weight")):
         if one and len(one) != n:
             raise ValueError(f"X has {n} partitions and {name} has {len(one)}: give both the same")
-    if not columns[1]:
+    if not given[1] and columns.text is None:
         raise ValueError("a Dask collection needs labels y, another with the same partitions")
-    weights = columns[2] or [None] * n
-    every = zip(columns[0], columns[1], weights)
-    return [client.submit(_together, *_futures(client, one), pure=False) for one in every]
+    every = zip(given[0], *(one or [None] * n for one in given[1:]))
+    return [client.submit(_together, columns, *_futures(client, one), pure=False) for one in every]
 
 
 def delayed_parts(client: Client, collection: Any) -> list[Future]:
@@ -298,5 +301,7 @@ def _futures(client: Client, delayed: Sequence[Any]) -> list[Any]:
     return [None if one is None else client.compute(one) for one in delayed]
 
 
-def _together(X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+def _together(columns: Columns, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+    if columns.text is not None:
+        X, y = texts_and_labels(X, y, columns.text, columns.label)
     return X, y, weight

@@ -19,7 +19,7 @@ from loglinear.dask.sources import Range, files_of, line_from, ranges_of
 from loglinear.errors import FormatError
 from loglinear.features.vocabulary import Vocabulary
 from loglinear.formats.running_text import RunningText, TextOptions, read_lines, read_text
-from loglinear.formats.streams.columns import columns_of
+from loglinear.formats.streams.columns import columns_of, is_frame
 from loglinear.formats.streams.remote import is_url
 from loglinear.formats.text import read_head
 
@@ -29,6 +29,16 @@ class TextPiece:
     """The lines of a file that begin in a range of bytes."""
 
     range: Range
+
+    @property
+    def path(self) -> str:
+        """Name of the file."""
+        return self.range.path
+
+    @property
+    def n_bytes(self) -> int | None:
+        """Number of bytes."""
+        return self.range.n_bytes
 
     def read(self, options: TextOptions) -> RunningText:
         """Return these lines as numbers of their own units."""
@@ -54,9 +64,11 @@ def text_pieces(given: Any, n_wanted: int, options: TextOptions) -> list[TextPie
 
 
 def read_part(given: Any, options: TextOptions, shared: bool) -> RunningText:
-    """Read a part: a piece of a file, or a partition of sentences."""
+    """Read a part: a piece of a file, or a partition of sentences, of records, or of rows of a data frame."""
     options = replace(options, n_threads=own_threads(shared))
-    return given.read(options) if isinstance(given, TextPiece) else read_text(iter(list(given)), options)
+    if isinstance(given, TextPiece):
+        return given.read(options)
+    return read_text(given if is_frame(given) else iter(list(given)), options)
 
 
 def words_of(text: RunningText) -> RunningText:
