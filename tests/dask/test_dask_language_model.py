@@ -19,6 +19,7 @@ import dask.bag as db
 
 from loglinear import LanguageModel, LoglinearError, load
 from loglinear.dask import DaskLanguageModel, cluster
+from loglinear.data import ngram
 from tests.dask.kills import all_killed
 
 ARRAYS = ("context_start", "entry_start", "context_word", "context_child", "context_entry", "entry_word")
@@ -155,11 +156,34 @@ def test_the_vocabulary_outlives_the_worker_that_has_it(client):
     assert known.result(timeout=60) == ["a", "b"]
 
 
+def test_more_ngrams_than_can_be_numbered_are_refused(client, folder, monkeypatch):
+    counts = LanguageModel(3, "kneser-ney").fit(folder / "all.txt").counts_
+    monkeypatch.setattr(ngram, "MOST_NGRAMS", sum(counts) - 1)
+    told = rf"there are {sum(counts):,} n-grams .* more than the .*: order=2 fits, with {sum(counts[:2]):,}; "
+    for estimator, remedy in (("maxent", r"or leave out rare n-grams \(min_count\)"), ("kneser-ney", "or count under")):
+        with pytest.raises(ValueError, match=told + remedy):
+            DaskLanguageModel(3, estimator, client=client).fit(folder / "part*.txt")
+    assert DaskLanguageModel(3, min_count=(1, 1, 2), client=client).fit(folder / "part*.txt").converged_
+
+
 def test_bags_of_sentences_and_empty_partitions(client, folder):
     lines = (folder / "all.txt").read_text(encoding="utf-8").splitlines()
     bag = db.from_delayed([_delayed(lines[:700]), _delayed([]), _delayed(lines[700:])])
     model = DaskLanguageModel(3, "kneser-ney", client=client).fit(bag)
     check_same_bits(model, LanguageModel(3, "kneser-ney").fit(folder / "all.txt"))
+
+
+def test_data_frames_have_a_column_of_text(client):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    texts = ["so it goes", "it goes on", "so on and on", "it is so"] * 5
+    frame = dd.from_pandas(pd.DataFrame({"id": range(20), "body": texts}), npartitions=2)
+    local = LanguageModel(2, "kneser-ney").fit(texts)
+    model = DaskLanguageModel(2, "kneser-ney", text_column="body", client=client)
+    check_same_bits(model.fit(frame), local)
+    check_same_bits(model.fit(frame.body), local)
+    check_same_bits(model.fit(db.from_sequence([{"body": text} for text in texts], npartitions=2)), local)
+    with pytest.raises(LoglinearError, match="the data frame has no column 'text'; its columns are 'id', 'body'"):
+        DaskLanguageModel(2, client=client).fit(frame)
 
 
 def _delayed(lines):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +20,10 @@ from distributed import Client, LocalCluster
 from loglinear import LoglinearError, MaxentClassifier, load
 from loglinear.dask import DaskLanguageModel, DaskMaxentClassifier
 from loglinear.dask.examples import count_part
+from loglinear.dask.ngrams import Range as NgramRange
+from loglinear.dask.shards import Cluster
 from loglinear.dask.sources import pieces_of
+from loglinear.dask.workers import Workers
 from loglinear.models.classifier.files import train_on_file
 from tests.dask.kills import all_killed
 
@@ -96,37 +99,100 @@ def test_a_worker_out_of_memory_says_what_would_fit():
 
 
 
-def test_ctrl_c_keeps_the_best_model_and_leaves_no_processes_and_no_files(tmp_path):
+class Deadly:
+    """A part that ends its worker whenever it is asked, as the memory of its evaluation would."""
+
+    def evaluate(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize(("given", "remedy"), [(NgramRange(0, 9), r"fewer n-grams \(min_count, a lower order\)"),
+                                               (None, "at least 2 partitions")])  # fmt: skip
+def test_a_part_that_ends_its_worker_again_and_again_says_what_would_fit(client, given, remedy):
+    cluster = Cluster(Workers(client), [(Deadly, ())], [given])
+    with pytest.raises(MemoryError, match=f"partition 0 of 1 ended again and again.*: give {remedy}, more workers, or"):
+        cluster.call(lambda actor, k: actor.call(0, "evaluate", ()))
+    cluster.release()
+    client.wait_for_workers(2, timeout=60)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="uses RLIMIT_FSIZE as a full disk")
+def test_a_full_disk_on_one_worker_is_told_and_leaves_nothing(client, tmp_path):
+    (tmp_path / "t.txt").write_text("one two three\ntwo three one\n" * 5000, encoding="utf-8")
+    worker, place = next(iter(client.run(lambda dask_worker: dask_worker.local_directory).items()))
+    before = sorted(Path(place).iterdir())
+    client.run(_limit_files, 1000, workers=[worker])
+    try:
+        with pytest.raises(OSError, match=f"File too large: the worker {worker} writes n-grams there; free") as caught:
+            DaskLanguageModel(3, client=client).fit(tmp_path / "t.txt")
+    finally:
+        client.run(_limit_files, -1, workers=[worker])
+    assert caught.value.filename == place
+    assert sorted(Path(place).iterdir()) == before
+    assert DaskLanguageModel(2, client=client).fit(tmp_path / "t.txt").converged_
+
+
+def _limit_files(n_bytes):
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+
+FOREVER = ["--tolerance", "0", "--max-iterations", "1000000", "--verbose"]
+
+
+@pytest.mark.parametrize(("kind", "stage"), [("tag", "training"), ("lm", "counting"), ("lm", "training")])
+def test_ctrl_c_keeps_the_best_model_and_leaves_no_processes_and_no_files(tmp_path, kind, stage):
     """The whole group of processes gets SIGINT, as from a terminal."""
-    rng, temporary = random.Random(0), tmp_path / "temporary"
+    temporary = tmp_path / "temporary"
     temporary.mkdir()
-    sentences = ["\n".join(f"w{rng.randrange(500)} {rng.choice('abc')}" for _ in range(20)) for _ in range(400)]
-    (tmp_path / "t.txt").write_text("\n\n".join(sentences), encoding="utf-8")
+    n_sentences = 300 if stage == "training" else 100_000
+    (tmp_path / "t.txt").write_text(_text_to_interrupt(kind, n_sentences), encoding="utf-8")
     (tmp_path / "templates").write_text("U:%x[0,0]\nU:%x[-1,0]/%x[0,0]\nB\n", encoding="utf-8")
-    command = [sys.executable, "-m", "loglinear", "tag", "train", "t.txt", "-o", "m.ll", "--templates", "templates",
-               "--workers", "2", "--tolerance", "0", "--max-iterations", "1000000", "--verbose"]  # fmt: skip
+    command = [sys.executable, "-m", "loglinear", kind, "train", "t.txt", "-o", "m.ll", "--workers", "2", *FOREVER]
+    command += ["--templates", "templates"] if kind == "tag" else []
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, start_new_session=True,
         env={**os.environ, "TMPDIR": str(temporary)},
     )  # fmt: skip
     try:
-        line = process.stderr.readline()
-        assert "step" in line, line
+        if stage == "training":
+            line = process.stderr.readline()
+            assert "step" in line, line
+        else:
+            _wait(lambda: len(list(temporary.glob("*/*/worker-*"))) == 2)
+            time.sleep(0.5)
         os.killpg(process.pid, signal.SIGINT)
         _, error = process.communicate(timeout=60)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130, error
-    assert "the model trained so far" in error
     assert "Traceback" not in error
-    assert len(load(tmp_path / "m.ll").classes_) == 3
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.ll", "t.txt", "templates", "temporary"]
+    kept = ["t.txt", "templates", "temporary"]
+    if stage == "training":
+        assert "the model trained so far" in error
+        load(tmp_path / "m.ll")
+        kept = ["m.ll", *kept]
+    assert sorted(path.name for path in tmp_path.iterdir()) == kept
     assert list(temporary.iterdir()) == []
+    _wait(lambda: not _alive(process.pid))
+
+
+def _text_to_interrupt(kind, n_sentences):
+    """Return sentences, of tokens with labels for a tagger."""
+    rng = np.random.default_rng(0)
+    words = rng.integers(500, size=(n_sentences, 20)).astype(str).tolist()
+    if kind == "lm":
+        return "".join(" ".join(line) + "\n" for line in words)
+    return "\n\n".join("\n".join(f"w{w} {'abc'[int(w) % 3]}" for w in line) for line in words)
+
+
+def _wait(is_so):
     deadline = time.monotonic() + 20
-    while _alive(process.pid) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not _alive(process.pid)
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def _alive(group):

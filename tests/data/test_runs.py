@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from loglinear import _core
+from loglinear.data import ngram
 from loglinear.data.corpus import read_corpus, spool_corpus
 from loglinear.data.memory import readable
 from loglinear.data.ngram import build_trie, mapped_trie
@@ -109,6 +110,21 @@ def test_refuses_too_little_memory(tmp_path):
         count_files([""], 2, memory="8M")
 
 
+def test_more_ngrams_than_can_be_numbered_are_refused_with_the_order_that_fits(monkeypatch):
+    from loglinear import LanguageModel
+
+    text = ["a b c d", "b c d a", "d c b a"] * 3
+    counts = LanguageModel(3, "kneser-ney").fit(text).counts_
+    monkeypatch.setattr(ngram, "MOST_NGRAMS", sum(counts) - 1)
+    told = rf"there are {sum(counts)} n-grams \({', '.join(map(str, counts))} of orders 1 to 3\), more than the "
+    told += rf"{sum(counts) - 1} that a model can number: order=2 fits, with {sum(counts[:2])}; or "
+    for estimator, remedy in (("maxent", "train a counted model"), ("kneser-ney", r"leave out rare n-grams \(prune\)")):
+        with pytest.raises(ValueError, match=told + remedy):
+            LanguageModel(3, estimator, memory="8M").fit(text)
+    pruned = LanguageModel(3, "kneser-ney", memory="8M", prune=(0, 0, 20)).fit(text)
+    assert sum(pruned.n_ngrams_) < sum(counts)
+
+
 def test_refuses_a_folder(tmp_path):
     with pytest.raises(OSError, match="no/such") as caught:
         count_files(["a b"], 2, memory="8M", folder=tmp_path / "no" / "such")
@@ -135,5 +151,3 @@ def test_a_full_disk_is_told_and_leaves_nothing(tmp_path):
 @pytest.mark.parametrize(("n_bytes", "text"), [(1, "1"), (1536, "1.5K"), (1 << 30, "1G"), ((1 << 30) + 1, "1.1G")])
 def test_readable_amounts(n_bytes, text):
     assert readable(n_bytes) == text
-
-

@@ -43,7 +43,7 @@ from loglinear.dask.shards import Cluster
 from loglinear.dask.sources import delayed_parts
 from loglinear.dask.texts import join_words, read_part, text_pieces, words_of
 from loglinear.data.corpus import UnknownPolicy, choose_words, number_text
-from loglinear.data.ngram import NgramTrie
+from loglinear.data.ngram import NgramTrie, check_positions
 from loglinear.data.ngram_classes import ngram_classes
 from loglinear.data.ngram_parts import join_parts
 from loglinear.data.runs import context_ranges
@@ -66,8 +66,9 @@ from loglinear.status import Status
 
 log = logging.getLogger("loglinear.dask")
 SOLVERS = ("auto", "owlqn", "lbfgs")
-MAX_LOSSES = 20  # of workers in one training
+MAX_LOSSES = 4  # of workers, without a step between them: the parts do not fit
 _ON_A_CLUSTER = ("client", "n_parts")
+_FEWER = "or count under a limit of memory in one process (memory, prune)", "or leave out rare n-grams (min_count)"
 _HERE_ONLY = ("tune", "base", "sources", "classes", "cache", "n_topics", "memory", "tmp", "warm_start")
 
 
@@ -115,6 +116,7 @@ class DaskLanguageModel(LanguageModel):
             self.largest_part_ = work.largest
             stages = {"counting": time.perf_counter() - began}
             self.counts_ = [self.vocabulary_.n_words, *work.ngrams()]
+            check_positions(self.counts_, _FEWER[self.estimator == "maxent"])
             if self.estimator == "maxent":
                 model = self._trained(work, settings)
             else:
@@ -251,7 +253,7 @@ class _Work:
             records = [tasks.submit_one(k, records_of, one, *place) for one in sorted_]
             arguments = (place, known, self.order, self.word_counts, least, len(ranges) > tasks.n_workers, *records)
             shards.append((make_shard, arguments))
-        self.cluster = Cluster(tasks.workers, shards)
+        self.cluster = Cluster(tasks.workers, shards, ranges)
         return sum(one.n_tokens for one in counts)
 
     def _known(self, vocabulary: WordVocabulary) -> Any:
@@ -291,6 +293,11 @@ class _Work:
         trie = NgramTrie(self.order, self.vocabulary.n_words, **arrays)
         return TrieModel(self.vocabulary, trie, **values)
 
+    def too_large(self) -> MemoryError:
+        """Return the error for parts whose workers end again and again."""
+        assert self.cluster is not None
+        return self.cluster.too_large()
+
     def release(self) -> None:
         """Let the workers forget everything."""
         self._texts = []
@@ -321,7 +328,7 @@ class _Training:
         self.solver, self.reason = choose_solver(self.objective, self.settings.solver, self.settings.solver_options)
         self.walk = Walk(self.solver, penalty, settings.strength_classes, self.settings.tolerance,
                          self.settings.max_iterations, n_everywhere)  # fmt: skip
-        self.weights = self.start
+        self.weights, self.n_losses = self.start, 0
 
     def _carry(self, told: Told) -> list[Brought]:
         return [Brought(*one) for one in self.work.call("advance", told)]
@@ -329,20 +336,21 @@ class _Training:
     def run(self) -> Solution:
         """Walk to the optimum; begin again, from the weights that are left, where a worker is lost."""
         with TrainingProgress(self.settings.verbose, self.settings.max_iterations) as progress:
-            for _ in range(MAX_LOSSES):
+            while True:
                 try:
                     result = self._once(both(progress, self._keep))
                     break
                 except Lost:
+                    self.n_losses += 1
+                    if self.n_losses == MAX_LOSSES:
+                        raise self.work.too_large() from None
                     log.warning("the weights of a part were lost: it begins again, and the others go on")
                 finally:
                     self.work.call("stop")
-            else:
-                raise RuntimeError(f"workers were lost {MAX_LOSSES} times; training cannot go on")
         return Solution(result.weights, result, self.solver.name, self.reason, result.weights)
 
     def _keep(self, iteration: int, state: State, history: History) -> None:
-        self.weights = state.weights
+        self.weights, self.n_losses = state.weights, 0
 
     def _once(self, callback: Callback | None) -> Result:
         self.work.call("begin", self.walk, self.orders)

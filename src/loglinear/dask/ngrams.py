@@ -4,11 +4,13 @@ trie; every part then keeps its n-grams, their weights and the vectors of its so
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from distributed import get_worker
 from numpy.typing import NDArray
 
 from loglinear.arrays import FloatArray
@@ -37,6 +39,23 @@ from loglinear.solvers.solver import Solver, State
 SHAPE = (  # a trie without its counts
     "context_start", "entry_start", "context_word", "context_child", "context_entry", "entry_word", "entry_parent",
 )  # fmt: skip
+
+
+@contextmanager
+def worker_folder() -> Iterator[str]:
+    """Give the folder of the worker, where runs and tries are in files without a name; errors name the worker."""
+    worker = get_worker()
+    folder = str(worker.local_directory)
+    try:
+        yield folder
+    except OSError as error:
+        if error.filename != folder:
+            raise
+        message = (
+            f"{error.strerror}: the worker {worker.address} writes n-grams there; free space, or start workers with "
+            "another local_directory (TMPDIR names that of --workers)"
+        )
+        raise OSError(error.errno, message, folder) from None
 
 
 class Counts(NamedTuple):
@@ -68,7 +87,8 @@ def sort_part(
     threads = own_threads(shared)
     text = replace(text, tokens=text.tokens.copy())  # numbering writes over them, and the part may be asked for again
     sentences = number_text(text, vocabulary, unknown=unknown, n_threads=threads)
-    table, sizes, words = sorted_records(sentences, order, n_threads=threads)
+    with worker_folder() as folder:
+        table, sizes, words = sorted_records(sentences, order, folder=folder, n_threads=threads)
     n_tokens = sentences.n_tokens + sentences.n_sentences
     return Records(order, table, Counts(sizes, words, n_tokens))
 
@@ -89,6 +109,11 @@ class Range(NamedTuple):
     begin: int
     end: int
 
+    @property
+    def remedy(self) -> str:
+        """Return what to give where the memory of a worker is too little for its part."""
+        return "fewer n-grams (min_count, a lower order)"
+
 
 def make_shard(
     place: Range, vocabulary: WordVocabulary, order: int, word_counts: NDArray[np.uint64], min_counts: Sequence[int],
@@ -96,7 +121,8 @@ def make_shard(
 ) -> NgramShard:  # fmt: skip
     """Merge the n-grams that all parts of the text have of a range of contexts."""
     threads = own_threads(shared)
-    trie = merged_part(order, word_counts, place.begin, place.end, records, n_threads=threads)
+    with worker_folder() as folder:
+        trie = merged_part(order, word_counts, place.begin, place.end, records, folder=folder, n_threads=threads)
     return NgramShard(without_rare(trie, min_counts), vocabulary, threads)
 
 

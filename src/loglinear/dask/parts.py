@@ -70,7 +70,7 @@ class PartTasks:
             raise out_of_memory(self.client, self.given, place, error) from error
 
 
-def out_of_memory(client: Client, given: Sequence[Any], place: int, error: BaseException) -> MemoryError:
+def out_of_memory(client: Client, given: Sequence[Any], place: int, error: BaseException | None) -> MemoryError:
     """Return the error of a part whose workers ended again and again, with what would fit."""
     part, n = given[place], len(given)
     size, name = getattr(part, "n_bytes", None), getattr(part, "path", None)
@@ -81,6 +81,7 @@ def out_of_memory(client: Client, given: Sequence[Any], place: int, error: BaseE
         what += f" ({name}, {size / 1e6:,.1f} MB)"
     has = f" of {limit / 1e9:,.2g} GB" if limit else ""
     fit = f"at least {2 * n} partitions" + (f" of at most {size / 2e6:,.1f} MB" if size else "")
+    fit = f"{getattr(part, 'remedy', fit)}, more workers"
     more = f"workers with {2 * limit / 1e9:,.2g} GB or more" if limit else "workers with more memory"
     return MemoryError(
         f"the workers that held {what} ended again and again; most often their memory{has} was not enough: give {fit}, "

@@ -9,6 +9,7 @@ import itertools
 import logging
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,7 +20,8 @@ from loglinear.dask.workers import LOST, Workers
 from loglinear.errors import FormatError
 from loglinear.losses.partitioned import Shard
 
-MAX_REPEATS = 20  # of one call
+MAX_REPEATS = 20  # of making a part, while workers come and go
+MAX_LOSSES = 4  # of one part in one call: it does not fit the workers
 log = logging.getLogger("loglinear.dask")
 
 
@@ -74,6 +76,7 @@ class Cluster:
         self.derived: dict[int, tuple[int, str, Sequence[tuple[Any, ...]]]] = {}  # by number, in order
         self.first_is_needed = True  # whether the first objects stay when all that is derived from them is made
         self.numbers = itertools.count(1)
+        self.n_losses: Counter[int] = Counter()  # of each part
         self._futures: list[Any] = [None] * len(self.tasks)
         self._actors: list[Any] = [None] * len(self.tasks)
         self._make(range(len(self.tasks)))
@@ -84,7 +87,7 @@ class Cluster:
         for k in places:
             self._submit(k)
         for k in places:
-            for _ in range(MAX_REPEATS):
+            for n in itertools.count(1):
                 try:
                     self._actors[k] = self._result(k)
                 except FormatError as error:
@@ -98,9 +101,11 @@ class Cluster:
                     if not self.first_is_needed:
                         self._actors[k].forget(0).result()
                     break
-                except (OSError, RuntimeError):  # another worker was lost meanwhile
+                except (OSError, RuntimeError) as error:  # another worker was lost meanwhile
                     if not self._is_lost(k):
                         raise
+                    if n == MAX_LOSSES:
+                        raise self.too_large(k, error) from error
                     self.workers.look()
                     self._submit(k)
 
@@ -117,7 +122,7 @@ class Cluster:
             try:
                 return self._futures[k].result(timeout=2)
             except (KilledWorker, MemoryError) as error:
-                raise out_of_memory(self.client, self.given, k, error) from error
+                raise self.too_large(k, error) from error
             except LOST as error:
                 if self._futures[k].status == "error" or next(repeats) > MAX_REPEATS:
                     raise
@@ -132,26 +137,36 @@ class Cluster:
         """Return call(actor, place).result() of every part, in their order; repeat for parts that were lost."""
         results: list[Any] = [None] * len(self.tasks)
         todo = list(range(len(self.tasks)))
-        for _ in range(MAX_REPEATS):
+        n_losses: Counter[int] = Counter()
+        while todo:
             under_way = [(k, self._begin(call, k)) for k in todo]
-            lost = []
+            todo = []
             for k, future in under_way:
                 try:
                     if future is None:
-                        lost.append(k)
+                        todo.append(k)
                     else:
                         results[k] = future.result()
                 except (OSError, RuntimeError) as error:
                     if not self._is_lost(k):
                         raise
                     log.debug("part %d: %s", k, error)
-                    lost.append(k)
-            if not lost:
-                return results
-            self.workers.look()
-            self._make(lost)
-            todo = lost
-        raise RuntimeError(f"a call was lost {MAX_REPEATS} times as workers came and went; training cannot go on")
+                    todo.append(k)
+            if todo:
+                self.workers.look()
+                self.n_losses.update(todo)
+                n_losses.update(todo)
+                k, n = n_losses.most_common(1)[0]
+                if n == MAX_LOSSES:
+                    raise self.too_large(k)
+                self._make(todo)
+        return results
+
+    def too_large(self, k: int | None = None, error: BaseException | None = None) -> MemoryError:
+        """Return the error for a part whose workers ended again and again; None: the one that was lost most often."""
+        if k is None:
+            k = self.n_losses.most_common(1)[0][0] if self.n_losses else 0
+        return out_of_memory(self.client, self.given, k, error)
 
     def _begin(self, call: Callable[[Any, int], Any], k: int) -> Any:
         try:

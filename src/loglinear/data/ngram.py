@@ -34,6 +34,7 @@ from loglinear.features.word_vocabulary import WordVocabulary
 from loglinear.threads import pool
 
 NONE = 0xFFFFFFFF  # no word, no parent
+MOST_NGRAMS = NONE - 1  # of a model, whose positions have 32 bits
 MAX_ORDER = 255
 PIECE_BYTES = 48  # per token of a piece of the corpus while it is sorted
 NO_BLOCKS = "no sentences: give at least one block, which may be empty"
@@ -140,14 +141,30 @@ def _build_in_files(
     return mapped_trie(runs.merge(pool(n_threads), 0, NONE, limit // 2, True, None))
 
 
-def mapped_trie(files: _core.MappedTrie) -> NgramTrie:
-    """Return a trie in mapped temporary files as arrays, which keep the files alive."""
+def check_positions(n_by_order: Sequence[int], remedy: str) -> None:
+    """Raise ValueError for more n-grams than a model can number, and say which order would have few enough.
+
+    remedy : what else would help
+    """
+    every = [int(n) for n in n_by_order]
+    if sum(every) <= MOST_NGRAMS:
+        return
+    fits = max((n for n in range(1, len(every)) if sum(every[:n]) <= MOST_NGRAMS), default=0)
+    lower = f"order={fits} fits, with {sum(every[:fits]):,}; " if fits else ""
+    raise ValueError(
+        f"there are {sum(every):,} n-grams ({', '.join(f'{n:,}' for n in every)} of orders 1 to {len(every)}), more "
+        f"than the {MOST_NGRAMS:,} that a model can number: {lower}{remedy}"
+    )
+
+
+_FEWER = "or train a counted model and leave out rare n-grams (estimator='kneser-ney', prune)"
+
+
+def mapped_trie(files: _core.MappedTrie, remedy: str = _FEWER) -> NgramTrie:
+    """Return a trie in mapped temporary files as arrays, which keep the files alive; ``check_positions`` refuses."""
     context_start, entry_start, *arrays = files.arrays()
-    if files.is_wide:
-        raise ValueError(
-            f"the text has {int(entry_start[-1])} n-grams, more than the 4294967294 that 32 bits can number: only "
-            "models that are counted (Kneser-Ney, Witten-Bell, additive) take so many; use a lower order or less text"
-        )
+    check_positions(np.diff(entry_start), remedy)
+    assert not files.is_wide
     n_words = int(entry_start[1])
     return NgramTrie(entry_start.size - 1, n_words, context_start, entry_start, *arrays)
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
-from loglinear.data.ngram import NgramTrie, mapped_trie
+from loglinear.data.ngram import NgramTrie, check_positions, mapped_trie
 from loglinear.data.runs import WORD_BYTES, count_runs
 from loglinear.data.sentences import Sentences
 from loglinear.threads import available_cores, pool
@@ -27,16 +27,17 @@ _ENDING = ("context_child", "context_entry")  # arrays with a number more, where
 
 
 def sorted_records(
-    sentences: Sentences, order: int, *, n_threads: int | None = None
+    sentences: Sentences, order: int, *, folder: str | None = None, n_threads: int | None = None
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint64], NDArray[np.uint64]]:
     """Return the distinct n-grams of a part of a text, sorted by context, to be merged with those of other parts.
 
     They are records [n * (order + 1)]: history, most recent word first, word, count (native/trie/runs.hh). With them
-    come how many have each word as the most recent of their history [V + 1], and the tokens of each word [V].
+    come how many have each word as the most recent of their history [V + 1], and the tokens of each word [V]. Runs are
+    in a file of the folder (default: the system's for temporary files).
     """
     V = sentences.n_words
-    limit = SORTING + WORD_BYTES * V
-    runs = count_runs(sentences, order, limit=limit, folder=tempfile.gettempdir(), n_threads=n_threads)
+    limit, place = SORTING + WORD_BYTES * V, folder or tempfile.gettempdir()
+    runs = count_runs(sentences, order, limit=limit, folder=place, n_threads=n_threads)
     table = runs.records(0, V + 1)
     recent = table.reshape(-1, order + 1)[:, 0] if order > 1 else np.full(table.size // 2, V, np.uint32)
     return table, np.bincount(recent, minlength=V + 1).astype(np.uint64), runs.word_counts()
@@ -44,18 +45,19 @@ def sorted_records(
 
 def merged_part(
     order: int, word_counts: NDArray[np.uint64], begin: int, end: int, records: Sequence[NDArray[np.uint32]], *,
-    n_threads: int | None = None,
+    folder: str | None = None, n_threads: int | None = None,
 ) -> NgramTrie:  # fmt: skip
-    """Return a part of the trie from the records of it that the parts of a text have; ``word_counts`` of the whole."""
-    runs = _core.TrieRuns(tempfile.gettempdir(), word_counts.size, order)
+    """Return a part of the trie from the records of it that the parts of a text have; ``word_counts`` of the whole.
+
+    It is mapped from files of the folder (default: the system's for temporary files).
+    """
+    runs = _core.TrieRuns(folder or tempfile.gettempdir(), word_counts.size, order)
     runs.add_words(word_counts)
     for one in records:
         if one.size:
             runs.add_records(np.ascontiguousarray(one))
     merged = runs.merge(pool(n_threads), begin, end, BUFFER, True, None)
-    if merged.is_wide:
-        raise OverflowError("a part of the n-grams has more than 2^32: use more workers")
-    return mapped_trie(merged)
+    return mapped_trie(merged, "or cut the n-grams into more parts (n_parts) and leave out rare ones (min_count)")
 
 
 def join_parts(
@@ -63,8 +65,9 @@ def join_parts(
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays of one trie, or of one back-off model, from those of its parts, in the order of their words.
 
-    Unigrams and the empty context are those of the first part. ``context_start``, ``entry_start`` and the arrays of
-    the layout are joined as such, ``entry_parent`` as numbers of entries, all others by level.
+    Together they must have few enough n-grams to be numbered (``check_positions``). Unigrams and the empty context are
+    those of the first part. ``context_start``, ``entry_start`` and the arrays of the layout are joined as such,
+    ``entry_parent`` as numbers of entries, all others by level.
     """
     starts = [(part["context_start"], part["entry_start"]) for part in parts]
 
@@ -80,6 +83,7 @@ def join_parts(
                          for k in range(order)], np.int64)  # fmt: skip
 
     n_contexts, n_entries = sizes(0), sizes(1)
+    check_positions(n_entries.sum(axis=1), "or leave out rare n-grams")
     first_context = (np.cumsum(n_contexts) - n_contexts.ravel()).reshape(n_contexts.shape)  # of every level and part
     first_entry = (np.cumsum(n_entries) - n_entries.ravel()).reshape(n_entries.shape)
 
@@ -107,7 +111,7 @@ def join_parts(
         for k in range(order):
             for p, part in enumerate(parts):
                 piece = part[name][level(k, which, p)]
-                copies.append((whole[at : at + piece.size], piece, moved(name, k, p) % 2**32))
+                copies.append((whole[at : at + piece.size], piece, moved(name, k, p)))
                 at += piece.size
     with ThreadPoolExecutor(available_cores() if n_threads in (None, -1) else n_threads) as threads:
         list(threads.map(lambda one: _copy_moved(*one), copies))

@@ -16,7 +16,7 @@ from loglinear.arrays import vectors_made_by
 from loglinear.backoff.counted import estimate_in_files
 from loglinear.data.corpus import spool_corpus
 from loglinear.data.memory import page_watch, parse_memory, temporary_files
-from loglinear.data.ngram import NgramTrie, mapped_trie
+from loglinear.data.ngram import NgramTrie, check_positions, mapped_trie
 from loglinear.data.runs import count_spooled
 from loglinear.data.sentences import SpooledSentences
 from loglinear.optimise.progress import Counting, Metering
@@ -57,7 +57,11 @@ def count(model: Any, sentences: SpooledSentences) -> NgramTrie | _core.MappedTr
             progress=progress, meter=meter,
         )
     model.counts_ = np.diff(trie.arrays()[1]).tolist()
-    return mapped_trie(trie) if model.estimator == "maxent" else trie
+    if model.estimator == "maxent":
+        return mapped_trie(trie)
+    if model.prune is None:
+        check_positions(model.counts_, "or leave out rare n-grams (prune)")
+    return trie
 
 
 def vectors(model: Any) -> AbstractContextManager[None]:
