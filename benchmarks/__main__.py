@@ -14,6 +14,7 @@ BENCHMARKS = {
     "formats": "benchmarks.formats",
     "ime": "benchmarks.ime",
     "kernels": "benchmarks.kernels",
+    "kills": "benchmarks.scale.kills",
     "lm": "benchmarks.lm.page",
     "memory": "benchmarks.memory",
     "parse": "benchmarks.parse",

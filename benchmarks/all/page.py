@@ -83,7 +83,7 @@ def _write(path: Path, text: str) -> None:
 def main(arguments: list[str]) -> None:
     from benchmarks.__main__ import BENCHMARKS
 
-    usual = [name for name in BENCHMARKS if name not in ("all", "plan")]  # plan predicts; it measures for itself alone
+    usual = [name for name in BENCHMARKS if name not in ("all", "kills", "plan")]  # these have no jobs
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks all", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
