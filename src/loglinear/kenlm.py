@@ -1,7 +1,7 @@
 """The surface of the ``kenlm`` package: code written for it runs with ``from loglinear import kenlm``, and code that
 cannot be changed after ``loglinear.kenlm.install()``.
 
-``Model(path)`` reads KenLM's binary files of every kind, mapped and with the same scores to the bit; ARPA files (also
+``Model(path)`` reads KenLM's binary files of every kind, with the same scores to the bit; ARPA files (also
 compressed, in any encoding: words are bytes, as in KenLM); and files of ``LanguageModel``. It differs from the original
 for ARPA and model files: ``<s>`` inside a sentence is an unknown word, and a state belongs to one model. In addition, a
 model has the methods of ``loglinear.backoff.queries.NgramQueries``: batches, next words, samples and the vocabulary.
@@ -39,7 +39,10 @@ def install() -> ModuleType:
 
 
 class LoadMethod:
-    """Ways to read KenLM's binary files; accepted without effect: they are always mapped."""
+    """Ways to read KenLM's binary files: READ and PARALLEL_READ copy them, LAZY and POPULATE_OR_LAZY map them.
+
+    A mapped file must stay as it is. POPULATE_OR_READ, as without a ``Config``, maps files of over 16 MiB.
+    """
 
     LAZY, POPULATE_OR_LAZY, POPULATE_OR_READ, READ, PARALLEL_READ = range(5)
 
@@ -51,7 +54,7 @@ class ARPALoadComplain:
 
 
 class Config:
-    """Settings of the original; accepted without effect."""
+    """Settings of the original: ``load_method``; the others are accepted without effect."""
 
     def __init__(self) -> None:
         self.load_method = LoadMethod.POPULATE_OR_READ
@@ -67,10 +70,10 @@ class Model:
     queries: NgramQueries
 
     def __init__(self, path: str | bytes | os.PathLike[str], config: Config | None = None) -> None:
-        name = os.fsdecode(path)
+        name, self._config = os.fsdecode(path), config
         self.path = os.fsencode(str(Path(name).absolute()))
         try:
-            self.queries = _read(name)
+            self.queries = _read(name, LoadMethod.POPULATE_OR_READ if config is None else config.load_method)
         except (OSError, LoglinearError) as error:
             raise OSError(f"Cannot read model {name!r} ({error})") from error
         self.order = self.queries.order
@@ -119,17 +122,24 @@ class Model:
         return f"<Model from {Path(os.fsdecode(self.path)).name}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.path,)
+        return type(self), (self.path, self._config)
 
 
 class LanguageModel(Model):
     """The older name of ``Model``."""
 
 
-def _read(name: str) -> NgramQueries:
+# Ways to read a binary file -> whether it is mapped.
+_IS_MAPPED = {
+    LoadMethod.LAZY: True, LoadMethod.POPULATE_OR_LAZY: True, LoadMethod.POPULATE_OR_READ: None,
+    LoadMethod.READ: False, LoadMethod.PARALLEL_READ: False,
+}  # fmt: skip
+
+
+def _read(name: str, load_method: int) -> NgramQueries:
     """Return the queries of a file of any of the three kinds."""
     if is_binary(name):
-        return BinaryQueries.open(name)
+        return BinaryQueries.open(name, mmap=_IS_MAPPED[load_method])
     if read_head(name, 9)[8:] != b"{":  # safetensors: eight bytes of length, then JSON
         return NgramQueries.from_backoff(with_unknown(read_arpa(name, encoding=None), _MISSING_UNKNOWN))
     from loglinear.models import load_predictor

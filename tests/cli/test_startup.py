@@ -45,6 +45,13 @@ def test_prediction_imports_nothing_heavy(command: str) -> None:
     assert not imported_by(*command.split(), str(MODELS / model), stdin=text).intersection(HEAVY)
 
 
+@pytest.mark.parametrize("name", sorted(path.name for path in MODELS.glob("*.ll")))
+def test_loading_a_model_imports_no_scikit_learn(name: str) -> None:
+    code = "import sys, loglinear; loglinear.load(sys.argv[1]); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, MODELS / name], capture_output=True, text=True, check=True)
+    assert not {"sklearn", "scipy", "pandas"}.intersection(done.stdout.split())
+
+
 def test_a_classifier_of_a_matrix_needs_no_scipy(tmp_path: Path) -> None:
     (tmp_path / "d.svm").write_text("3 0:1 4:2\n")
     loaded = imported_by("classify", "predict", str(MODELS / "classifier_of_a_matrix.ll"), str(tmp_path / "d.svm"))
@@ -56,10 +63,15 @@ def test_help_imports_less_still(arguments: tuple[str, ...]) -> None:
     assert not imported_by(*arguments).intersection((*HEAVY, "numpy"))
 
 
-@pytest.mark.parametrize("command", ["tag train", "lm train"])
-def test_training_of_taggers_and_language_models_imports_no_scikit_learn(command: str, tmp_path: Path) -> None:
-    data = tmp_path / "data.txt"
-    data.write_text("the DT B-NP\ndog NN I-NP\n\na DT B-NP\ncat NN I-NP\n")
-    more = ("--templates", "chunking") if command == "tag train" else ("--order", "2")
-    loaded = imported_by(*command.split(), str(data), "--output", str(tmp_path / "m.ll"), *more)
+@pytest.mark.parametrize(
+    "command",
+    ["tag train --templates chunking", "lm train --order 2", "classify train --ngrams 1,2 --weighting log_tfidf"],
+)
+def test_training_imports_no_scikit_learn(command: str, tmp_path: Path) -> None:
+    data = tmp_path / "data.tsv"
+    lines = "yes\tthe dog\nno\ta cat\n" if command.startswith("classify") else (
+        "the DT B-NP\ndog NN I-NP\n\na DT B-NP\ncat NN I-NP\n"
+    )
+    data.write_text(lines)
+    loaded = imported_by(*command.split(), str(data), "--output", str(tmp_path / "m.ll"))
     assert not loaded.intersection({"sklearn", "scipy", "pandas"})

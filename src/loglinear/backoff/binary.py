@@ -1,8 +1,8 @@
 """Binary files of KenLM: asked where they lie, listed where they can be, and written.
 
-``native/kenlm/layout.hh`` describes the files. Opening one reads it, or maps a large one; every position that a query
-reads is checked before it is used, so that a file from anywhere costs no more than a wrong answer. Numbers of words in
-a file are KenLM's; here the vocabulary puts ``</s>`` and ``<unk>`` first, as everywhere.
+``native/kenlm/layout.hh`` describes the files. Opening one reads it, or maps one of over 16 MiB; every position that a
+query reads is checked before it is used, so that a file from anywhere costs no more than a wrong answer. Numbers of
+words in a file are KenLM's; here the vocabulary puts ``</s>`` and ``<unk>`` first, as everywhere.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KINDS = (
 _MAGIC = b"mmap lm http://kheafield.com/code"
 _LN10 = float(np.log(10.0))
 _ENTRY, _CONTEXT = 1, 2
-_MOST_COPIED = 1 << 30  # bytes of a file that is read rather than mapped
+_MOST_COPIED = 1 << 24  # bytes of a file that is read rather than mapped: it is opened in a few milliseconds
 _ARRAY_BITS = 64  # array compression moves as many bits of positions as make the file smallest
 
 
@@ -59,7 +59,7 @@ class BinaryQueries(NgramQueries):
         """Open a file; raise FormatError for one that is damaged or of a kind that is not known.
 
         mmap : use the pages of the file itself, which must then stay as it is. False: copy it to memory. None: copy
-            it if it has at most 1 GiB
+            it if it has at most 16 MiB
         """
         queries = cls.__new__(cls)
         queries.path, queries.n_threads = path, n_threads

@@ -135,7 +135,7 @@ class DaskLanguageModel(LanguageModel):
         self._warn()
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> LanguageModel:
+    def partial_fit(self, X: Any, y: Any = None) -> DaskLanguageModel:
         """Refuse: a stream is learnt in one process."""
         raise IncompatibleError("partial_fit learns a stream in one process: use LanguageModel, or fit on a cluster")
 

@@ -68,6 +68,11 @@ class StoredArrays(Mapping[str, np.ndarray]):
     def __len__(self) -> int:
         return len(self._places)
 
+    @property
+    def nbytes(self) -> int:
+        """Return the size of all arrays."""
+        return sum(place.nbytes for place in self._places.values())
+
     def offset(self, name: str) -> int:
         """Return where in the file the numbers of an array begin."""
         return self._places[name].offset

@@ -102,8 +102,11 @@ def load_predictor(path: str | os.PathLike[str], kind: str | None = None, *, mma
 
 def made(kind: Any, archive: archives.Archive, path: Any) -> Any:
     """Return the model of an opened file as one of a class; ModelFileError for content that makes no model."""
-    with archives.damage_told(path, archive):
-        return kind.from_archive(archive, path)
+    with archives.damage_told(path):
+        model = kind.from_archive(archive, path)
+    if "_unread" not in vars(model):  # otherwise when it is read
+        archives.check_finite(path, archive)
+    return model
 
 
 __all__ = [

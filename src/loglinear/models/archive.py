@@ -43,6 +43,11 @@ class Archive:
     checksum: str = ""
     version: str = ""
 
+    @property
+    def nbytes(self) -> int:
+        """Return the size of the arrays of a file; 0 for arrays that are in memory."""
+        return self.arrays.nbytes if isinstance(self.arrays, StoredArrays) else 0
+
     def part(self, prefix: str) -> Mapping[str, np.ndarray]:
         """Return the arrays whose names begin with a prefix, by the rest of their names."""
         if isinstance(self.arrays, StoredArrays):
@@ -109,8 +114,8 @@ def load(path: str | os.PathLike[str], *, verify: bool = False, mmap: bool = Fal
 
 
 @contextmanager
-def damage_told(source: Any, archive: Archive) -> Iterator[None]:
-    """Raise what the content of a file leads to as a ModelFileError that names the file; refuse NaN and infinity.
+def damage_told(source: Any) -> Iterator[None]:
+    """Raise what the content of a file leads to as a ModelFileError that names the file.
 
     A model's own ``file.py`` says more exactly what is wrong, where it knows.
     """
@@ -122,6 +127,10 @@ def damage_told(source: Any, archive: Archive) -> Iterator[None]:
         why = " ".join(str(error).split()) or type(error).__name__
         named = why if why.startswith(f"{source}: ") else f"{source}: the model is damaged ({why})"
         raise ModelFileError(named) from None
+
+
+def check_finite(source: Any, archive: Archive) -> None:
+    """Raise a ModelFileError for weights, or other numbers that prediction uses, that are NaN or infinity."""
     for name in named_arrays.of_floats(archive.arrays):
         if not name.startswith(_FIGURES) and not np.all(np.isfinite(archive.arrays[name])):
             raise ModelFileError(f"{source}: the model is damaged: array {name!r} has numbers that are not finite")

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from loglinear.models.archive import Archive
+from loglinear.models.archive import Archive, check_finite, damage_told
 from loglinear.models.notebook import Shown, model_section
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from loglinear.display.page import Section
+
+
+READ_AT_ONCE = 1 << 23  # bytes of arrays: a file with more is read when the model is first used
+
+
+class _Unread:
+    """What of a large file has not been read yet."""
+
+    def __init__(self, names: tuple[str, ...], read: Callable[[], None]) -> None:
+        self.names, self.read, self.lock, self.is_reading = names, read, threading.RLock(), False
 
 
 class Predictor(Shown):
@@ -39,6 +51,52 @@ class Predictor(Shown):
     def parameters(self) -> dict[str, Any]:
         """Return the settings by name, as a model file keeps them."""
         return {name: getattr(self, name) for name in self._settings_names}
+
+    # ---- large files ------------------------------------------------------------------------------------------------
+    def read_when_used(self, archive: Archive, source: Any, names: tuple[str, ...], read: Callable[[], None]) -> None:
+        """Call ``read``, which sets the attributes of these names: now, or for a large file when one is asked for.
+
+        Then opening takes no longer for a larger model, and what is read is checked before its first use all the same.
+        """
+        if archive.nbytes <= READ_AT_ONCE:
+            read()
+            return
+
+        def checked() -> None:
+            with damage_told(source):
+                read()
+            check_finite(source, archive)
+
+        self._unread = _Unread(names, checked)
+
+    def read_rest(self) -> None:
+        """Read what ``read_when_used`` has left for later."""
+        unread: _Unread | None = vars(self).get("_unread")
+        if unread is None:
+            return
+        with unread.lock:
+            if "_unread" in vars(self) and not unread.is_reading:
+                before, unread.is_reading = dict(vars(self)), True
+                try:
+                    unread.read()
+                except BaseException:
+                    vars(self).clear()
+                    vars(self).update(before)
+                    raise
+                finally:
+                    unread.is_reading = False
+                del self._unread
+
+    def __getattr__(self, name: str) -> Any:
+        unread = vars(self).get("_unread")
+        if unread is not None and name in unread.names and not unread.is_reading:
+            self.read_rest()
+            return getattr(self, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        self.read_rest()
+        return dict(vars(self))
 
     def check_fitted(self) -> None:
         """Raise sklearn's NotFittedError if there is nothing to predict with. A model read from a file is trained."""

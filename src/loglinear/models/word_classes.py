@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from loglinear.clustering import Clustering, WordBigrams, bidirectional, brown, class_bits, exchange
 from loglinear.clustering.exchange import MAX_PASSES, Report, check_n_classes
@@ -21,6 +19,7 @@ from loglinear.errors import InterruptedWarning
 from loglinear.features.word_vocabulary import UNKNOWN
 from loglinear.formats.class_file import write_classes, write_paths
 from loglinear.formats.running_text import TextSource
+from loglinear.models.estimator import Parameters
 from loglinear.models.trainer import training_method
 from loglinear.optimise.progress import Reading, Working
 from loglinear.optimise.training_log import log_step
@@ -33,7 +32,7 @@ METHODS = {
 }
 
 
-class WordClasses(BaseEstimator):  # type: ignore[misc]
+class WordClasses(Parameters):
     """Classes of words that stand between like neighbours in a text.
 
     Parameters
@@ -138,15 +137,21 @@ class WordClasses(BaseEstimator):  # type: ignore[misc]
 
         return report
 
+    def _check_fitted(self) -> None:
+        from sklearn.utils.validation import check_is_fitted
+
+        if not hasattr(self, "labels_"):
+            check_is_fitted(self, "labels_")
+
     @property
     def perplexity_(self) -> float:
         """Perplexity of the text by the class bigram model."""
-        check_is_fitted(self, "labels_")
+        self._check_fitted()
         return math.exp(-self.log_likelihood_ / self.n_tokens_)
 
     def predict(self, X: Sequence[str]) -> NDArray[np.int32]:
         """Return the class of each word: [n] int32. Unknown words have that of ``<unk>``, or -1 where it has none."""
-        check_is_fitted(self, "labels_")
+        self._check_fitted()
         if isinstance(X, str):
             raise TypeError("X must be a list of words, not one string")
         number = dict(zip(self.words_, self.labels_.tolist()))
@@ -159,17 +164,17 @@ class WordClasses(BaseEstimator):  # type: ignore[misc]
 
     def to_dict(self, *, bits: bool = True) -> dict[str, str]:
         """Return the class of each word as text: its bits, or its number."""
-        check_is_fitted(self, "labels_")
+        self._check_fitted()
         names = self.bits_ if bits else [str(n) for n in range(self.n_classes)]
         return {word: names[label] for word, label in zip(self.words_, self.labels_.tolist())}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file of lines ``word TAB class``, by class and falling count."""
-        check_is_fitted(self, "labels_")
+        self._check_fitted()
         order = np.argsort(self.labels_, kind="stable").tolist()
         write_classes(path, [self.words_[i] for i in order], self.labels_[order].tolist())
 
     def save_paths(self, path: str | os.PathLike[str]) -> None:
         """Write a file of lines ``bits TAB word TAB count``, as Brown's tool does."""
-        check_is_fitted(self, "labels_")
+        self._check_fitted()
         write_paths(path, self.words_, [self.bits_[c] for c in self.labels_.tolist()], self.counts_.tolist())

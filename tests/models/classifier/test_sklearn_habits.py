@@ -205,3 +205,25 @@ def test_a_text_model_goes_through_skops(tmp_path):
     assert all(name.startswith(("loglinear.", "numpy.")) for name in trusted)
     again = sio.loads(data, trusted=trusted)
     np.testing.assert_array_equal(again.predict_proba(TEXTS), model.predict_proba(TEXTS))
+
+
+def test_arguments_that_were_requested_are_passed_on():
+    import sklearn
+    from sklearn.base import clone
+    from sklearn.model_selection import GridSearchCV
+
+    X, y = load_iris(return_X_y=True)
+    weights = np.where(y == 2, 0.0, 1.0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        asked = MaxentClassifier().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        search = GridSearchCV(clone(asked), {"strength": [1.0]}, cv=3).fit(X, y, sample_weight=weights)
+        assert search.best_score_ == 1.0  # the third kind, the only one that is confused, has no weight
+        with pytest.raises(TypeError, match="Unexpected args"):
+            asked.set_fit_request(weight=True)
+    assert not hasattr(asked, "no_such_method")
+
+
+def test_a_model_shows_the_parameters_that_were_given():
+    assert repr(MaxentClassifier("l1", ngrams=(1, 2))) == "MaxentClassifier(ngrams=(1, 2), penalty='l1')"
+    with pytest.raises(ValueError, match="Invalid parameter 'strenght' for estimator"):
+        MaxentClassifier().set_params(strenght=1)

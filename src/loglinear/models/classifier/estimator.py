@@ -13,10 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from loglinear import penalties
 from loglinear.arrays import FloatArray
@@ -27,7 +23,7 @@ from loglinear.features.text.settings import TextSettings
 from loglinear.models.classifier import path
 from loglinear.models.classifier.inputs import featurise, featuriser_for, matrix_rows
 from loglinear.models.classifier.label_sets import LabelSets, known_indicator, read_label_sets
-from loglinear.models.classifier.labels import class_weights_of, known_numbers, number_labels
+from loglinear.models.classifier.labels import check_targets, class_weights_of, known_numbers, number_labels
 from loglinear.models.classifier.multilabel import (
     MultilabelProblem,
     of_all,
@@ -53,7 +49,7 @@ from loglinear.optimise.training import Settings, Solution
 from loglinear.status import Status
 
 
-class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
+class MaxentClassifier(ClassifierPredictor, Estimator):
     """Maximum-entropy classifier (multinomial logistic regression).
 
     Minimises  sum of log-losses + strength * penalty,  l2 = |w|^2 / 2, l1 = |w|_1; intercepts carry no penalty.
@@ -123,6 +119,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
     """
 
     fitted_attribute = "coef_"
+    _estimator_type = "classifier"  # for libraries that ask for no tags
 
     def __init__(
         self,
@@ -188,9 +185,12 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         self.log = log
 
     def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags
+
         tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.target_tags.required = "classifier", True
         tags.input_tags.sparse = True
-        tags.classifier_tags.multi_label = True
+        tags.classifier_tags = ClassifierTags(multi_label=True)
         return tags
 
     # ---- encoding ---------------------------------------------------------------------------------------------------
@@ -210,6 +210,8 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
 
     def _matrix_rows(self, X: Any, reset: bool = False) -> Rows:
         """Encode a matrix, checked as scikit-learn does."""
+        from sklearn.utils.validation import validate_data
+
         kinds, precisions = ["csr", "csc", "coo"], [np.float64, np.float32]
         return matrix_rows(
             validate_data(self, X, accept_sparse=kinds, dtype=precisions, accept_large_sparse=True, reset=reset)
@@ -327,7 +329,9 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
         """Return the accuracy; where examples may have several labels, the share of those with all labels right."""
         if self.label_form_ is None:
             X, y = self._columns(X, y)
-            return float(super().score(X, y, sample_weight))
+            from sklearn.metrics import accuracy_score
+
+            return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
         right = self._label_indicator(self._margins(X)) == known_indicator(y, self.classes_, self.label_separator)
         return float(np.average(right.all(axis=1), weights=sample_weight))
 
@@ -375,6 +379,8 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
             if data is not None:
                 _, accuracy = path.HeldOut(data, self.fit_intercept, self.n_threads).score(self._flat())
             if accuracy == 1.0 or not self.converged_:
+                from sklearn.exceptions import ConvergenceWarning
+
                 warnings.warn(
                     "without a penalty the optimum may be at infinity (the classes can be separated): weights have no "
                     "finite limit. Give a penalty with a positive strength.",
@@ -434,7 +440,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
             n_free=self._n_columns() * self.fit_intercept, n_threads=self.n_threads,
         )
         y = np.asarray(y)
-        check_classification_targets(y)
+        check_targets(y)
         data = self._data(rows, known_numbers(y, self.classes_), sample_weight)
         if learner is None:
             # A loaded model's weights are read-only, hence the copy.
@@ -454,7 +460,7 @@ class MaxentClassifier(ClassifierPredictor, ClassifierMixin, Estimator):
 
         This model stays as it is: weights are in the order of the features of a fresh ``fit`` on the same examples.
         """
-        scratch, pair = clone(self), as_pair(validation)
+        scratch, pair = type(self)(**self.get_params()), as_pair(validation)
         if read_label_sets(y, self.label_separator) is not None:
             raise ValueError("a path takes one label per example: make one per label")
         data = scratch._training_data(X, y)

@@ -124,12 +124,23 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     model.classes_ = _labels(label_kind, archive, source)
     if np.unique(model.classes_).size != model.classes_.size:
         raise ModelFileError(f"{source}: a label occurs twice")
-    few = settings.get("sparse") is True
-    weights = require(source, archive, "weights", "<f8", 1 if few else 2)
-    model.intercept_ = np.array(require(source, archive, "intercept", "<f8", 1))
     model.label_form_ = settings.get("label_form")
     if model.label_form_ not in (None, *FORMS):
         raise ModelFileError(f"{source}: labels of unknown form {model.label_form_!r}")
+    model.n_features_in_ = n_features
+    if "feature_names" in settings:
+        model.feature_names_in_ = np.array(settings["feature_names"], dtype=object)
+    restore_summary(model, archive.summary)
+    rest = ("coef_", "intercept_", "featuriser_")
+    model.read_when_used(archive, source, rest, lambda: _read_weights(model, archive, source))
+    return model
+
+
+def _read_weights(model: Any, archive: Archive, source: Any) -> None:
+    """Read the weights and the features of a model whose settings and labels have been read."""
+    n_features, few = model.n_features_in_, archive.settings.get("sparse") is True
+    weights = require(source, archive, "weights", "<f8", 1 if few else 2)
+    model.intercept_ = np.array(require(source, archive, "intercept", "<f8", 1))
     least = 2 if model.label_form_ is None else 1
     K = 1 if model.classes_.size == least == 2 else model.classes_.size
     if few:
@@ -147,11 +158,6 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         raise ModelFileError(f"{source}: weights, intercepts and labels do not agree in number")
     model.coef_ = weights.T.tocsr() if few else weights.T
     model.featuriser_ = _featuriser(archive, source, n_features)
-    model.n_features_in_ = n_features
-    if "feature_names" in settings:
-        model.feature_names_in_ = np.array(settings["feature_names"], dtype=object)
-    restore_summary(model, archive.summary)
-    return model
 
 
 def _sparse(archive: Archive, source: Any, weights: np.ndarray, n_features: int, K: int) -> Any:

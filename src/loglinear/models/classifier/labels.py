@@ -7,9 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array
 
 from loglinear.formats.examples import Labels
 
@@ -41,8 +38,13 @@ def _checked(y: Any) -> np.ndarray:
     """Check labels in scikit-learn's words, which its own checks of estimators expect."""
     if y is None:
         raise ValueError("This MaxentClassifier estimator requires y to be passed, but the target y is None.")
+    if not isinstance(y, list):
+        from sklearn.utils.validation import check_array
+
     y = np.asarray(y) if isinstance(y, list) else check_array(y, ensure_2d=False, dtype=None, ensure_min_samples=0)
     if y.ndim == 2 and y.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
             "(n_samples,), for example using ravel().",
@@ -50,8 +52,17 @@ def _checked(y: Any) -> np.ndarray:
             stacklevel=6,
         )
         y = y.ravel()
-    check_classification_targets(y)
+    check_targets(y)
     return y
+
+
+def check_targets(y: np.ndarray) -> None:
+    """Raise ValueError, in scikit-learn's words, for what are no labels but numbers of a regression, or unknown."""
+    if y.ndim == 1 and y.dtype.kind == "U":
+        return
+    from sklearn.utils.multiclass import check_classification_targets
+
+    check_classification_targets(y)
 
 
 def known_numbers(y: Any, classes: np.ndarray) -> np.ndarray:

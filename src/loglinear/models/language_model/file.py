@@ -83,6 +83,17 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         check_n_threads(model.n_threads)
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's settings are damaged ({error})") from None
+    restore_summary(model, archive.summary)
+    for name in _MORE:
+        if name in archive.summary:
+            setattr(model, name + "_", archive.summary[name])
+    rest = ("queries_", "vocabulary_", "order_") + (("collapsed_",) if archive.part("tree.") else ())
+    model.read_when_used(archive, source, rest, lambda: _read_queries(model, archive, source))
+    return model
+
+
+def _read_queries(model: Any, archive: Archive, source: Any) -> None:
+    """Make the queries of a model whose settings have been read."""
     blob = require(source, archive, "words", "|u1", 1)
     offsets = require(source, archive, "word_offsets", "<i8", 1)
     try:
@@ -110,11 +121,6 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's n-grams are damaged ({error})") from None
     model.vocabulary_, model.order_ = vocabulary, model.queries_.order
-    restore_summary(model, archive.summary)
-    for name in _MORE:
-        if name in archive.summary:
-            setattr(model, name + "_", archive.summary[name])
-    return model
 
 
 def looks_like_arpa(path: str | os.PathLike[str]) -> bool:

@@ -78,7 +78,7 @@ class LanguageModelPredictor(Predictor):
         if name == "vocabulary_" and "queries_" in vars(self):
             self.vocabulary_ = self.queries_.vocabulary
             return self.vocabulary_
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return super().__getattr__(name)
 
     # ---- text -------------------------------------------------------------------------------------------------------
     @property
@@ -249,7 +249,7 @@ class LanguageModelPredictor(Predictor):
     def from_binary(
         cls, path: str | os.PathLike[str], *, mmap: bool | None = None, n_threads: int | None = None
     ) -> Self:
-        """Open a binary file of KenLM, which must have its words. It is read, or mapped if it has more than 1 GiB.
+        """Open a binary file of KenLM, which must have its words. It is read, or mapped if it has over 16 MiB.
 
         mmap : map a file of any size, or none. A mapped file must stay as it is
         """

@@ -242,8 +242,7 @@ class LanguageModelTrainer(LanguageModelPredictor, Trainer):
         """Return the state without what only training needs."""
         if "online_" in self.__dict__:
             hasattr(self, "queries_")  # computes what is stale
-        state = super().__getstate__()
-        return {k: v for k, v in state.items() if k != "online_"} if isinstance(state, dict) else state
+        return {name: value for name, value in super().__getstate__().items() if name != "online_"}
 
     def _settings(self) -> Settings:
         return Settings.of(self.parameters())

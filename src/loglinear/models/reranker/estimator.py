@@ -15,7 +15,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from loglinear.arrays import FloatArray
 from loglinear.data.candidates import CandidateLists
@@ -265,7 +264,8 @@ class Reranker(RerankerPredictor, Estimator):
 
     def take(self, point: int) -> Reranker:
         """Make a point of the path the model; 0 is no change."""
-        check_is_fitted(self, "path_")
+        if not hasattr(self, "path_"):  # a model in training has a path, and no weights yet
+            self.check_fitted()
         at = self.path_.check(point)
         self.weights_ = self.path_.weights(at)
         self.path_ = replace(self.path_, chosen=at)

@@ -127,6 +127,19 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
             raise ModelFileError("a label occurs twice")
     except (KeyError, TypeError, ValueError) as error:  # ModelFileError is a ValueError
         raise ModelFileError(f"{source}: the labels are damaged ({error})") from None
+    restore_summary(model, archive.summary)
+
+    def read() -> None:
+        _read_features(model, archive, source, (reads_columns, n_columns, n_numbers, emits))
+
+    rest = ("reader_", "features_", "weights_", "hmm_", "input_only_", "scheme_", "n_illegal_", "_models")
+    model.read_when_used(archive, source, rest, read)
+    return model
+
+
+def _read_features(model: Any, archive: Archive, source: Any, reader: tuple[bool, Any, int, bool]) -> None:
+    """Read the features and the weights of a model whose settings and labels have been read."""
+    settings, (reads_columns, n_columns, n_numbers, emits) = archive.settings, reader
     featuriser = _part(archive, source, "featuriser")
     oov = _part(archive, source, "oov")
     if (isinstance(featuriser, TemplateFeatures) or model.has_base) and not reads_columns:
@@ -142,15 +155,11 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
     try:
         if features.node_ptr.size != model.reader_.n_attributes + 1:
             raise ValueError("attributes and features differ in number")
-        if not np.all(np.isfinite(weights)):
-            raise ValueError("a weight is not finite")
         model.scheme_, model.n_illegal_ = _scheme(settings, model, features)
         constraint_base(model.classes_, as_constraint(model.constraint, model.legal_scheme))
         model._learn(features, weights)
     except (TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's features are damaged ({error})") from None
-    restore_summary(model, archive.summary)
-    return model
 
 
 def _scheme(settings: dict[str, Any], model: Any, features: ChainFeatures) -> schemes.Detected:

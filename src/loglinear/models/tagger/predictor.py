@@ -268,7 +268,7 @@ class TaggerPredictor(TaggerSettings, Predictor):
         return tagger_file.load(cls, archive, source)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_models"}
+        return {name: value for name, value in super().__getstate__().items() if name != "_models"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
