@@ -188,8 +188,30 @@ def labels(work: Work) -> Report:
     return report
 
 
+def search(work: Work) -> Report:
+    """Search over c1 and c2 as sklearn-crfsuite's tutorial does, its code with one import line changed."""
+    report = Report("A search over c1 and c2, as in sklearn-crfsuite's tutorial: 13 trainings of 100 iterations")
+    ours = work.found("search_by_loglinear")
+    whole = report.job("search over c1 and c2, 100 iterations each", peer="sklearn-crfsuite")
+    one = report.job("CRF with c1 = c2 = 0.1, 100 iterations", peer="sklearn-crfsuite")
+    try:
+        peer = work.found("search_by_crfsuite")
+    except Failed as error:
+        for job in report.jobs:
+            job.misses("sklearn-crfsuite", error)
+    else:
+        whole.took("sklearn-crfsuite", peer["seconds"], peer["peak MB"], F1=peer["F1 of the best"])
+        one.took("sklearn-crfsuite", peer["seconds at 0.1"], objective=peer["objective at 0.1"])
+        ratio = ours["objective at 0.1"] / peer["objective at 0.1"]
+        report.at_most("objective after as many iterations", ratio, 1.0, "{:.5f} x sklearn-crfsuite's")
+    whole.took("loglinear", ours["seconds"], ours["peak MB"], F1=ours["F1 of the best"])
+    one.took("loglinear", ours["seconds at 0.1"], objective=ours["objective at 0.1"])
+    report.rows += [_row(role, found) for role, found in work._found.items() if role.startswith("search")]
+    return report
+
+
 SECTIONS: dict[str, Callable[[Work], Report]] = {
-    f.__name__: f for f in (training, text, evaluation, variants, labels)
+    f.__name__: f for f in (training, text, evaluation, variants, labels, search)
 }  # fmt: skip
 
 

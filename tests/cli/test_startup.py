@@ -72,6 +72,6 @@ def test_training_imports_no_scikit_learn(command: str, tmp_path: Path) -> None:
     lines = "yes\tthe dog\nno\ta cat\n" if command.startswith("classify") else (
         "the DT B-NP\ndog NN I-NP\n\na DT B-NP\ncat NN I-NP\n"
     )
-    data.write_text(lines)
+    data.write_text(lines, encoding="utf-8")
     loaded = imported_by(*command.split(), str(data), "--output", str(tmp_path / "m.ll"))
     assert not loaded.intersection({"sklearn", "scipy", "pandas"})

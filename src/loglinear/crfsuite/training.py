@@ -136,16 +136,18 @@ class Training:
         if "num_memories" in self.given:
             options["memory"] = v["num_memories"]
         solver, reason = choose_solver(objective, "auto", options)
-        marks = [time.perf_counter(), 1.0]  # end and passes of the iteration before
+        mark = time.perf_counter()  # the end of the iteration before
 
         def after(number: int, state: Any, history: Any) -> bool:
+            nonlocal mark
             now, weights = time.perf_counter(), state.weights
             error_norm, norm = _gradient_norm(state), float(np.linalg.norm(weights))
-            trials, active = round(state.passes - marks[1]), int(np.count_nonzero(weights))
+            # Passes of the start, which may be many stochastic ones, are no trials of the first iteration.
+            trials, active = round(state.passes - history.passes[-2]), int(np.count_nonzero(weights))
             info = {"num": number, "loss": state.value, "feature_norm": norm, "error_norm": error_norm}
-            info |= {"active_features": active, "linesearch_trials": trials, "time": now - marks[0]}
+            info |= {"active_features": active, "linesearch_trials": trials, "time": now - mark}
             self._iteration(features, weights, info)
-            marks[:] = [time.perf_counter(), state.passes]
+            mark = time.perf_counter()
             past = history.objective[-1 - v["period"]] if number >= v["period"] else None
             settled = past is not None and past - state.value < v["delta"] * abs(state.value)
             return number >= v["max_iterations"] or settled or error_norm <= v["epsilon"] * max(1.0, norm)

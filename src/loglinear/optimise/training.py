@@ -11,7 +11,6 @@ from loglinear.optimise.checkpoint import Checkpoint
 from loglinear.optimise.minimise import Callback, Result, minimise
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.progress import TrainingProgress, both
-from loglinear.optimise.solver_choice import choose_solver
 
 
 @dataclass(frozen=True)
@@ -56,6 +55,8 @@ def train(
 
     score : function from the solver's weights to the score on held-out data, which progress and logs show
     """
+    from loglinear.optimise.solver_choice import choose_solver  # which knows all losses: opening a model needs none
+
     solver, reason = choose_solver(
         objective, settings.solver, settings.solver_options, random_state=settings.random_state
     )
