@@ -25,7 +25,7 @@ PANELS = {
         "keypad", "spaces", "units", "reserved", "context",
     ),
     "Features": (
-        "templates", "dialect", "ngrams", "char-ngrams", "across-words", "lowercase", "stop-words", "min-count",
+        "templates", "dialect", "lexicon", "ngrams", "char-ngrams", "across-words", "lowercase", "stop-words", "min-count",
         "hash-size", "weighting", "classes", "features", "transitions", "min-feature-count", "max-features",
         "hash-bits", "oov", "input-only", "words", "skips", "headwords", "characters", "boundaries", "vocab",
         "min-word-count", "max-words", "unknown", "sources", "topics", "direction", "horizontal", "vertical",
@@ -77,7 +77,7 @@ _MEANT = {
 _CHOICES = {  # other names of choices
     "lasso": "l1", "ridge": "l2", "gaussian": "l2", "elasticnet": "elastic_net", "enet": "elastic_net", "no": "none",
     "kn": "kneser-ney", "mkn": "kneser-ney", "kneserney": "kneser-ney", "wb": "witten-bell", "addk": "add-k",
-    "me": "maxent", "logistic": "maxent", "iob2": "bio", "iob": "iob1", "bioes": "iobes",
+    "me": "maxent", "logistic": "maxent", "iob2": "bio", "bioes": "iobes",
 }  # fmt: skip
 _ARGUMENTS = ("input", "data", "file", "train", "train-data", "corpus", "text", "infile", "i", "m", "model")
 

@@ -308,8 +308,8 @@ def generate(
 @app.command()
 @console.command
 def compare(
-    first: Annotated[str, typer.Argument(metavar="A", help="A model file or an ARPA file.", show_default=False)],
-    second: Annotated[str, typer.Argument(metavar="B", help="Another one.", show_default=False)],
+    first: Annotated[str, typer.Argument(metavar="MODEL", help="A model file or an ARPA file.", show_default=False)],
+    second: Annotated[str, typer.Argument(metavar="MODEL", help="Another one.", show_default=False)],
     test: Annotated[str, typer.Argument(metavar="TEST", help="Text, or - for stdin.", show_default=False)],
     samples: Annotated[int, typer.Option(help="Bootstrap samples, for the interval and the p-value.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 0,

@@ -20,7 +20,10 @@ def tagger_sections(model: TaggerPredictor, top: int = 10, most: int | None = No
     width = 3 + sum(max(6, len(label)) for label in labels) // len(labels)
     most = max(4, min(_MOST_LABELS, _WIDTH // width - 1)) if most is None else most
     heat_map = transition_table(labels, model.transition_matrix(), most=most)
-    sections = [Section("Transitions", ["Weights from label to label: red attracts, blue repels."], tables=[heat_map])]
+    told = ["Weights from label to label: red attracts, blue repels."]
+    if model.scheme_ is not None:
+        told.insert(0, f"Labels follow the scheme {model.scheme_}.")
+    sections = [Section("Transitions", told, tables=[heat_map])]
     weights = _state_weights(model)
     if weights and top > 0:
         sections.append(Section("Strongest attributes", tables=[attribute_table(weights, top)]))
