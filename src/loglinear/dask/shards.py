@@ -22,6 +22,8 @@ from loglinear.losses.partitioned import Shard
 
 MAX_REPEATS = 20  # of making a part, while workers come and go
 MAX_LOSSES = 4  # of one part in one call: it does not fit the workers
+# What the scheduler says of an actor that was made, but whose worker was lost before we heard of it.
+_ACTOR_LOST = "Worker holding Actor was lost"
 log = logging.getLogger("loglinear.dask")
 
 
@@ -124,7 +126,8 @@ class Cluster:
             except (KilledWorker, MemoryError) as error:
                 raise self.too_large(k, error) from error
             except LOST as error:
-                if self._futures[k].status == "error" or next(repeats) > MAX_REPEATS:
+                is_fault = self._futures[k].status == "error" and str(error) != _ACTOR_LOST
+                if is_fault or next(repeats) > MAX_REPEATS:
                     raise
                 log.debug("part %d: %s", k, error)
                 time.sleep(0.2)

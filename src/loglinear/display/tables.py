@@ -13,7 +13,7 @@ from loglinear.formats.text import plain_line, printable
 _DEPTH = 140  # of 255: what the deepest shade takes from white on a terminal, so that black text stays readable
 _OPAQUE = 0.6  # of the deepest shade on a page, whose text and background are of either lightness
 _LONG, _SOME = 60, 16  # characters of cells that are not squeezed to a word per line
-_SMALL = 1e-3  # shares of a column whose least is above this have four decimals
+_SMALL = 1e-3  # shares of a column whose least is above this have as many decimals as each other
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,15 @@ class Table:
 
     def text(self, row: int, column: int) -> str:
         """Return a cell as text: shares of a column have as many decimals as each other."""
-        value = self.rows[row][column]
-        if isinstance(value, float) and self._has_shares(column):
-            return f"{value:.4f}"
-        return cell_text(value)
+        value, decimals = self.rows[row][column], self._decimals(column)
+        return f"{value:.{decimals}f}" if decimals and value is not None else cell_text(value)
 
-    def _has_shares(self, column: int) -> bool:
+    def _decimals(self, column: int) -> int:
+        """Return how many decimals the shares of a column need, four at most; 0 where it has other numbers too."""
         values = [row[column] for row in self.rows if row[column] is not None]
-        return all(isinstance(v, float) and (v == 0.0 or _SMALL <= v <= 1.0) for v in values) and any(values)
+        if not all(isinstance(v, float) and (v == 0.0 or _SMALL <= v <= 1.0) for v in values):
+            return 0
+        return max((min(4, len(number(v).partition(".")[2])) for v in values), default=0)
 
     def colour(self, row: int, column: int) -> str | None:
         """Return the background of a cell as #rrggbb, pale enough for black text; None for a plain cell."""
