@@ -690,7 +690,7 @@ def test_a_predictor_answers_as_the_estimator(estimator, order, tmp_path):
     assert light.predict(SHORT) == tagger.predict(SHORT)
     np.testing.assert_array_equal(light.marginal_array(SHORT), loglinear.load(tmp_path / "m.ll").marginal_array(SHORT))
     assert str(light.explain(SHORT[0])) == str(tagger.explain(SHORT[0]))
-    assert light.parameters().keys() == tagger.get_params().keys() - {"log"}  # a file of this training, not of the model
+    assert light.parameters().keys() == tagger.get_params().keys() - {"log"}  # of training, not of the model
     light.save(tmp_path / "again.ll")
     assert loglinear.load(tmp_path / "again.ll").predict(SHORT) == tagger.predict(SHORT)
     again = pickle.loads(pickle.dumps(light))
