@@ -169,7 +169,6 @@ class TaggerProblem:
         problem = replace(self, estimator="m-estimation", settings=settings, input_only=None)
         return problem.solve(strength).weights
 
-
     def best_features(self, k: int) -> ChainFeatures:
         """Return the k features of attributes whose M-estimated weights are largest, and all transitions."""
         n = int(self.features.offsets[2])
