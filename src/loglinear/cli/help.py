@@ -27,8 +27,8 @@ PANELS = {
     "Features": (
         "templates", "dialect", "lexicon", "ngrams", "char-ngrams", "across-words", "lowercase", "stop-words",
         "min-count", "hash-size", "weighting", "classes", "features", "transitions", "min-feature-count",
-        "max-features", "hash-bits", "oov", "input-only", "words", "skips", "headwords", "characters", "boundaries", "vocab",
-        "min-word-count", "max-words", "unknown", "sources", "topics", "direction", "horizontal", "vertical",
+        "max-features", "hash-bits", "oov", "input-only", "words", "skips", "headwords", "characters", "boundaries",
+        "vocab", "min-word-count", "max-words", "unknown", "sources", "topics", "direction", "horizontal", "vertical",
         "annotate-tags", "annotate-heads",
     ),
     "Model": (
