@@ -84,6 +84,9 @@ def train(
             help="Weights of the examples of classes; balanced: inverse to their number.",
         ),
     ] = None,
+    one_vs_rest: Annotated[
+        bool, typer.Option("--one-vs-rest", help="Train each class against all others: for thousands, with l1.")
+    ] = False,
     dev: Dev = None,
     tune: Annotated[
         str | None,
@@ -158,7 +161,7 @@ def train(
     settings = {
         "penalty": penalty, "strength": strength, "l1_ratio": l1_ratio, "nonnegative": nonnegative, "solver": solver,
         "tolerance": tolerance, "max_iterations": max_iterations, "tune": tune_setting(tune, dev), "ngrams": orders,
-        "class_weight": _class_weight(class_weight),
+        "class_weight": _class_weight(class_weight), "one_vs_rest": one_vs_rest,
         "char_ngrams": char_orders, "across_words": across_words, "lowercase": lowercase, "stop_words": stop_words,
         "hash_size": hash_size, "weighting": weighting, "min_count": min_count, "classes": classes,
         "label_separator": label_separator,

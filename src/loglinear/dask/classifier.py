@@ -71,6 +71,8 @@ class DaskMaxentClassifier(OnCluster, MaxentClassifier):
         settings = self._settings()
         if self.label_separator is not None:
             raise IncompatibleError("a cluster trains on examples with one label each: leave out label_separator")
+        if self.one_vs_rest:
+            raise IncompatibleError("a cluster trains one problem for all classes: leave out one_vs_rest")
         pair = validation if isinstance(validation, (str, os.PathLike)) else as_pair(validation)
         check_tune(self, pair)
         if self.tune == "cv":

@@ -22,7 +22,7 @@ from loglinear.errors import InterruptedWarning
 from loglinear.features.text.settings import TextSettings
 from loglinear.models.classifier import path
 from loglinear.models.classifier.inputs import featurise, featuriser_for, matrix_rows
-from loglinear.models.classifier.label_sets import LabelSets, known_indicator, read_label_sets
+from loglinear.models.classifier.label_sets import LabelSets, known_indicator, one_label_each, read_label_sets
 from loglinear.models.classifier.labels import check_targets, class_weights_of, known_numbers, number_labels
 from loglinear.models.classifier.multilabel import (
     MultilabelProblem,
@@ -69,6 +69,9 @@ class MaxentClassifier(ClassifierPredictor, Estimator):
     fit_intercept : bool, whether classes have intercepts; default True
     class_weight : dict of the weight of every class's examples (1 where a class is not named), "balanced" (inverse to
         their number, or to the sum of their sample weights), or None (default)
+    one_vs_rest : bool, train each of three or more classes against all others, in a problem of its own: with
+        penalty="l1" thousands of classes need memory for the weights that are not zero, and for one problem per thread;
+        probabilities are in proportion to the odds of these problems; default False: one problem for all classes
     tune : None (default), "validation", "cv" or the strengths to try: choose the strength along a path from strong to
         weak, on the ``validation`` examples of ``fit`` or ("cv") by five-fold cross-validation; ``strength_`` is the
         choice
@@ -134,6 +137,7 @@ class MaxentClassifier(ClassifierPredictor, Estimator):
         max_iterations: int = 10_000,
         fit_intercept: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
+        one_vs_rest: bool = False,
         tune: str | Sequence[float] | None = None,
         ngrams: tuple[int, ...] = (1,),
         char_ngrams: tuple[int, ...] = (),
@@ -164,6 +168,7 @@ class MaxentClassifier(ClassifierPredictor, Estimator):
         self.max_iterations = max_iterations
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.one_vs_rest = one_vs_rest
         self.tune = tune
         self.ngrams = ngrams
         self.char_ngrams = char_ngrams
@@ -278,8 +283,12 @@ class MaxentClassifier(ClassifierPredictor, Estimator):
         before = (self.classes_, self._flat()) if self.warm_start and hasattr(self, "coef_") else None
         self.strength_ = settings.strength
         sets = read_label_sets(y, self.label_separator)
-        if sets is not None:
-            found = self._fit_label_sets(X, sets, settings, sample_weight)
+        rows = None
+        if sets is None and self.one_vs_rest:
+            rows = self._fit_rows(X)
+            sets = one_label_each(*number_labels(y, rows.n_rows))
+        if sets is not None and (sets.form is not None or sets.classes.size > 2):
+            found = self._fit_label_sets(self._fit_rows(X) if rows is None else rows, sets, settings, sample_weight)
             self._finish(found, None if pair is None else (self._rows(pair[0]), pair[1]), start)
             warn_before_optimum(self, "Raise max_iterations or loosen tolerance.")
             return self
@@ -309,10 +318,10 @@ class MaxentClassifier(ClassifierPredictor, Estimator):
         self.fit_seconds_ = time.perf_counter() - start
         self._online: OnlineLearner | None = None
 
-    def _fit_label_sets(self, X: Any, sets: LabelSets, settings: Settings, sample_weight: Any) -> Solution:
+    def _fit_label_sets(self, rows: Rows, sets: LabelSets, settings: Settings, sample_weight: Any) -> Solution:
         """Train a binary problem per label; sets the weights."""
         refuse_settings(self)
-        rows, start = self._fit_rows(X), None
+        start = None
         if self.warm_start and hasattr(self, "coef_") and np.array_equal(self.classes_, sets.classes):
             shape = sets.classes.size, rows.n_columns
             start = weights_by_label(self.coef_, self.intercept_ if self.fit_intercept else None, shape)
@@ -418,6 +427,8 @@ class MaxentClassifier(ClassifierPredictor, Estimator):
         settings = self._settings()
         if self.label_form_ is not None or read_label_sets(y, self.label_separator) is not None:
             raise ValueError("partial_fit takes one label per example: learn a classifier per label")
+        if self.one_vs_rest:
+            raise ValueError("partial_fit learns one problem for all classes: leave out one_vs_rest")
         if self.class_weight is not None:
             raise ValueError("class_weight needs the numbers of all examples: give partial_fit a sample_weight")
         learner: OnlineLearner | None = getattr(self, "_online", None)
@@ -463,6 +474,8 @@ class MaxentClassifier(ClassifierPredictor, Estimator):
         scratch, pair = type(self)(**self.get_params()), as_pair(validation)
         if read_label_sets(y, self.label_separator) is not None:
             raise ValueError("a path takes one label per example: make one per label")
+        if self.one_vs_rest:
+            raise ValueError("a path is that of one problem for all classes: leave out one_vs_rest")
         data = scratch._training_data(X, y)
         held_out = None if pair is None else scratch._held_out(*pair)
         problem = LinearProblem(data, self._settings(), intercept=self.fit_intercept)

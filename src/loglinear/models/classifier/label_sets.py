@@ -25,7 +25,7 @@ class LabelSets:
     ptr: NDArray[np.int64]
     examples: NDArray[np.int64]
     n_examples: int
-    form: str  # one of FORMS
+    form: str | None  # one of FORMS; None where every example has one label
 
     def with_label(self, c: int) -> NDArray[np.int64]:
         """Return the numbers of the examples with label number c."""
@@ -66,6 +66,11 @@ def read_label_sets(y: Any, separator: str | None = None) -> LabelSets | None:
     return _of_sets(examples, _KINDS[type(examples[0])])
 
 
+def one_label_each(classes: np.ndarray, numbers: NDArray[np.int32]) -> LabelSets:
+    """Return labels of which every example has one, by label."""
+    return _by_label(classes, numbers, np.arange(numbers.size), numbers.size, None)
+
+
 def split_labels(text: str, separator: str) -> list[str]:
     """Return the labels of a text, none for an empty one."""
     return [label for label in (part.strip() for part in text.split(separator)) if label]
@@ -97,7 +102,7 @@ def _of_indicator(matrix: Any, form: str) -> LabelSets:
     return _by_label(np.arange(matrix.shape[1]), numbers, owners, matrix.shape[0], form)
 
 
-def _by_label(classes: np.ndarray, numbers: Any, owners: Any, n_examples: int, form: str) -> LabelSets:
+def _by_label(classes: np.ndarray, numbers: Any, owners: Any, n_examples: int, form: str | None) -> LabelSets:
     order = np.lexsort((owners, numbers))
     ptr = np.concatenate([[0], np.cumsum(np.bincount(numbers, minlength=classes.size))])
     return LabelSets(classes, ptr, np.asarray(owners, dtype=np.int64)[order], n_examples, form)

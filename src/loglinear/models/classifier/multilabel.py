@@ -1,4 +1,4 @@
-"""Several labels per example: one binary problem per label, all on the same features, several of them at a time.
+"""One binary problem per label, on the same features, several at a time: several labels per example, or one of many.
 
     minimise   sum over labels c of  [ sum_i s_i log(1 + exp(-t_ic (w_c . x_i + b_c))) + strength * penalty(w_c) ]
 
@@ -128,7 +128,7 @@ def refuse_settings(model: Any) -> None:
         ("class_weight", model.class_weight not in (None, "balanced")),
     ):  # fmt: skip
         if wrong:
-            raise ValueError(f"{name} is for examples with one label each: leave it out, or train label by label")
+            raise ValueError(f"{name} is for one problem for all labels: leave it out, or train label by label")
 
 
 def weights_by_label(

@@ -44,7 +44,8 @@ class LinearProblem:
         check_room(
             8 * K * (data.n_examples + _VECTORS * data.n_features),
             f"{data.n_classes} classes with {data.n_examples} examples and {data.n_features} features",
-            "train on fewer of them, or in parts with partial_fit; with many classes, check that the labels are labels",
+            "train on fewer of them, or in parts with partial_fit; with many classes, check that the labels are "
+            'labels, or train each against the others (one_vs_rest=True, --one-vs-rest) under penalty="l1"',
         )
         plain_penalty = self._penalty(settings.strength, None, K)
         self.n_features = data.n_features
