@@ -32,8 +32,8 @@ PANELS = {
         "annotate-tags", "annotate-heads",
     ),
     "Model": (
-        "estimator", "order", "scheme", "penalty", "strength", "l1-ratio", "nonnegative", "class-weight", "signed",
-        "tune",
+        "estimator", "order", "scheme", "penalty", "strength", "l1-ratio", "nonnegative", "class-weight", "one-vs-rest",
+        "signed", "tune",
         "depth-growth", "feature-decay", "group-norm", "l2", "strength-classes", "prune", "prune-entropy", "add-k",
         "smoothing", "base", "from", "initialise", "cache", "cache-kind", "cache-window", "pruning", "channel",
         "constrain", "objective", "cost", "reranker", "among", "infer-topics", "weights", "weight", "union", "against",
