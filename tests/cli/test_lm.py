@@ -16,6 +16,7 @@ from commands import COMMAND, figures, heavy_imports, invoke, refusal, run
 
 import loglinear
 from loglinear import LanguageModel
+from loglinear.backoff.binary import BinaryQueries
 from loglinear.models.language_model.files import Text, load_language_model, mix, score_file
 
 
@@ -387,3 +388,27 @@ def test_inspection(place: Path) -> None:
     assert found["weights"] == sum(found["ngrams"])
     text = invoke("inspect", place / "kn.ll").stdout
     assert all(part in text for part in ("N-grams", "discounts", "First words"))
+
+
+# ---- binary files of KenLM, other encodings -----------------------------------------------------------------------
+def test_a_model_is_exported_as_a_small_binary(place: Path, tmp_path: Path) -> None:
+    exact, small = tmp_path / "exact.bin", tmp_path / "small.bin"
+    for path, options in ((exact, ()), (small, ("--quantise", 8))):
+        assert invoke("lm", "export", place / "kn.ll", path, *options).exit_code == 0
+    assert BinaryQueries.open(exact).kind == "trie"
+    assert BinaryQueries.open(small).kind == "trie, quantised and array-compressed"
+    wanted = load_language_model(place / "kn.ll").perplexity(place / "test.txt")
+    for path, near in ((exact, 1e-6), (small, 5e-3)):
+        done = invoke("lm", "eval", path, place / "test.txt", "--json")
+        assert json.loads(done.stdout)["perplexity"] == pytest.approx(wanted, rel=near)
+    told = refusal(invoke("lm", "export", place / "kn.ll", tmp_path / "x.bin", "--quantise", 40))
+    assert "quantise must be between 2 and 25 bits, not 40" in told
+
+
+def test_an_arpa_file_in_another_encoding_is_imported(tmp_path: Path) -> None:
+    path = tmp_path / "latin.arpa"
+    LanguageModel(2, "kneser-ney").fit(["café noir", "thé"]).to_arpa(tmp_path / "utf8.arpa")
+    path.write_bytes((tmp_path / "utf8.arpa").read_text("utf-8").encode("latin-1"))
+    assert invoke("lm", "import", path, "-o", tmp_path / "m.ll", "--encoding", "latin-1").exit_code == 0
+    assert "café" in load_language_model(tmp_path / "m.ll").vocabulary_
+    assert "encoding" in refusal(invoke("lm", "import", path, "-o", tmp_path / "m.ll"))

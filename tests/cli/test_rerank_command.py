@@ -323,3 +323,15 @@ def test_progress_is_shown_on_a_terminal(place: Path, tmp_path: Path) -> None:
         process.kill()
         process.wait()
         os.close(ours)
+
+
+def test_errors_of_translations_on_the_command_line(place: Path, tmp_path: Path) -> None:
+    pytest.importorskip("sacrebleu", reason="sacrebleu is not installed: pip install 'loglinear[translation]'")
+    done = invoke(
+        "rerank", "train", place / "test", "-o", tmp_path / "m.ll", "--dev", place / "dev", "--units", "bleu",
+        "--words", "1", "--min-count", 1, "--json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    assert Reranker.load(tmp_path / "m.ll").units == "bleu"
+    found = json.loads(invoke("rerank", "eval", tmp_path / "m.ll", place / "dev", "--json").stdout)
+    assert found["units"] == "bleu"

@@ -101,11 +101,18 @@ def test_lbfgs_finds_the_optimum_of_crfsuite(c1, c2, tmp_path):
 @pytest.mark.parametrize(("c1", "c2"), [(0.0, 1.0), (0.1, 0.1), (0.5, 0.05)])
 def test_the_objective_is_at_least_as_good_after_as_many_iterations(c1, c2, tmp_path):
     X, y = problem(60, length=(5, 12))
-    for n in (20, 40):
+    for n in (5, 20, 40, 80):  # under l1, ten may be 0.1% behind: OWL-QN has no stochastic start
         _, log = by_crfsuite(X, y, "lbfgs", tmp_path / "m", c1=c1, c2=c2, max_iterations=n)
         found = CRF(c1=c1, c2=c2, max_iterations=n).fit(X, y).training_log_
         assert len(found.iterations) <= n
         assert found.last_iteration["loss"] <= log.last_iteration["loss"] * (1 + 1e-4)
+
+
+def test_trials_of_line_searches_leave_out_the_start():
+    """A CRF under a ridge begins with stochastic passes, which are no trials of its first iteration."""
+    X, y = problem(60, length=(5, 12))
+    found = CRF(c2=0.1, max_iterations=5).fit(X, y).training_log_.iterations
+    assert [one["linesearch_trials"] for one in found] == [1] * 5
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

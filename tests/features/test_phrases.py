@@ -106,11 +106,21 @@ def test_the_command(tmp_path):
     train = ("tag", "train", tmp_path / "t.conll", "--templates", "ner", "-o", tmp_path / "m.ll", "--lexicon")
     done = invoke(*train, tmp_path / "place.txt", "--lexicon", tmp_path / "names.tsv", "--strength", "0.1", "--json")
     assert json.loads(done.stdout)["sequences"] == 2
+    assert "looks at the words" not in done.stderr  # there is no other column
     tagged = invoke("tag", "predict", tmp_path / "m.ll", stdin="new\nyork\nsleeps\n").stdout
     assert tagged.split() == ["new", "L", "york", "L", "sleeps", "O"]
     refused = invoke("tag", "train", tmp_path / "t.conll", "--templates", "ner", "--lexicon", tmp_path / "t.conll",
                      "-o", tmp_path / "t.conll")  # fmt: skip
     assert "would overwrite it" in refused.output
+
+
+def test_the_command_tells_of_sets_that_see_more_columns(tmp_path):
+    (tmp_path / "t.conll").write_text("mr NN O\nsmith NNP P\n\nsleeps VBZ O\n")
+    train = ("tag", "train", tmp_path / "t.conll", "-o", tmp_path / "m.ll", "--templates")
+    told = invoke(*train, "ner").stderr
+    assert "--templates ner looks at the words of" in told
+    assert "ner-tags sees parts of speech in column 2" in told
+    assert "looks at the words" not in invoke(*train, "ner-tags").stderr
 
 
 def test_damaged_lexicons_are_refused():

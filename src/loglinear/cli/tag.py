@@ -202,6 +202,9 @@ def train(
         model, sequences = train_on_file(
             data, settings, continued=continued, validation=dev, unlabelled=unlabelled, **reading
         )
+        if templates == "ner" and (sequences.n_columns or 0) > 1:
+            wider = "ner-tags sees parts of speech in column 2, ner-phrases phrases in column 3 as well"
+            console.note(f"note: --templates ner looks at the words of {data} alone; {wider}")
     else:
         for option, value in (("--from", continued), ("--unlabelled", unlabelled)):
             if value is not None:
