@@ -68,7 +68,7 @@ def test_solvers_agree_on_r8_unigrams():
     labels, texts = read_tsv(Path(FOLDER) / "r8" / "train.tsv.gz")
     values = {}
     for solver in ("auto", "newton", "clustered"):
-        model = MaxentClassifier(solver=solver, tolerance=1e-13).fit(texts, labels)
+        model = MaxentClassifier(solver=solver, tolerance=1e-13).fit(texts[::3], labels[::3])
         values[solver] = model.objective_
     assert max(values.values()) - min(values.values()) < 1e-6 * min(values.values())
 
@@ -92,13 +92,14 @@ def test_reuters_with_several_labels(tmp_path):
         for line in file:
             part, _, rest = line.partition("\t")
             parts[part].append(rest)
+    parts["train"] = parts["train"][::4]  # the time is that of one model for each of the labels
     for name, lines in parts.items():
         (tmp_path / f"{name}.tsv").write_text("".join(lines), encoding="utf-8")
     command = ("train", tmp_path / "train.tsv", "-o", tmp_path / "m.ll", "--label-separator", ",", "--strength", "0.1")
     trained = figures(invoke("classify", *command, "--weighting", "log_tfidf", "--json"))
-    assert (trained["examples"], trained["converged"]) == (9603, True)
+    assert (trained["examples"], trained["converged"]) == (2401, True)
     found = figures(invoke("classify", "eval", tmp_path / "m.ll", tmp_path / "test.tsv", "--json"))
-    assert found["micro_f1"] == pytest.approx(0.8165, abs=0.003)  # as measured at this strength, which is not tuned
+    assert found["micro_f1"] == pytest.approx(0.7428, abs=0.003)  # as measured at this strength, which is not tuned
     few = {"earn", "grain"}
     labels, texts = zip(*(line.rstrip("\n").split("\t", 1) for line in parts["train"]))
     sets = [few.intersection(label.split(",")) for label in labels]
@@ -106,5 +107,5 @@ def test_reuters_with_several_labels(tmp_path):
     indptr, indices, values = model.featuriser_.transform(list(texts), 2)
     matrix = sparse.csr_matrix((values, indices, indptr), shape=(len(texts), model.n_features_in_))
     for label, weights in zip(model.classes_, model.coef_):
-        theirs = LogisticRegression(C=10, tol=1e-8, max_iter=10_000).fit(matrix, [label in one for one in sets])
-        np.testing.assert_allclose(weights, theirs.coef_[0], atol=1e-3)
+        theirs = LogisticRegression(C=10, tol=1e-9, solver="newton-cg").fit(matrix, [label in one for one in sets])
+        np.testing.assert_allclose(weights, theirs.coef_[0], atol=1e-4)

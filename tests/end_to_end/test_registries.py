@@ -61,13 +61,26 @@ PENALTIES.register("toy", Toy)
 '''
 
 
-def loglinear(folder: Path, *args: object) -> str:
-    """Run the command line in a process of its own that imports the plugin first."""
-    code = "import plugin, loglinear.cli; loglinear.cli.main()"
-    command = [sys.executable, "-c", code, *map(str, args)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False, encoding="utf-8")
+SESSION = """
+import json, sys
+import plugin
+from typer.testing import CliRunner
+from loglinear.cli.app import app
+
+for words in json.loads(sys.argv[1]):
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, (words, done.stderr)
+    print(json.dumps(done.stdout))
+"""
+
+
+def session(folder: Path, *commands: tuple[object, ...]) -> list[str]:
+    """Return what commands print in a process of their own that imports the plugin first."""
+    words = json.dumps([list(map(str, command)) for command in commands])
+    run = [sys.executable, "-c", SESSION, words]
+    done = subprocess.run(run, cwd=folder, capture_output=True, timeout=120, check=False, encoding="utf-8")
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def write_examples(path: Path, n: int, seed: int) -> None:
@@ -85,23 +98,27 @@ def test_a_format_and_a_penalty_of_ones_own(tmp_path: Path) -> None:
     write_examples(tmp_path / "train.toy", 200, 0)
     write_examples(tmp_path / "test", 50, 1)
     toy = ("--format", "toy", "--penalty", "toy", "--strength", 3, "--tolerance", 1e-6, "--json")
-    trained = json.loads(loglinear(tmp_path, "classify", "train", "train.toy", "-o", "m.ll", *toy))
+    as_l1 = ("--penalty", "l1", "--strength", 3, "--tolerance", 1e-6, "--json")
+    *figures, penalties, formats = session(
+        tmp_path,
+        ("classify", "train", "train.toy", "-o", "m.ll", *toy),
+        ("classify", "eval", "m.ll", "test", "--format", "toy", "--json"),
+        ("classify", "train", "train.toy", "-o", "l1.ll", *as_l1),
+        ("classify", "eval", "l1.ll", "test", "--json"),
+        ("classify", "train", "--penalty", "list"),
+        ("classify", "train", "--format", "list"),
+    )
+    trained, scores, expected, guessed = map(json.loads, figures)
     assert trained["penalty"] == "toy"
-    scores = json.loads(loglinear(tmp_path, "classify", "eval", "m.ll", "test", "--format", "toy", "--json"))
     assert scores["accuracy"] == 1.0
 
     # The penalty is l1 by another name, so the optimum is that of l1; and the format is recognised without its name.
-    as_l1 = ("--penalty", "l1", "--strength", 3, "--tolerance", 1e-6, "--json")
-    expected = json.loads(loglinear(tmp_path, "classify", "train", "train.toy", "-o", "l1.ll", *as_l1))
     np.testing.assert_allclose(trained["objective"], expected["objective"], rtol=1e-5)
-    guessed = json.loads(loglinear(tmp_path, "classify", "eval", "l1.ll", "test", "--json"))
     assert guessed["accuracy"] == 1.0
 
     # Both are described where the built-in ones are.
-    assert "strength * sum |w|, by its proximal map alone." in loglinear(
-        tmp_path, "classify", "train", "--penalty", "list"
-    )
-    assert "Text, a tilde and the label." in loglinear(tmp_path, "classify", "train", "--format", "list")
+    assert "strength * sum |w|, by its proximal map alone." in penalties
+    assert "Text, a tilde and the label." in formats
 
 
 def test_every_row_of_the_table_names_a_folder_and_a_registry() -> None:

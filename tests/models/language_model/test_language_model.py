@@ -1,5 +1,4 @@
 import gzip
-import os
 import pickle
 import re
 import threading
@@ -17,7 +16,6 @@ from loglinear import FormatError, LanguageModel, ModelFileError, load
 from loglinear.models.language_model.settings import ESTIMATORS
 from loglinear.status import Status
 
-DATA = os.environ.get("LOGLINEAR_DATA")
 WORDS = ["the", "a", "cat", "dog", "bird", "fox", "sees", "likes", "chases", "fears", "red", "big"]
 WORDS += ["old", "and", "then", "it"]
 
@@ -336,14 +334,6 @@ assert model.perplexity(text[:100]) > 1
 """
     done = stopped(python(code), "trial 2")
     assert done.returncode == 0, done.stdout
-
-
-@pytest.mark.skipif(DATA is None, reason="LOGLINEAR_DATA is not set")
-def test_penn_treebank_perplexities():
-    folder = Path(DATA) / "ptb"
-    train, test = folder / "ptb.train.txt.gz", folder / "ptb.test.txt.gz"
-    assert LanguageModel(5, "kneser-ney").fit(train).perplexity(test) == pytest.approx(141.19, abs=0.02)
-    assert LanguageModel(5, verbose=0).fit(train).perplexity(test) < 138.8
 
 
 # ---- one sentence ---------------------------------------------------------------------------------------------------

@@ -34,8 +34,7 @@ def fitted(penalty="tree-l2", text=TRAIN, **options):
 
 
 # ---- the optimum ----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("alpha", [1.0, 0.85, 1.1])
-@pytest.mark.parametrize("group_norm", ["counts", "plain"])
+@pytest.mark.parametrize(("group_norm", "alpha"), [("plain", 1.0), ("counts", 0.85), ("plain", 1.1)])
 def test_a_generic_minimiser_finds_no_better_optimum(group_norm, alpha):
     """L-BFGS-B on loss + sum of k sqrt(|v_g|^2 + e^2), written from the formula: k e per group above the optimum."""
     small = 1e-5
