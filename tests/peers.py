@@ -1,7 +1,8 @@
 """Source distributions of peers, whose own test suites and tools are run against this package.
 
 They come from the package index through pip and are never copied into the project. The folder LOGLINEAR_PEERS, or else
-a folder of pytest's cache, keeps them for the next run. Where there is no network, tests that need them are skipped.
+a folder of pytest's cache, keeps them for the next run. Where there is no network, tests that need them are skipped,
+and the summary of the run says so in a line of its own.
 """
 
 import os
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+UNREACHABLE = "could not be fetched from the package index"
 _missing = {}  # package: why it could not be fetched, so that one run asks once
 
 
@@ -32,14 +34,14 @@ def source(config, package, version=None):
     if package in _missing:
         pytest.skip(_missing[package])
     with tempfile.TemporaryDirectory(dir=home) as fresh:
-        pip = [sys.executable, "-m", "pip", "--retries", "0", "--timeout", "10", "download", "-q", "--no-deps"]
+        pip = [sys.executable, "-m", "pip", "--retries", "2", "--timeout", "10", "download", "-q", "--no-deps"]
         asked = f"{package}=={version}" if version else package
         run = subprocess.run(
             [*pip, "--no-binary", package, "-d", fresh, asked], capture_output=True, text=True, check=False
         )
         archives = list(Path(fresh).glob("*.tar.gz"))
         if not archives:
-            _missing[package] = f"{package} could not be fetched from the package index: {run.stderr[-200:]}"
+            _missing[package] = f"{package} {UNREACHABLE}: {run.stderr.strip()[-200:]}"
             pytest.skip(_missing[package])
         with tarfile.open(archives[0]) as archive:
             archive.extractall(fresh, filter="data")

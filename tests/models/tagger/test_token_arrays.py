@@ -1,10 +1,13 @@
 """Taggers on numbers: dense arrays beside attributes, sparse matrices, and scores of labels that are given."""
 
 import itertools
+import subprocess
+import sys
 import tracemalloc
 
 import numpy as np
 import pytest
+from peak import PEAK
 from scipy import sparse
 from scipy.special import logsumexp
 
@@ -164,3 +167,31 @@ def test_bad_arrays_are_refused():
         TokenArrays([["a"]])
     with pytest.raises(TypeError, match="the model reads numbers beside attributes: give TokenArrays"):
         tagger.predict(words)
+
+
+MEMORY = (
+    PEAK
+    + """
+import warnings
+import numpy as np
+from loglinear import Tagger, TokenArrays
+
+warnings.simplefilter("ignore")
+numbers = np.ones((160_000, 128), np.float32)
+numbers[:, :2] = np.random.default_rng(0).normal(size=(160_000, 2))
+y = [["A" if x > 0 else "B" for x in row] for row in numbers[:, 0].reshape(8000, 20).tolist()]
+Tagger(max_iterations=2).fit([numbers[:20]], [["A", "B"] * 10])
+before = peak()
+sequences = np.split(numbers, 8000)
+model = Tagger(max_iterations=5, n_threads=2).fit(TokenArrays(sequences), y)
+print(1 + (peak() - before) / numbers.nbytes, model.score(TokenArrays(sequences), y))
+"""
+)
+
+
+def test_memory_is_that_of_the_array():
+    done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    memory, score = map(float, done.stdout.split())
+    assert score > 0.9
+    assert memory < 1.2
