@@ -65,11 +65,12 @@ def test_help_imports_less_still(arguments: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["tag train --templates chunking", "lm train --order 2", "classify train --ngrams 1,2 --weighting log_tfidf"],
+    ["tag train --templates chunking", "lm train --order 2", "classify train --weighting log_tfidf",
+     "classify train --tune cv"],
 )
 def test_training_imports_no_scikit_learn(command: str, tmp_path: Path) -> None:
     data = tmp_path / "data.tsv"
-    lines = "yes\tthe dog\nno\ta cat\n" if command.startswith("classify") else (
+    lines = "yes\tthe dog\nno\ta cat\n" * 3 if command.startswith("classify") else (
         "the DT B-NP\ndog NN I-NP\n\na DT B-NP\ncat NN I-NP\n"
     )
     data.write_text(lines, encoding="utf-8")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from loglinear.arrays import FloatArray
 from loglinear.data.multiclass import MulticlassData
@@ -61,17 +62,13 @@ def cross_validate(data: MulticlassData, settings: Settings, *, intercept: bool)
 
     The first fold follows the path of strengths until its loss rises; the others try those around its best.
     """
-    from sklearn.model_selection import KFold, StratifiedKFold
-
-    smallest = int(np.bincount(data.labels, minlength=data.n_classes).min())
-    seed = 0 if settings.random_state is None else settings.random_state
-    stratified = smallest >= 2
-    n_folds = min(N_FOLDS, smallest if stratified else data.n_examples)
-    folds = (StratifiedKFold if stratified else KFold)(n_folds, shuffle=True, random_state=seed)
+    folds = _folds(data, 0 if settings.random_state is None else settings.random_state)
+    n_folds = int(folds.max()) + 1
     settings = replace(settings, tolerance=max(settings.tolerance, FOLD_TOLERANCE))
     strengths = long_path(LinearProblem(data, settings, intercept=intercept))
     sums = np.zeros((0, 3))
-    for fold, (train, test) in enumerate(folds.split(np.zeros(data.n_examples), data.labels)):
+    for fold in range(n_folds):
+        train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         problem = LinearProblem(data.take(train), settings, intercept=intercept)
         patience = None if fold else AROUND
         points = path.regularization_path(problem, strengths.tolist(), held_out=data.take(test), patience=patience)
@@ -85,6 +82,18 @@ def cross_validate(data: MulticlassData, settings: Settings, *, intercept: bool)
     means = (sums / n_folds).tolist()
     table, chosen = _table([(s, loss, right, round(n)) for s, (loss, right, n) in zip(strengths.tolist(), means)])
     return Tuned(table[chosen]["strength"], table)
+
+
+def _folds(data: MulticlassData, seed: int) -> NDArray[np.int64]:
+    """Return the fold of each example, drawn by lot; of every class, folds have as many to within one."""
+    smallest = int(np.bincount(data.labels, minlength=data.n_classes).min())
+    n_folds = min(N_FOLDS, smallest if smallest >= 2 else data.n_examples)
+    order = np.random.default_rng(seed).permutation(data.n_examples)
+    if smallest >= 2:
+        order = order[np.argsort(data.labels[order], kind="stable")]
+    folds = np.empty(data.n_examples, dtype=np.int64)
+    folds[order] = np.arange(data.n_examples) % n_folds
+    return folds
 
 
 def long_path(problem: path.Problem) -> FloatArray:
