@@ -76,10 +76,10 @@ struct BoundTokens {
   ChainTokens tokens;
   std::mutex busy;
   ChainWork work;  // of the evaluation that holds `busy`; a second one brings its own
-  BoundTokens(ThreadPool& pool, const BoundFeatures& features, const BoundSequences& sequences)
+  BoundTokens(ThreadPool& pool, const BoundFeatures& features, const BoundSequences& sequences, bool by_listed)
       : tokens([&] {
           nb::gil_scoped_release release;
-          return ChainTokens(pool, features.features, sequences.sequences);
+          return ChainTokens(pool, features.features, sequences.sequences, by_listed);
         }()) {}
 };
 
@@ -182,8 +182,12 @@ void bind_chain(nb::module_& m) {
         return b.model.machine == Machine::dense ? "dense" : b.model.machine == Machine::sparse ? "sparse" : "pairs";
       });
   nb::class_<BoundTokens>(m, "ChainTokens", "Attributes of tokens resolved to weights, for training.")
-      .def(nb::init<ThreadPool&, const BoundFeatures&, const BoundSequences&>(), nb::arg("pool"), nb::arg("features"),
-           nb::arg("sequences"))
+      .def(nb::init<ThreadPool&, const BoundFeatures&, const BoundSequences&, bool>(), nb::arg("pool"),
+           nb::arg("features"), nb::arg("sequences"), nb::arg("by_listed") = false)
+      .def_prop_ro("n_listed", [](const BoundTokens& b) { return b.tokens.listed.n; })
+      .def_prop_ro("n_rows", [](const BoundTokens& b) { return b.tokens.nodes.n_rows(); })
+      .def_prop_ro("n_row_uses", [](const BoundTokens& b) { return b.tokens.nodes.rows.size(); })
+      .def_prop_ro("n_single_uses", [](const BoundTokens& b) { return b.tokens.nodes.places.size(); })
       .def_prop_ro("n_bundles", [](const BoundTokens& b) { return b.tokens.nodes.n_bundles; });
   m.def("observed_features", &observed, nb::arg("pool"), nb::arg("sequences"), nb::arg("labels").noconvert(),
         nb::arg("n_labels"), nb::arg("scopes").none(), nb::arg("pairs"), nb::arg("min_count"),

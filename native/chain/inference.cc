@@ -11,8 +11,6 @@ namespace loglinear::chain {
 
 namespace {
 
-constexpr double kSafeRange = 600.0;  // of scores in nats: exp(-600) is far above the least double, about exp(-708)
-
 // Running log-sum-exp.
 struct LogSum {
   double high = kForbidden, sum = 0.0;
@@ -159,17 +157,6 @@ std::size_t forward(const ChainModel& m, std::size_t T, ChainWorkspace& work) {
   return loops.pairs_forward(psi, m.trigrams ? m.E3.data() : nullptr, T, m.L, m.Lp, alpha, scale);
 }
 
-// Sum of the logarithms of the scales, most of which are taken together.
-double log_scales(std::span<const double> scales) {
-  double sum = 0.0, product = 1.0;
-  for (const double scale : scales) {
-    if (scale < 1e-100) sum += std::log(scale);
-    else product *= scale;
-    if (product < 1e-150 || product > 1e150) sum += std::log(product), product = 1.0;
-  }
-  return sum + std::log(product);
-}
-
 // Where expected transitions that await their potentials are added.
 double* awaiting(const ChainModel& m, ChainGradient& g, int sign) {
   AlignedDoubles& to = sign > 0 ? g.outer : g.negative;
@@ -197,6 +184,16 @@ void run_group(const ChainModel& m, std::span<simd::ChainRun> runs, double* oute
 }
 
 }  // namespace
+
+double log_scales(std::span<const double> scales) {
+  double sum = 0.0, product = 1.0;
+  for (const double scale : scales) {
+    if (scale < 1e-100) sum += std::log(scale);
+    else product *= scale;
+    if (product < 1e-150 || product > 1e150) sum += std::log(product), product = 1.0;
+  }
+  return sum + std::log(product);
+}
 
 std::vector<double> Lattice::forward() const {
   const std::size_t S = max_states();

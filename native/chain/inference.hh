@@ -22,10 +22,20 @@ struct NoPath {
   std::size_t token, sequence = 0;
 };
 
+inline constexpr double kSafeRange = 600.0;  // of scores in nats: exp(-600) is far above the least double
+
+// Sum of the logarithms of the scales of a sequence, most of which are taken together.
+double log_scales(std::span<const double> scales);
+
 struct ChainWorkspace {
   AlignedDoubles N, psi, alpha, scale, beta;
   ChainWorkspace(const ChainModel& model, std::size_t tokens)
       : N(model.stride * tokens), psi(N.size()), alpha(N.size()), scale(tokens), beta(model.stride) {}
+  explicit ChainWorkspace(const ChainModel& model) : beta(model.stride) {}
+  // Makes room where there is none yet.
+  void reserve(const ChainModel& model, std::size_t tokens) {
+    if (N.empty()) *this = ChainWorkspace(model, tokens);
+  }
 };
 
 // N: scores in, marginal probabilities of the states out. Expected transitions are added to the gradient, or taken from

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "chain/listed_pairs.hh"
 #include "simd/loops.hh"
 #include "util/views.hh"
 
@@ -159,6 +160,11 @@ double pseudolikelihood_sequence(const ChainModel& m, std::size_t T, Labels y, C
   return loss;
 }
 
+// Whether sequences with known labels have listed pairs as states.
+bool has_listed(const ChainModel& m, const ChainTokens& tokens) {
+  return !tokens.listed.empty() && m.machine == Machine::pairs && m.steps_are_weights();
+}
+
 // What the losses of a part of the data are computed from.
 struct Part {
   ChainLoss kind;
@@ -169,8 +175,9 @@ struct Part {
   Labels labels;
   const std::uint8_t* allowed;
   const ChainWork& rows;
-  ChainWorkspace work;
   ChainGradient& g;
+  ListedCrf listed;
+  ChainWorkspace work;
 
   Labels labels_of(std::size_t i) const { return labels + sequences.begin(i); }
 
@@ -206,12 +213,25 @@ struct Part {
     return loss;
   }
 
+  void by_listed_pairs(std::span<const std::size_t> members) {
+    for (const std::size_t i : members) {
+      try {
+        g.value += listed.sequence(i, labels_of(i), g);
+      } catch (const NoPath& no_path) {
+        throw_no_path(i, no_path.token);
+      }
+    }
+  }
+
   void group(std::span<const std::size_t> members) {
-    bool whole = kind == ChainLoss::crf;
+    const bool whole = kind == ChainLoss::crf && std::ranges::all_of(members, [&](std::size_t i) {
+      Labels y = labels_of(i), end = y + sequences.length(i);
+      return std::find(y, end, -1) == end;
+    });
+    if (whole && has_listed(m, tokens)) return by_listed_pairs(members);
+    work.reserve(m, tokens.groups.most_tokens);
     double* N = work.N.data();
     for (const std::size_t i : members) {
-      Labels y = labels_of(i), end = y + sequences.length(i);
-      whole = whole && std::find(y, end, -1) == end;
       m.scores(sequences, &tokens, &rows, i, node_base, N);
       N += sequences.length(i) * m.stride;
     }
@@ -255,15 +275,19 @@ double chain_loss(ThreadPool& pool, ChainLoss kind, const ChainModel& m, const S
   const std::vector<std::size_t> cuts = tokens.groups.cut(sequences, n_parts);
   work.parts.resize(n_parts);
   m.fill(pool, tokens, work);
+  const bool listed = kind == ChainLoss::crf && has_listed(m, tokens);
+  if (listed) work.listed.set(pool, tokens.listed, tokens.listed_pairs, m.features, m.weights().data(), m.highest);
   pool.run(n_parts, [&](std::size_t part) {
     ChainGradient& g = work.parts[part];
     m.clear(g, &tokens);
-    Part of{kind, m, sequences, tokens, node_base.empty() ? nullptr : node_base.data(), labels.data(),
-            allowed.empty() ? nullptr : allowed.data(), work, ChainWorkspace(m, tokens.groups.most_tokens), g};
+    const double* base = node_base.empty() ? nullptr : node_base.data();
+    Part of{kind, m, sequences, tokens, base, labels.data(), allowed.empty() ? nullptr : allowed.data(), work, g,
+            ListedCrf(m, sequences, tokens, work, base), ChainWorkspace(m)};
     for (std::size_t i = cuts[part]; i < cuts[part + 1]; ++i) of.group(tokens.groups.members(i));
     m.unbundle(tokens, g);
   });
   m.finish(pool, work.parts, gradient);
+  if (listed) finish_listed(tokens.listed, work.listed, m.features, work.parts, gradient);
   double value = 0.0;
   for (const ChainGradient& g : work.parts) value += g.value;
   return value;

@@ -43,12 +43,14 @@ struct ChainGradient {
   AlignedDoubles transitions;       // [L][Lp], or one per listed transition (sparse): final
   AlignedDoubles outer, negative;   // dense [L][Lp], sparse [n_edges], pairs [(L + 1)][L][Lp]: await exp
   AlignedDoubles trigrams;          // [(L + 1)][L][Lp]: final
+  ListedSums listed;
   double value = 0.0;
 };
 
 // Work space of an evaluation, kept for the next one: fresh pages cost more than zeroing old ones.
 struct ChainWork {
   AlignedDoubles rows, pair_rows;    // of weights: those of attributes, then those of bundles
+  ListedPotentials listed;           // where the tokens have listed pairs
   std::vector<ChainGradient> parts;  // one for each thread
 };
 
@@ -86,9 +88,19 @@ class ChainModel {
 
   std::size_t row_count(std::size_t t) const { return machine == Machine::pairs && t > 0 ? L : 1; }
   std::size_t outer_size() const;
+  // Whether scores of label pairs and trigrams are those of weights alone.
+  bool steps_are_weights() const {
+    return base_transitions_.empty() && base_trigrams_.empty() && stop_.size() <= L;
+  }
+  std::span<const double> weights() const { return w_; }
 
   // The rows of `work` under these weights.
   void fill(ThreadPool& pool, const ChainTokens& tokens, ChainWork& work) const;
+  // u [Lp] += the scores of the labels of token t of a sequence.
+  void label_scores(const Sequences& sequences, const ChainTokens* tokens, const ChainWork* work, std::size_t sequence,
+                    std::size_t t, const double* node_base, double* u) const;
+  void scatter_labels(const Sequences& sequences, const ChainTokens& tokens, std::size_t sequence, std::size_t t,
+                      const double* u, ChainGradient& gradient) const;
   // N of one sequence. `node_base` [n_tokens][L] may be null. `tokens` are the same sequences with attributes resolved,
   // and `work` has their rows; or both are null: worth it where the scores are taken more than once.
   void scores(const Sequences& sequences, const ChainTokens* tokens, const ChainWork* work, std::size_t sequence,

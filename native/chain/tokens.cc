@@ -175,11 +175,13 @@ void ResolvedWeights::scatter_where(std::size_t token, const double* residuals, 
   }
 }
 
-ChainTokens::ChainTokens(ThreadPool& pool, const ChainFeatures& f, const Sequences& sequences)
+ChainTokens::ChainTokens(ThreadPool& pool, const ChainFeatures& f, const Sequences& sequences, bool by_listed)
     : features(&f), groups(f, sequences) {
   require(sequences.n_attributes == f.n_attributes(), "sequences and features differ in attributes");
   nodes = ResolvedWeights(pool, f.nodes, sequences, f.Lp);
   if (!f.pairs.rows.empty()) pairs = ResolvedWeights(pool, f.pairs, sequences, f.L * f.Lp);
+  if (by_listed) listed = ListedPairs(f);
+  if (!listed.empty()) listed_pairs = ResolvedWeights(pool, listed.rows, sequences, listed.n);
 }
 
 }  // namespace loglinear::chain

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "chain/features.hh"
+#include "chain/listed_pairs.hh"
 #include "util/aligned.hh"
 
 namespace loglinear::chain {
@@ -64,8 +65,11 @@ struct ChainTokens {
   const ChainFeatures* features;  // whose weights the places are of
   SequenceGroups groups;
   ResolvedWeights nodes, pairs;  // pairs empty where the features have no rows for them
+  ListedPairs listed;            // empty where they are no better states than all pairs, or not asked for
+  ResolvedWeights listed_pairs;  // the weights of pairs by these states
 
-  ChainTokens(ThreadPool& pool, const ChainFeatures& features, const Sequences& sequences);
+  // `by_listed`: whether label pairs will be the states, and may be listed ones.
+  ChainTokens(ThreadPool& pool, const ChainFeatures& features, const Sequences& sequences, bool by_listed = false);
   std::size_t n_tokens() const { return nodes.n_tokens; }
 };
 

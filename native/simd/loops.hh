@@ -36,6 +36,19 @@ struct ChainRun {
 };
 inline constexpr std::size_t kChainGroup = 32;  // most sequences of a group
 
+// Tables of a lattice of listed label pairs (chain/listed_pairs.hh). Pairs (b, c) with one b are those from first[b] on;
+// `in` are the places in a row of the pairs (a, b), from in_ptr[b] on.
+struct PairLattice {
+  std::size_t L, Lp, n;
+  const std::uint32_t *first, *in_ptr, *in;
+  const std::uint32_t *block, *back;              // where the potentials of (a, b, c) with one b begin
+  const double *E, *Et;                           // block b of E [a][c], of Et [c][a]
+  const double* start;                            // [n]: at the second token
+  const double *unlisted, *unlisted_back;         // [L][Lp]: `background` where a pair is unlisted; transposed
+  double background;
+  double *counts, *starts;                        // as E and start, added to
+};
+
 // Loops over label chains; chain.inc says what each does.
 struct ChainLoops {
   double (*potentials)(const double* scores, std::size_t rows, std::size_t L, std::size_t Lp, double* psi,
@@ -49,6 +62,7 @@ struct ChainLoops {
                                double* alpha, double* scale);
   void (*pairs_group)(ChainRun* runs, std::size_t n, const double* E, const double* Et, std::size_t L, std::size_t Lp,
                       double* beta, double* counts);
+  void (*listed_pairs)(const PairLattice& lattice, ChainRun* run, double* work);
   void (*pairs_max)(const double* nodes, const double* G, std::size_t T, std::size_t L, std::size_t Lp, double* delta);
   void (*add_rows)(const double* const* rows, const double* values, std::size_t count, std::size_t n, double* out);
   void (*add_to_rows)(double* const* rows, const double* values, std::size_t count, std::size_t n, const double* x);

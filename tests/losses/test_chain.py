@@ -152,6 +152,27 @@ def test_sequences_side_by_side_are_sequences_one_by_one(n_labels):
         np.testing.assert_allclose(gradient, results[2][1], atol=1e-10)
 
 
+@pytest.mark.parametrize("shape", [{"pairs": True}, {"order": 2}, {"order": 2, "pairs": True}], ids=str)
+@pytest.mark.parametrize("n_labels", [9, 22, 30])
+def test_listed_pairs_as_states_change_nothing(n_labels, shape):
+    """The twin has all pairs of labels as states; weights of 300 need logarithms."""
+    rng = np.random.default_rng(n_labels)
+    data = chains.random_data(rng, [*rng.integers(1, 12, 9), 1, 2, 3, 40, 0], n_labels, 20)
+    data.labels[:] = np.cumsum(rng.integers(0, 3, data.n_tokens)) % n_labels  # few pairs follow each other
+    features = chains.random_features(rng, data, **shape)
+    data.labels[-3:] = (data.labels[-3:] + 5) % n_labels  # as others may do that have no weight
+    for scale in (1.0, 300.0):
+        w = scale * rng.normal(size=features.n_weights)
+        results = []
+        for machine, n_threads in (("dense", 1), ("auto", 1), ("auto", 3)):
+            loss, gradient = ChainLoss(data, features, machine=machine, n_threads=n_threads), np.empty_like(w)
+            assert bool(loss._tokens.n_listed) == (machine == "auto")
+            results.append((loss.value_and_gradient(w, gradient), gradient))
+        for value, gradient in results[1:]:
+            assert value == pytest.approx(results[0][0], rel=1e-12)
+            np.testing.assert_allclose(gradient, results[0][1], atol=1e-9)
+
+
 def test_a_long_sequence_in_a_group_may_need_logarithms():
     """One member of a group is out of the range of doubles; the others are computed beside it."""
     rng = np.random.default_rng(12)

@@ -10,6 +10,7 @@ score(x, y) = w . f(x, y) + log q0, where q0 may be a base distribution or a con
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from loglinear.data.chain_features import ChainFeatures
 from loglinear.data.sequence import SequenceData
 from loglinear.data.token_arrays import squared_sums, total_by_sequence
 from loglinear.features.sequences import TokenRows
-from loglinear.losses.chain_start import can_start, stochastic_start
+from loglinear.losses.chain_start import StochasticStart, can_start
 from loglinear.structure.tying import Tying
 from loglinear.threads import pool
 
@@ -61,7 +62,21 @@ class ChainLoss:
         self.machine = machine
         self.n_weights = features.n_weights
         self._model = self.base.model(features, machine)
-        self._tokens = _core.ChainTokens(pool(n_threads), features.native, data.native)
+        if data.n_attributes != features.n_attributes:
+            raise ValueError("sequences and features differ in attributes")
+        self._resolved: _core.ChainTokens | None = None
+
+    @property
+    def _tokens(self) -> _core.ChainTokens:
+        """The tokens with their attributes resolved to weights, made when first needed."""
+        if self._resolved is None:
+            self._resolved = self._resolve(self.n_threads)
+        return self._resolved
+
+    def _resolve(self, n_threads: int | None) -> _core.ChainTokens:
+        plain = self.base.transitions is None and self.base.trigrams is None
+        listed = self.kind == "crf" and plain and self.machine != "dense"
+        return _core.ChainTokens(pool(n_threads), self.features.native, self.data.native, listed)
 
     # Loss
     def value_and_gradient(self, w: FloatArray, out: FloatArray) -> float:
@@ -131,7 +146,12 @@ class ChainLoss:
         plain = self.kind == "crf" and self.data.allowed is None and self.base.is_zero
         if not (plain and passes and can_start(self.data, self.features)):
             return 0
-        found = stochastic_start(self.data, self.features, ridge, passes, self.n_threads)
+        start = StochasticStart(self.data, self.features, self.n_threads)
+        with ThreadPoolExecutor(1) as beside:  # the steps take one thread: another resolves for the evaluations to come
+            resolved = None if self._resolved is not None else beside.submit(self._resolve, 1)
+            found = start.weights(ridge, passes)
+        if resolved is not None:
+            self._resolved = resolved.result()
         if found is None:
             return 0
         out[:] = found

@@ -31,36 +31,38 @@ def can_start(data: SequenceData, features: ChainFeatures) -> bool:
     return plain and data.n_tokens >= FEW_TOKENS and data.n_labels < MANY_LABELS and bool(np.all(data.labels >= 0))
 
 
-def stochastic_start(
-    data: SequenceData, features: ChainFeatures, ridge: float, passes: int, n_threads: int | None = None
-) -> FloatArray | None:
-    """Return weights after ``passes`` over the data; None where the steps lead away from the optimum."""
-    chain = _core.StochasticChain(pool(n_threads), features.native, data.native, data.labels)
-    values = data.rows.values
-    squares = float(data.rows.indices.size) if values is None or not values.size else float(values @ values)
-    eta = FIRST_STEP / (1.0 + squares / data.n_tokens)
-    for _ in range(TRIALS):
-        if (found := _walk(chain, data, features.n_weights, ridge, passes, eta)) is not None:
-            return found
-        eta *= 0.25
-    return None
+class StochasticStart:
+    """The steps of one CRF, ready to be taken on one thread."""
 
+    def __init__(self, data: SequenceData, features: ChainFeatures, n_threads: int | None = None) -> None:
+        self.data, self.n_weights = data, features.n_weights
+        self._chain = _core.StochasticChain(pool(n_threads), features.native, data.native, data.labels)
 
-def _walk(
-    chain: _core.StochasticChain, data: SequenceData, n_weights: int, ridge: float, passes: int, eta: float
-) -> FloatArray | None:
-    """Take the passes with a first step; None where the first of them costs more than zero weights would."""
-    rng, n, seen = np.random.default_rng(0), data.n_examples, 0.0
-    mean, weights = np.zeros(n_weights), np.empty(n_weights)
-    chain.clear()
-    for number in range(passes):
-        loss = 0.0
-        for piece in np.array_split(rng.permutation(chain.n_batches).astype(np.int64), PIECES):
-            loss += chain.step_along(piece, eta, DECAY * n, ridge, seen)
-            seen += n / PIECES
-            if number == passes - 1:
-                chain.weights(weights)
-                mean += weights
-        if not loss < data.n_tokens * math.log(data.n_labels):
-            return None
-    return np.divide(mean, PIECES, out=mean)
+    def weights(self, ridge: float, passes: int) -> FloatArray | None:
+        """Return weights after ``passes`` over the data; None where the steps lead away from the optimum."""
+        values = self.data.rows.values
+        squares = float(self.data.rows.indices.size) if values is None or not values.size else float(values @ values)
+        eta = FIRST_STEP / (1.0 + squares / self.data.n_tokens)
+        for _ in range(TRIALS):
+            if (found := self._walk(ridge, passes, eta)) is not None:
+                return found
+            eta *= 0.25
+        return None
+
+    def _walk(self, ridge: float, passes: int, eta: float) -> FloatArray | None:
+        """Take the passes with a first step; None where the first of them costs more than zero weights would."""
+        data, chain = self.data, self._chain
+        rng, n, seen = np.random.default_rng(0), data.n_examples, 0.0
+        mean, weights = np.zeros(self.n_weights), np.empty(self.n_weights)
+        chain.clear()
+        for number in range(passes):
+            loss = 0.0
+            for piece in np.array_split(rng.permutation(chain.n_batches).astype(np.int64), PIECES):
+                loss += chain.step_along(piece, eta, DECAY * n, ridge, seen)
+                seen += n / PIECES
+                if number == passes - 1:
+                    chain.weights(weights)
+                    mean += weights
+            if not loss < data.n_tokens * math.log(data.n_labels):
+                return None
+        return np.divide(mean, PIECES, out=mean)
