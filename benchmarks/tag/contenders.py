@@ -380,8 +380,8 @@ ROLES = {
     f.__name__: f
     for f in (
         crfsuite, same_attributes, from_text, all_transitions, all_features, second_order, text_to_tags, threads,
-        evaluation, second_order_evaluation, many_labels_sparse, many_labels_dense, of_command, dicts, crfsuite_dicts, search_by_crfsuite,
-        search_by_loglinear,
+        evaluation, second_order_evaluation, many_labels_sparse, many_labels_dense, of_command, dicts, crfsuite_dicts,
+        search_by_crfsuite, search_by_loglinear,
     )
 }  # fmt: skip
 

@@ -6,9 +6,10 @@ The relative gap is (objective - optimum) / objective. Training converges when i
    d1 and d2 over two windows of w1 and w2 passes, the rate k follows from (d2/w2) / (d1/w1) = exp(-k (w1 + w2) / 2),
    and  d2 / (exp(k w2) - 1)  is what remains. SAFETY times as much is the estimate.
    The larger result of a short and a long window counts.
-2. Where the estimate comes near the tolerance, the optimum is bounded from below: by tangents that the solver has in
-   its memory (optimise/bundle.py), which cost next to nothing, or else by minorants at the last point
-   (optimise/certificate.py). These get a share of the passes (SHARE), so that training waits little for them.
+2. The optimum is bounded from below: by tangents that the solver has in its memory (optimise/bundle.py), which cost a
+   part of a pass, the more often the nearer they are; or else, where the estimate comes near the tolerance, by
+   minorants at the last point (optimise/certificate.py). These get a share of the passes (SHARE), so that training
+   waits little for them.
 3. A bound within the tolerance proves it. A bound that is LOOSE times above the estimate would take many more passes
    (pure l1, weights almost without a ridge); there the estimate counts, if the quadratic model of the objective agrees
    with it twice in a row, or once where a working set was solved in between, and is called one: ``is_bound`` is False.
@@ -41,7 +42,8 @@ LEAST_WINDOW = 4.0  # passes
 SHARE = 0.15  # of the passes so far that bounds may cost ...
 FIRST_PRODUCTS = 12  # ... beyond those of a first one
 LOOSE = 30.0  # bounds of strongly convex problems are at most about 10 times the truth, those of pure l1 1,000 times
-BUNDLE_PAUSE = 4.0  # passes between two bounds by tangents, each of which costs a part of one
+BUNDLE_PAUSE = 2.0  # least passes between two bounds by tangents, each of which costs a part of one ...
+HALVING = 3.0  # ... and the passes in which a gap may halve: far from the goal, they wait for so many
 PAUSE = 0.05  # of the passes so far between two bounds, and twice that until an estimate is confirmed
 LONG_STEP = 8.0  # passes: beside a step of Newton's method a bound costs little
 LAST_GAIN = 20.0  # tolerances that such a step may gain and be the last
@@ -119,7 +121,7 @@ class Stopping:
         self.gap = self._gap(state.value, remaining, False)
         if warm or state.violation == 0.0:
             self._assess(state.point(), goal, 0)
-        elif self._bundle_suffices(state, remaining, goal):
+        elif self._bundle_suffices(state, goal):
             pass
         elif self._due(state.passes, remaining, goal) and self._estimate_counts(state, remaining, goal):
             return self.gap
@@ -131,18 +133,18 @@ class Stopping:
             self.gap = Gap(min(bound.relative, math.nextafter(self.tolerance, 1.0)), False)
         return self.gap
 
-    def _bundle_suffices(self, state: State, remaining: float, goal: float) -> bool:
+    def _bundle_suffices(self, state: State, goal: float) -> bool:
         """Bound the optimum by tangents, if the solver has some; return whether that proves the gap, or soon will."""
-        if not remaining <= SAFETY * goal:
-            return False
         if state.passes >= self._next_bundle:
-            self._next_bundle = state.passes + BUNDLE_PAUSE
             lower = bundle_bound(self.objective, state)
             if lower is None:
-                self._next_bundle = math.inf
+                self._next_bundle = state.passes + max(LEAST_WINDOW, state.passes)
             else:
                 self.lower = max(self.lower, lower)
-                self._bundle_is_tight = state.value - lower <= SAFETY * goal
+                above = max(state.value - self.lower, 0.0)
+                halvings = math.log2(1.0 + above / max(goal, 1e-300))
+                self._next_bundle = state.passes + max(BUNDLE_PAUSE, HALVING * halvings)
+                self._bundle_is_tight = above <= SAFETY * goal
         return self._bundle_is_tight
 
     def _estimate_counts(self, state: State, remaining: float, goal: float) -> bool:
