@@ -10,6 +10,7 @@ import sys
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 N_THREADS = 2
 
@@ -171,7 +172,36 @@ def batch(model: str, peer: str, text: str) -> dict:
     return found
 
 
-ROLES = {f.__name__: f for f in (baseline, count, train, sweep, kenlm_perplexity, arpa, batch)}
+def base_score(model: str, text: str) -> dict:
+    """Score word by word with ``BaseScore``, as decoders do, on one trie binary and on our model file: calls/s."""
+    import kenlm
+
+    from benchmarks.kernels import best_of
+    from loglinear import kenlm as ours
+    from loglinear.models import LanguageModel
+
+    binary = str(Path(model).with_suffix(".trie.bin"))
+    LanguageModel.load(model).to_binary(binary)
+    sentences = [line.split() for line in lines_of(text)[:2000]]
+    found: dict = {"calls": sum(map(len, sentences))}
+    for name, package, path in (
+        ("kenlm, trie", kenlm, binary), ("loglinear, trie", ours, binary), ("loglinear, model file", ours, model),
+    ):  # fmt: skip
+        lm, State = package.Model(path), package.State
+
+        def run(lm: Any = lm, State: Any = State) -> None:
+            score, state, after = lm.BaseScore, State(), State()
+            for words in sentences:
+                lm.BeginSentenceWrite(state)
+                for word in words:
+                    score(state, word, after)
+                    state, after = after, state
+
+        found[name] = found["calls"] / best_of(run, 7)
+    return found
+
+
+ROLES = {f.__name__: f for f in (baseline, count, train, sweep, kenlm_perplexity, arpa, batch, base_score)}
 
 
 if __name__ == "__main__":

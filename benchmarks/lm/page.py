@@ -149,6 +149,13 @@ def queries(work: Workspace) -> Report:
             job.took(f"loglinear, {n} thread{'s' * (n > 1)}", found[f"ours on {n}"])
         report.rows.append({"": f"{problem}, from Python", "sentences": found["sentences"], "tokens": found["tokens"]})
         report.at_least(f"{problem}, batch on 2 threads over kenlm's loop", found["ratio"], 3.0, "{:.1f}x")
+    model = work.train("ptb", "kneser-ney").path
+    found = work.ours("base_score", model=model, text=work.kenlm_text("ptb", "test")).found
+    job = report.job("ptb: BaseScore, word by word", "calls/s", peer="kenlm, trie")
+    for name in ("kenlm, trie", "loglinear, trie", "loglinear, model file"):
+        job.took(name, found[name])
+    for name in ("loglinear, trie", "loglinear, model file"):
+        report.at_least(f"BaseScore, {name}, over kenlm's", found[name] / found["kenlm, trie"], 1.0, "{:.2f}x")
     lines = work.command_line("gutenberg")
     job = report.job("gutenberg: score a file on the command line, one thread", "tokens/s", peer=QUERY)
     rates = {"loglinear": lines.pop("ours on 1", None), QUERY: lines.pop("kenlm", None)}
