@@ -3,14 +3,15 @@
 import contextlib
 import sys
 
+import numpy as np
 import pytest
 
 import loglinear
 from loglinear import crfsuite
 from loglinear.crfsuite import ItemSequence, Tagger, Trainer
 from loglinear.errors import FormatError
-from loglinear.formats.crfsuite.binary import lookup3, parse_crfsuite_model, read_crfsuite_model
-from loglinear.formats.crfsuite.model import parse_crfsuite_dump
+from loglinear.formats.crfsuite.binary import lookup3, parse_crfsuite_model, read_crfsuite_model, write_crfsuite_model
+from loglinear.formats.crfsuite.model import CrfsuiteModel, parse_crfsuite_dump
 
 pycrfsuite = pytest.importorskip("pycrfsuite", reason="the python-crfsuite package is not installed")
 
@@ -143,6 +144,18 @@ def test_a_damaged_binary_model_is_refused_at_every_length(tmp_path):
         parse_crfsuite_model(b"lCRFfoo")
     with pytest.raises(FormatError, match="only first-order chains"):
         parse_crfsuite_model(data[:8] + b"XXXX" + data[12:])
+
+
+def test_names_of_a_binary_model_that_share_their_bytes_are_refused(tmp_path):
+    """Thousands of offsets to one name of megabytes would fill the memory."""
+    model = CrfsuiteModel(["A", "B"], ["x" * 1000, *map(str, range(50))], *[(np.zeros(0, int), np.zeros(0, int), np.zeros(0))] * 2)
+    write_crfsuite_model(tmp_path / "m", model)
+    data = bytearray((tmp_path / "m").read_bytes())
+    database = int.from_bytes(data[36:40], "little")
+    offsets = database + int.from_bytes(data[database + 20 : database + 24], "little")
+    data[offsets : offsets + 4 * 51] = data[offsets : offsets + 4] * 51
+    with pytest.raises(FormatError, match="attributes of the model share their bytes"):
+        parse_crfsuite_model(bytes(data))
 
 
 def test_dumps_are_written_and_read_back_exactly(tmp_path):

@@ -138,12 +138,16 @@ class _OpenFile:
         """Return a copy of an array, which cannot be written."""
         array = np.empty(place.shape, place.dtype)
         data, done = array.reshape(-1).view(np.uint8).data, 0
-        while done < place.nbytes:
-            n = os.preadv(self.fileno(), [data[done : done + (1 << 30)]], place.offset + done)
-            if n == 0:
-                break
-            done += n
-        if done < place.nbytes or self._now() != self._version:
+        try:
+            while done < place.nbytes:
+                n = os.preadv(self.fileno(), [data[done : done + (1 << 30)]], place.offset + done)
+                if n == 0:
+                    break
+                done += n
+            same = self._now() == self._version
+        except OSError as error:
+            raise ModelFileError(f"{self.path}: cannot be read: {error.strerror or error}") from None
+        if done < place.nbytes or not same:
             raise ModelFileError(
                 f"{self.path}: the file was changed after it was opened; load it again, and replace files by renaming"
             )

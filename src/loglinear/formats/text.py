@@ -213,9 +213,15 @@ def _open_temporary(target: Path, path: Source) -> tuple[Path, BinaryIO]:
             file = temporary.open("xb")
         except OSError as error:
             raise FormatError(f"cannot write: {reason(error)}", os.fspath(path)) from error
-        _lock(file)
-        if os.fstat(file.fileno()).st_nlink:  # nobody took it for a leftover before it was locked
-            return temporary, file
+        try:
+            _lock(file)
+            if os.fstat(file.fileno()).st_nlink:  # nobody took it for a leftover before it was locked
+                return temporary, file
+        except BaseException:
+            file.close()
+            with suppress(OSError):
+                temporary.unlink()
+            raise
         file.close()
 
 

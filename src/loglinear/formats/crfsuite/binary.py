@@ -74,12 +74,15 @@ def _strings(data: bytes, begin: int, n: int, what: str, source: str) -> list[st
     n_links, at_links = np.frombuffer(data, "<u4", 2, begin + 16).tolist()
     if n_links < n or begin + at_links + 4 * n_links > len(data):
         raise _cut_off(what, source)
-    names = []
+    names, n_bytes = [], 0
     for offset in np.frombuffer(data, "<u4", n, begin + at_links).tolist():
         at = begin + offset + 8
         size = int.from_bytes(data[at - 4 : at], "little")
         if not size or at + size > len(data):
             raise _cut_off(what, source)
+        n_bytes += size
+        if n_bytes > len(data):  # many numbers of one long string would fill the memory
+            raise FormatError(f"the {what} of the model share their bytes, which no writer does: it is damaged", source)
         names.append(decode(data[at : at + size - 1], source))
     return names
 
