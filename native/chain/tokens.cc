@@ -104,7 +104,7 @@ ResolvedWeights::ResolvedWeights(ThreadPool& pool, const WeightRows& weights, co
 void ResolvedWeights::fill(ThreadPool& pool, const double* weights, const double* expanded, std::size_t size,
                            AlignedDoubles& all) const {
   all.resize(n_rows() * size);
-  std::memcpy(all.data(), expanded, n_expanded * size * sizeof(double));
+  std::copy_n(expanded, n_expanded * size, all.begin());
   parallel_for(pool, n_bundles, 256, [&](std::size_t begin, std::size_t end) {
     double* to = all.data() + (n_expanded + begin) * size;
     std::fill_n(to, (end - begin) * size, 0.0);

@@ -255,7 +255,8 @@ double Clusters::evaluate(ThreadPool& pool, std::span<const double> w, std::span
   const View seen = view();
   const Unigrams<Num> unigrams(w, v, problem_.n_words);
   Lease<Workspace<Num>> lease(spare_->workspaces<Num>());
-  auto& [others, parts] = *lease.item;
+  auto& others = lease.item->others;  // no structured binding: lambdas of older clang cannot take one
+  auto& parts = lease.item->parts;
   sums_before(pool, seen, w, v, unigrams, others);
   parts.resize(chunks_.size() - 1);
   pool.run(parts.size(), [&](std::size_t chunk) {

@@ -26,14 +26,14 @@ void check_source(const Source& s, std::size_t i, std::size_t n_words, std::size
     refuse(i, "the entries of the contexts are wrong");
   if (s.entry_parent.size() != s.n_entries()) refuse(i, "entries lack parents");
   if (!s.entry_value.empty() && s.entry_value.size() != s.n_entries()) refuse(i, "entries lack values");
-  if (s.offset + s.n_entries() > n_weights) refuse(i, "entries lack weights");
+  if (s.offset > n_weights || s.n_entries() > n_weights - s.offset) refuse(i, "entries lack weights");
+  if (!std::is_sorted(s.context_entry.begin(), s.context_entry.end())) refuse(i, "the entries of the contexts decrease");
   for (std::size_t d = 1; d <= s.depth(); ++d) {
     for (std::uint32_t c = s.depth_start[d]; c < s.depth_start[d + 1]; ++c) {
       const std::uint32_t parent = s.context_parent[c];
       if (parent < s.depth_start[d - 1] || parent >= s.depth_start[d] ||
           (c > s.depth_start[d] && parent < s.context_parent[c - 1]))
         refuse(i, "a context has a wrong parent");
-      if (s.context_entry[c] > s.context_entry[c + 1]) refuse(i, "the entries of the contexts decrease");
       for (std::uint32_t e = s.context_entry[c]; e < s.context_entry[c + 1]; ++e) {
         if (s.entry_word[e] >= n_words || (e > s.context_entry[c] && s.entry_word[e] <= s.entry_word[e - 1]))
           refuse(i, "the words of a context are not ascending");

@@ -25,9 +25,14 @@ MappedFile::MappedFile(const std::string& folder, std::size_t n_bytes) : n_bytes
   file_->resize(n_bytes);
   void* const p = mmap(nullptr, n_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_->descriptor(), 0);
   if (p == MAP_FAILED) throw IoError(errno, folder);
+  try {
+    const std::lock_guard lock(registry_mutex);
+    registry[p] = n_bytes_;
+  } catch (...) {  // no memory for the entry; the destructor of what was not made does not run
+    munmap(p, n_bytes);
+    throw;
+  }
   data_ = p;
-  const std::lock_guard lock(registry_mutex);
-  registry[data_] = n_bytes_;
 }
 
 MappedFile::~MappedFile() {

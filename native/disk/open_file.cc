@@ -15,7 +15,12 @@ namespace loglinear::disk {
 OpenFile::OpenFile(int descriptor, std::string name)
     : fd_(fcntl(descriptor, F_DUPFD_CLOEXEC, 0)), name_(std::move(name)) {
   if (fd_ < 0) throw InvalidInput(name_ + ": cannot be kept open: " + std::strerror(errno));
-  opened_ = version();
+  try {
+    opened_ = version();
+  } catch (...) {  // the destructor of what was not made does not run
+    close(fd_);
+    throw;
+  }
 }
 
 OpenFile::~OpenFile() {

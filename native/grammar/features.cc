@@ -9,7 +9,7 @@ namespace {
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 void check_pointers(std::span<const std::int64_t> ptr, std::size_t rows, std::size_t end, const char* message) {
-  require(ptr.size() == rows + 1 && ptr.front() == 0 && at(ptr.back()) == end, message);
+  require(!ptr.empty() && ptr.size() == rows + 1 && ptr.front() == 0 && at(ptr.back()) == end, message);
   for (std::size_t i = 0; i < rows; ++i) require(ptr[i] <= ptr[i + 1], message);
 }
 

@@ -22,7 +22,7 @@ Rules::Rules(std::size_t symbols, std::size_t start_symbol, std::span<const std:
              std::span<const std::int32_t> labels_of_classes)
     : n_symbols(symbols), start(start_symbol), n_labels(label_count), binary_ptr(ptr), left(left_child),
       right(right_child), unary_parent(parent), unary_child(child), tag_symbol(tags), rule_class(classes),
-      class_label(labels_of_classes), left_row(symbols, -1), right_row(symbols, -1) {
+      class_label(labels_of_classes) {
   require(symbols > 0 && symbols < 0x7FFFFFFF && start < symbols, "rules: the start symbol has an unknown number");
   require(ptr.size() == symbols + 1 && ptr.front() == 0 && ptr.back() == static_cast<std::int64_t>(left.size()) &&
               left.size() == right.size() && parent.size() == child.size() && rule_class.size() == n_rules(),
@@ -30,6 +30,7 @@ Rules::Rules(std::size_t symbols, std::size_t start_symbol, std::span<const std:
   for (const auto& list : {left, right, parent, child, tags}) check_known(list, symbols, "rules: unknown symbol");
   check_known(rule_class, n_classes(), "rules: a rule is of an unknown class");
   check_known(class_label, n_labels, "rules: a class has an unknown label");
+  left_row.assign(symbols, -1), right_row.assign(symbols, -1);
   rule_parent.resize(left.size());
   for (std::size_t a = 0; a < symbols; ++a) {
     require(ptr[a] <= ptr[a + 1] && ptr[a + 1] <= ptr.back(), "rules: pointers decrease");

@@ -92,6 +92,8 @@ TEST(composite_problems_refuse_bad_arrays) {
   CHECK(refused([](Small& s) { s.parent0[3] = 4; }));
   CHECK(refused([](Small& s) { s.above0[5] = 1; }));
   CHECK(refused([](Small& s) { s.entry0[2] = 7; }));
+  CHECK(refused([](Small& s) { s.entry0[2] = 1u << 30; }));  // nothing is read before all of them ascend
+  CHECK(refused([](Small& s) { s.problem.sources[1].offset = SIZE_MAX; }));
   CHECK(refused([](Small& s) { s.leaf0[0] = 9; }));
   CHECK(refused([](Small& s) { s.leaf0[0] = 2; }));
 }

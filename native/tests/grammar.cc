@@ -101,6 +101,7 @@ TEST(rules_in_a_wrong_order_are_refused) {
   const std::vector<std::int64_t> ptr{0, 0, 0};
   const std::vector<std::int32_t> none, a{0, 1}, b{1, 0}, tag{1};
   CHECK_THROWS(Rules(2, 0, ptr, none, none, a, b, tag, 1, a, b), InvalidInput);
+  CHECK_THROWS(Rules(SIZE_MAX, 0, ptr, none, none, none, none, tag, 1, none, none), InvalidInput);  // not std::bad_alloc
   CHECK_THROWS(Rules(2, 5, ptr, none, none, none, none, tag, 1, none, none), InvalidInput);
   CHECK_THROWS(Rules(2, 0, ptr, none, none, none, none, tag, 0, none, a), InvalidInput);
 }

@@ -157,6 +157,19 @@ TEST(templates_known_attributes_keep_their_numbers) {
   CHECK(std::equal(a.attributes.codes.begin(), a.attributes.codes.end(), b.attributes.codes.begin()));
 }
 
+TEST(attributes_of_templates_without_macros_have_no_codes) {
+  const std::vector<std::int64_t> ptr{0, 0}, n_values{0, 0};
+  const TemplateSet set(ptr, {}, 2);
+  const std::vector<std::int32_t> templates{0};
+  const AttributeIndex index(set, {templates, {}}, n_values);
+  ThreadPool pool(1);
+  Tokens tokens;
+  tokens.ptr = {0, 2};
+  for (auto& ids : tokens.ids) ids = {0, 0};
+  for (auto& map : tokens.maps) map = {0};
+  CHECK((index.find(pool, tokens.view()).indices == std::vector<std::int32_t>{0, 0}));
+}
+
 TEST(templates_refuse_what_is_out_of_range) {
   std::mt19937 random(5);
   const TemplateSet set(kPtr, kMacros, 2);

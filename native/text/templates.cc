@@ -132,8 +132,9 @@ void AttributeIndex::make_tables(std::span<const std::int64_t> n_values) {
   }
   for (std::size_t a = 0; a < attributes_.templates.size(); ++a) {
     std::vector<std::int32_t>& table = tables_[static_cast<std::size_t>(attributes_.templates[a])];
+    if (table.empty()) continue;
     const std::int32_t code = attributes_.codes[a * set_.max_macros()];
-    if (!table.empty()) table[static_cast<std::size_t>(code - kLeastCode)] = static_cast<std::int32_t>(a);
+    table[static_cast<std::size_t>(code - kLeastCode)] = static_cast<std::int32_t>(a);
   }
 }
 

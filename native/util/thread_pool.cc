@@ -1,5 +1,6 @@
 #include "util/thread_pool.hh"
 
+#include <exception>
 #include <string>
 
 #include "util/errors.hh"
@@ -9,7 +10,11 @@ namespace loglinear {
 ThreadPool::ThreadPool(int n_threads) {
   if (n_threads < 1 || n_threads > 1024)
     throw InvalidInput("n_threads must be between 1 and 1024, not " + std::to_string(n_threads));
-  for (int t = 1; t < n_threads; ++t) workers_.emplace_back([this] { work(); });
+  workers_.reserve(static_cast<std::size_t>(n_threads) - 1);
+  try {
+    for (int t = 1; t < n_threads; ++t) workers_.emplace_back([this] { work(); });
+  } catch (const std::exception&) {  // the system has no thread or memory left: results are the same with fewer
+  }
 }
 
 ThreadPool::~ThreadPool() {

@@ -148,7 +148,8 @@ def test_a_damaged_binary_model_is_refused_at_every_length(tmp_path):
 
 def test_names_of_a_binary_model_that_share_their_bytes_are_refused(tmp_path):
     """Thousands of offsets to one name of megabytes would fill the memory."""
-    model = CrfsuiteModel(["A", "B"], ["x" * 1000, *map(str, range(50))], *[(np.zeros(0, int), np.zeros(0, int), np.zeros(0))] * 2)
+    none = np.zeros(0, int), np.zeros(0, int), np.zeros(0)
+    model = CrfsuiteModel(["A", "B"], ["x" * 1000, *map(str, range(50))], none, none)
     write_crfsuite_model(tmp_path / "m", model)
     data = bytearray((tmp_path / "m").read_bytes())
     database = int.from_bytes(data[36:40], "little")
