@@ -11,7 +11,7 @@ KENLM  := $(shell sed -n 's/.*\("kenlm[=<>~][^"]*"\).*/\1/p' pyproject.toml)
 MAKEFLAGS += --jobs=2
 EDIT   := env -u MAKEFLAGS $(PIP) --no-build-isolation --config-settings=cmake.define.LOGLINEAR_NATIVE_TESTS=ON -e
 
-.PHONY: demo test pytest bench docs lint sanitize native-tests stubs clean install
+.PHONY: demo test pytest bench docs lint sanitize sanitize-python fuzz native-tests stubs clean install
 
 demo: $(VENV)/installed
 	$(BIN)/loglinear demo
@@ -43,6 +43,33 @@ sanitize: $(VENV)/tools
 	    -DLOGLINEAR_NATIVE_TESTS=ON -DLOGLINEAR_SANITIZE=$$s -DCMAKE_BUILD_TYPE=Debug >/dev/null && \
 	  $(BIN)/cmake --build $$d && $$d/native_tests || exit 1; \
 	done
+
+# Python tests (TESTS) with an extension built under the address and undefined-behaviour sanitizers. The interpreter is
+# not built so: the sanitizer is loaded before it, and leaks are not looked for. Processes that tests start use it too.
+TESTS ?= tests/formats tests/models tests/fuzz tests/backoff tests/grammar tests/hmm tests/features
+OVER  := build/sanitize-python/package
+sanitize-python: $(VENV)/installed
+	$(BIN)/cmake -S . -B build/sanitize-python -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
+	  -DPython_EXECUTABLE=$(abspath $(BIN)/python) -DLOGLINEAR_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=Debug >/dev/null
+	$(BIN)/cmake --build build/sanitize-python
+	rm -rf $(OVER) && mkdir -p $(OVER) && cp -R src/loglinear $(OVER) && cp build/sanitize-python/_core.*.so $(OVER)/loglinear
+	echo 'import sys; sys.meta_path[:] = [f for f in sys.meta_path if "editable" not in type(f).__module__]' \
+	  > $(OVER)/sitecustomize.py
+	env LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(abspath $(OVER)) $(BIN)/python -m pytest -p no:cacheprovider $(TESTS)
+
+# Every fuzz target, native and in Python, for its share of the minutes. With clang (CLANG=) by libFuzzer. Corpora,
+# findings and figures of all runs stay in build/fuzz.
+MINUTES ?= 10
+CLANG   ?= $(shell command -v clang++ clang++-14 clang++-15 clang++-16 clang++-17 clang++-18 | head -1)
+fuzz: $(VENV)/installed
+	$(BIN)/cmake -S . -B build/fuzz -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DLOGLINEAR_PYTHON=OFF \
+	  -DLOGLINEAR_FUZZ=ON -DLOGLINEAR_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=Debug \
+	  $(if $(CLANG),-DCMAKE_CXX_COMPILER=$(CLANG)) >/dev/null
+	$(BIN)/cmake --build build/fuzz
+	$(BIN)/python tests/fuzz/fuzz_native.py build/fuzz/fuzz --minutes $(MINUTES)
+	for f in tests/fuzz/fuzz_*.py; do case $$f in *fuzz_native.py) ;; *) \
+	  $(BIN)/python $$f --minutes $$(awk "BEGIN {print $(MINUTES) / 40}") --seed $$RANDOM || exit 1;; esac; done
 
 # The native tests are built with the extension, from one library of kernels that is compiled once.
 native-tests: $(VENV)/installed

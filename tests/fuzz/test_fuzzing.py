@@ -8,12 +8,13 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 import fuzz_arpa
 import fuzz_conll
+import fuzz_files
 import fuzz_model
 import fuzz_nbest
 import fuzz_templates
 from fuzzing import run
 
-DRIVERS = [fuzz_arpa, fuzz_conll, fuzz_model, fuzz_nbest, fuzz_templates]
+DRIVERS = [fuzz_arpa, fuzz_conll, fuzz_files, fuzz_model, fuzz_nbest, fuzz_templates]
 
 
 @pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.__name__)
