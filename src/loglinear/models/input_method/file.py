@@ -35,15 +35,18 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
         settings, summary = dict(archive.settings["language_model"]), dict(archive.summary["language_model"])
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's settings are damaged ({error})") from None
-    language = language_model_file.load(
-        cls.language_model, Archive(language_model_file.KIND, settings, summary, archive.part(_MODEL)), source
-    )
-    try:
-        model.take(Lexicon.from_arrays(archive.part(_LEXICON)), language)
-    except ModelFileError as error:
-        raise ModelFileError(f"{source}: {error}") from None
-    except (TypeError, ValueError) as error:
-        raise ModelFileError(f"{source}: the model's lexicon is damaged ({error})") from None
+    parts = Archive(language_model_file.KIND, settings, summary, archive.part(_MODEL))
+
+    def read() -> None:
+        language = language_model_file.load(cls.language_model, parts, source)
+        try:
+            model.take(Lexicon.from_arrays(archive.part(_LEXICON)), language)
+        except ModelFileError as error:
+            raise ModelFileError(f"{source}: {error}") from None
+        except (TypeError, ValueError) as error:
+            raise ModelFileError(f"{source}: the model's lexicon is damaged ({error})") from None
+
+    model.read_when_used(archive, source, ("lexicon_", "language_model_", "_converter"), read)
     learnt = archive.summary
     if "dev_perplexities" in learnt:  # its name in version 0.1.0
         learnt = {**learnt, "validation_perplexities": learnt["dev_perplexities"]}

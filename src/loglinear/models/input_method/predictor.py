@@ -245,7 +245,7 @@ class InputMethodPredictor(Predictor):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the converter, which is made again."""
-        return {name: value for name, value in vars(self).items() if name != "_converter"}
+        return {name: value for name, value in super().__getstate__().items() if name != "_converter"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

@@ -86,7 +86,8 @@ def load(cls: Any, archive: Archive, source: Any) -> Any:
             raise ValueError("root must be a label")
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{source}: the model's settings are damaged ({error})") from None
-    restore(model, archive, source)
+    rest = ("grammar_", "coarse_", "features_", "weights_", "_native")
+    model.read_when_used(archive, source, rest, lambda: restore(model, archive, source))
     restore_summary(model, archive.summary)
     return model
 
@@ -108,8 +109,6 @@ def restore(model: Any, archive: Archive, source: Any) -> None:
         rule_ptr = np.ascontiguousarray(arrays["rule_ptr"], dtype=np.int64)
         rule_weight = np.ascontiguousarray(arrays["rule_weight"], dtype=np.int32)
         features = TreeFeatures(model.grammar_.rules, lexicon, rule_ptr, rule_weight, ptrs, targets)
-        if not np.all(np.isfinite(weights)):
-            raise ValueError("a weight is not finite")
         model._learn(features, weights)
         if model.coarse_ is not None:
             names = set(model.coarse_.grammar.rules.symbols.names)

@@ -212,7 +212,7 @@ class ParserPredictor(ParserSettings, Predictor):
         return parser_file.load(cls, archive, source)
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in self.__dict__.items() if name != "_native"}
+        state = {name: value for name, value in super().__getstate__().items() if name != "_native"}
         if "weights_" in state:
             state["features_"], state["grammar_"], state["coarse_"] = None, None, None
             state["_archive"] = parser_file.to_archive(self)
