@@ -1,6 +1,9 @@
 """Opening a large model reads a bounded part of its file; the rest is read, and checked, when the model is used."""
 
 import pickle
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -86,6 +89,26 @@ def test_a_model_that_was_not_used_is_pickled_and_saved_whole(tmp_path, n_read, 
     loglinear.load(tmp_path / "m.ll").save(tmp_path / "again.ll")
     (tmp_path / "m.ll").unlink()
     assert outcome(copy) == outcome(model) == outcome(loglinear.load(tmp_path / "again.ll"))
+
+
+@pytest.mark.parametrize("made", [classifier, parser])
+def test_threads_wait_for_the_one_that_reads(tmp_path, n_read, monkeypatch, made):
+    model, read = made(), named_arrays._OpenFile.read
+    model.save(tmp_path / "m.ll")
+    loaded, start = loglinear.load(tmp_path / "m.ll"), threading.Barrier(4)
+
+    def slow(self, place):
+        time.sleep(0.01)
+        return read(self, place)
+
+    def use():
+        start.wait()
+        return outcome(loaded)
+
+    monkeypatch.setattr(named_arrays._OpenFile, "read", slow)
+    with ThreadPoolExecutor(4) as pool:
+        found = [future.result() for future in [pool.submit(use) for _ in range(4)]]
+    assert found == [outcome(model)] * 4
 
 
 @pytest.mark.parametrize("made", [classifier, tagger])

@@ -80,8 +80,8 @@ class Predictor(Shown):
                 try:
                     unread.read()
                 except BaseException:
-                    vars(self).clear()
-                    vars(self).update(before)
+                    for name in vars(self).keys() - before.keys():
+                        del vars(self)[name]
                     raise
                 finally:
                     unread.is_reading = False
@@ -89,9 +89,12 @@ class Predictor(Shown):
 
     def __getattr__(self, name: str) -> Any:
         unread = vars(self).get("_unread")
-        if unread is not None and name in unread.names and not unread.is_reading:
-            self.read_rest()
-            return getattr(self, name)
+        if unread is not None and name in unread.names:
+            with unread.lock:  # another thread waits here for the one that reads, which comes here itself
+                if not unread.is_reading:
+                    self.read_rest()
+            if name in vars(self):
+                return vars(self)[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __getstate__(self) -> dict[str, Any]:
