@@ -23,7 +23,7 @@ class Kind(NamedTuple):
 
     called: str  # in messages, with its article
     predictor: str  # uses a trained model; light
-    estimator: str  # trains one; imports scikit-learn
+    estimator: str  # trains one
     made_by: str  # the command that writes such a file
 
     def load_class(self, *, trainable: bool) -> Any:
@@ -95,7 +95,7 @@ def load(
 
 
 def load_predictor(path: str | os.PathLike[str], kind: str | None = None, *, mmap: bool = False) -> Any:
-    """Load the model in a `.ll` file for prediction only, without scikit-learn; options are as in ``load``."""
+    """Load the model in a `.ll` file for prediction only, without the means to train; options are as in ``load``."""
     archive = open_archive(path, kind, mmap=mmap)
     return made(KINDS[archive.kind].load_class(trainable=False), archive, path)
 
