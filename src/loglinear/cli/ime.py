@@ -56,7 +56,7 @@ def build(
     tune: Annotated[
         str | None, typer.Option(metavar=" ", help="Choose the strengths of maxent on the dev set.", show_default=False)
     ] = None,
-    min_word_count: Annotated[int, typer.Option(help="Rarer words are left out.")] = 1,
+    min_word_count: Annotated[int, typer.Option(help="Leave out words that are rarer.")] = 1,
     encoding: Annotated[str, typer.Option(help="Encoding of the files that the model reads.")] = "utf-8",
     threads: Threads = None,
     verbose: Verbose = False,
@@ -158,7 +158,8 @@ def adapt(
     ] = None,
     tune: Tune = None,
     method: Annotated[
-        str, typer.Option(metavar="blasso|boosting|fslr|f-boosting|perceptron|maxent|map|...", help="How to adapt.")
+        str,
+        typer.Option(metavar="blasso|boosting|fslr|f-boosting|perceptron|maxent|map|...", help="Method of adaptation."),
     ] = "blasso",
     nbest: Annotated[int, typer.Option(metavar="K", help="Candidates of each sentence.")] = 20,
     step: Annotated[float | None, typer.Option(help="Step of blasso, f-boosting, fslr.", show_default="0.5")] = None,

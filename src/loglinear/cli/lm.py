@@ -125,7 +125,9 @@ app.command("import")(import_arpa)
 @app.command(cls=TrainCommand)
 @console.command
 def mix(
-    models: Annotated[list[str], typer.Argument(metavar="MODEL MODEL...", help="Two or more.", show_default=False)],
+    models: Annotated[
+        list[str], typer.Argument(metavar="MODEL MODEL...", help="Two models or more.", show_default=False)
+    ],
     dev: Annotated[
         str | None, typer.Option(metavar="FILE", help="Held-out text whose probability the weights maximise.")
     ] = None,
@@ -198,7 +200,7 @@ def plan(
     sources: Annotated[str, typer.Option(metavar="words:3,topic,...", help="Information sources.", show_default=False)],
     document_format: DocumentFormat = None,
     measure: Annotated[bool, typer.Option("--measure", help="Also run the methods predicted to be fast.")] = False,
-    limit: Annotated[float, typer.Option(metavar="SECONDS", help="What --measure runs at most.")] = 60.0,
+    limit: Annotated[float, typer.Option(metavar="SECONDS", help="Stop measuring after so many seconds.")] = 60.0,
     graph: Annotated[
         str | None,
         typer.Option(metavar="text|FILE.svg", help="Print or draw the digraph of the features."),
@@ -210,7 +212,7 @@ def plan(
     disjoint: Annotated[
         str | None, typer.Option(metavar="A+B,...", help="Sources whose features are taken for disjoint.")
     ] = None,
-    min_word_count: Annotated[int, typer.Option(help="Rarer words become <unk>.")] = 1,
+    min_word_count: Annotated[int, typer.Option(help="Read words that are rarer as <unk>.")] = 1,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
@@ -284,7 +286,7 @@ def generate(
     context: Annotated[
         str, typer.Option(help="Words that every sentence begins with, or a JSON object with layers.")
     ] = "",
-    unknown: Annotated[bool, typer.Option("--unknown/--no-unknown", help="Whether <unk> may be drawn.")] = True,
+    unknown: Annotated[bool, typer.Option("--unknown/--no-unknown", help="Let <unk> be drawn, or never.")] = True,
     seed: Annotated[int | None, typer.Option(help="The same seed draws the same sentences.")] = None,
     threads: Threads = None,
     json: Json = False,
@@ -309,7 +311,7 @@ def generate(
 @console.command
 def compare(
     first: Annotated[str, typer.Argument(metavar="MODEL", help="A model file or an ARPA file.", show_default=False)],
-    second: Annotated[str, typer.Argument(metavar="MODEL", help="Another one.", show_default=False)],
+    second: Annotated[str, typer.Argument(metavar="MODEL", help="A second model.", show_default=False)],
     test: Annotated[str, typer.Argument(metavar="TEST", help="Text, or - for stdin.", show_default=False)],
     samples: Annotated[int, typer.Option(help="Bootstrap samples, for the interval and the p-value.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 0,

@@ -27,7 +27,9 @@ def export_arpa(
         ),
         WRITTEN,
     ],
-    full_precision: Annotated[bool, typer.Option("--full-precision", help="All digits instead of seven.")] = False,
+    full_precision: Annotated[
+        bool, typer.Option("--full-precision", help="Write all digits of numbers instead of seven.")
+    ] = False,
     quantise: Annotated[
         int | None,
         typer.Option(

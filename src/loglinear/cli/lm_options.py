@@ -21,7 +21,7 @@ Memory = Annotated[
 ]
 Tmp = Annotated[
     str | None,
-    typer.Option(metavar="FOLDER", help="For temporary files.", show_default="$TMPDIR, or beside the model"),
+    typer.Option(metavar="FOLDER", help="Folder for temporary files.", show_default="$TMPDIR, or beside the model"),
 ]
 
 

@@ -55,7 +55,7 @@ def train(
         str, typer.Option(metavar="N|none", help="Longest n-gram; none: as long as in the text.")
     ] = "5",
     estimator: Annotated[
-        str, typer.Option(metavar="maxent|kneser-ney|kneser-ney-single|witten-bell|add-k", help="How to estimate.")
+        str, typer.Option(metavar="maxent|kneser-ney|kneser-ney-single|witten-bell|add-k", help="Method of estimation.")
     ] = "maxent",
     penalty: Annotated[
         str | None,
@@ -109,14 +109,14 @@ def train(
     prune_entropy: Annotated[
         float | None, typer.Option(help="Remove n-grams whose removal raises perplexity by less than this fraction.")
     ] = None,
-    add_k: Annotated[float | None, typer.Option(help="Added to counts (add-k).", show_default="1")] = None,
+    add_k: Annotated[float | None, typer.Option(help="Number added to counts (add-k).", show_default="1")] = None,
     vocab: Annotated[str | None, typer.Option(metavar="FILE", help="The vocabulary: one word per line.")] = None,
-    min_word_count: Annotated[int, typer.Option(help="Rarer words become <unk>.")] = 1,
+    min_word_count: Annotated[int, typer.Option(help="Read words that are rarer as <unk>.")] = 1,
     max_words: Annotated[int | None, typer.Option(help="Keep only this many of the most frequent words.")] = None,
     unknown: Annotated[
         str, typer.Option(metavar="token|error", help="Words outside the vocabulary: <unk>, or an error.")
     ] = "token",
-    units: Annotated[str, typer.Option(metavar="words|characters|bytes", help="What a token is.")] = "words",
+    units: Annotated[str, typer.Option(metavar="words|characters|bytes", help="Unit that is a token.")] = "words",
     reserved: Annotated[
         str, typer.Option(metavar="error|skip", help="What to do with <s> and </s> inside text.")
     ] = "error",

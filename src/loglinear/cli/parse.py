@@ -62,11 +62,15 @@ def train(
     annotate_heads: Annotated[
         bool, typer.Option("--annotate-heads", help="Symbols have the tag of their head word.")
     ] = False,
-    min_word_count: Annotated[int | None, typer.Option(help="Rarer words are unknown.", show_default="2")] = None,
+    min_word_count: Annotated[
+        int | None, typer.Option(help="Read words that are rarer as unknown.", show_default="2")
+    ] = None,
     min_count: Annotated[
         int | None, typer.Option(help="Drop features of boundaries that are rarer.", show_default="1")
     ] = None,
-    smoothing: Annotated[float | None, typer.Option(help="Added to the counts of rules.", show_default="0")] = None,
+    smoothing: Annotated[
+        float | None, typer.Option(help="Number added to the counts of rules.", show_default="0")
+    ] = None,
     pruning: Annotated[
         str | None,
         typer.Option(

@@ -100,7 +100,7 @@ def train(
         typer.Option(metavar="NAME,NAME,...|none", help="Base scores.", show_default="score, or all, or rank"),
     ] = None,
     units: Annotated[
-        str, typer.Option(metavar="words|characters|bleu|chrf|ter", help="What errors are counted in.")
+        str, typer.Option(metavar="words|characters|bleu|chrf|ter", help="Unit in which errors are counted.")
     ] = "words",
     missing: Annotated[
         str, typer.Option(metavar="error|worst", help="If a base score is missing: error, or the lowest of the list.")

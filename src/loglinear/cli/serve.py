@@ -25,8 +25,8 @@ def serve(
     ] = False,
     host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen at; 0 for any free one.")] = 8000,
-    seconds: Annotated[float, typer.Option(min=0.01, help="Time limit of an answer.")] = 10.0,
-    request_size: Annotated[str, typer.Option(metavar="SIZE", help="Largest request.")] = "64K",
+    seconds: Annotated[float, typer.Option(min=0.01, help="Refuse answers that take longer.")] = 10.0,
+    request_size: Annotated[str, typer.Option(metavar="SIZE", help="Refuse requests that are larger.")] = "64K",
     threads: Annotated[int, typer.Option(min=1, help="Answers that are computed at a time.")] = 4,
 ) -> None:
     """Serve models: a page to type at and see what each model answers, and JSON for programs.

@@ -94,7 +94,9 @@ def train(
         typer.Option(help="Strength of the penalty; CRFsuite: 2 c2 or c1, Wapiti: rho2 or rho1.", show_default="1"),
     ] = None,
     l1_ratio: choices.L1Ratio = None,
-    order: Annotated[int | None, typer.Option(help="2 adds features of three labels.", show_default="1")] = None,
+    order: Annotated[
+        int | None, typer.Option(help="Order of the chain; 2 adds features of three labels.", show_default="1")
+    ] = None,
     features: Annotated[
         str | None,
         typer.Option(metavar="observed|all", help="Attribute-label pairs with a weight.", show_default="observed"),

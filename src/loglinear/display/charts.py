@@ -11,7 +11,7 @@ from loglinear.display.numbers import number, ticks
 from loglinear.formats.text import plain_line
 
 _WIDTH, _HEIGHT = 520, 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 14, 12, 46  # room for the labels of the axes
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 24, 12, 46  # room for the labels of the axes
 _N_COLOURS = 6  # of page.py: --c0 to --c5
 _MOST_MARKS = 30  # points of a curve that are marked one by one
 _DASHES = ("", "7 4", "2 3")  # after all colours once, curves are told apart by these

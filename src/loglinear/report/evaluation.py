@@ -56,6 +56,8 @@ def tagger_sections(found: Mapping[str, Any]) -> list[Section]:
         bars = [Bars("F1 by type", [(row["type"] or "(no type)", row["f1"]) for row in found["types"]])]
     title = "Labels" if found["f1"] is None else "Spans"
     sections = [results(spans.score_facts(found)), Section(title, tables=spans.score_tables(found), bars=bars)]
+    if "calibration" in found:
+        sections.append(calibration_section(found["calibration"]))
     return [*sections, *mistake_sections(found)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from loglinear.display.bars import Bars
 from loglinear.display.page import Section
 from loglinear.display.tables import Table
 from loglinear.formats.text import plain_line
@@ -59,7 +60,8 @@ def model_sections(
     sections = [Section("N-grams", [size + " of arrays for queries"], tables=tables)]
     if top > 0:
         words = [(word, p) for word, p in model.top("", top)]
-        sections.append(Section("First words", tables=[Table(("word", "probability"), words)]))
+        first = Table(("word", "probability"), words)
+        sections.append(Section("First words", bars=[Bars("Probability", words)], plain=[first]))
     return sections
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from loglinear.display.bars import Bars
 from loglinear.display.charts import Curve, Plot
 from loglinear.display.page import Section
 from loglinear.display.tables import Table
@@ -34,15 +35,16 @@ def model_sections(model: RerankerPredictor, top: int) -> list[Section]:
     sections = [Section("Base scores", [verdict(model)] if verdict(model) else [], tables=[base])]
     if top > 0 and model.feature_weights(1):
         found = model.feature_weights()
-        tables = [
-            Table((title, "weight"), chosen[:top])
+        bars = [
+            Bars(title, chosen[:top], is_signed=True)
             for title, chosen in (
                 ("features of better candidates", [pair for pair in found if pair[1] > 0]),
                 ("features of worse candidates", [pair for pair in found if pair[1] < 0]),
             )
             if chosen
         ]
-        sections.append(Section("Features with the largest weights", tables=tables))
+        tables = [Table((one.title, "weight"), one.rows) for one in bars]
+        sections.append(Section("Features with the largest weights", bars=bars, plain=tables))
     sections.append(path_section(model))
     return sections
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from loglinear.display.bars import Bars
 from loglinear.display.page import Section
 from loglinear.models.tagger.predictor import TaggerPredictor
 from loglinear.report.heat_map import attribute_table, strongest_attributes, transition_table
@@ -26,7 +27,12 @@ def tagger_sections(model: TaggerPredictor, top: int = 10, most: int | None = No
     sections = [Section("Transitions", told, tables=[heat_map])]
     weights = _state_weights(model)
     if weights and top > 0:
-        sections.append(Section("Strongest attributes", tables=[attribute_table(weights, top)]))
+        bars = [
+            Bars(label, [*speak_for, *against[::-1]], is_signed=True)
+            for label, (speak_for, against) in strongest_attributes(weights, top).items()
+            if speak_for or against
+        ]
+        sections.append(Section("Strongest attributes", bars=bars, plain=[attribute_table(weights, top)]))
     return sections
 
 

@@ -1,4 +1,4 @@
-"""The most confident mistakes of a tagger, token by token, and the attributes that decided them.
+"""How sure a tagger is of its labels, its most confident mistakes, and the attributes that decided them.
 
 The label that was predicted for a token is compared with the gold one while all other labels stay as predicted:
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from loglinear.data.token_arrays import TokenArrays
 from loglinear.features.sequences import EncodedSequences
+from loglinear.metrics.calibration import calibration
 from loglinear.metrics.evaluation import gold_labels
 from loglinear.models.push import Push, by_effect, push_dicts
 from loglinear.models.tagger.explain import attribute_weights
@@ -45,36 +46,34 @@ class Mistake:
         return {**vars(self), "pushes": push_dicts(self.pushes)}
 
 
-def most_confident(model: TaggerPredictor, X: Any, y: Any, n: int, constraint: Any = None) -> list[Mistake]:
-    """Return the n mistakes whose predicted label has the highest marginal probability."""
+def judge_tokens(
+    model: TaggerPredictor, X: Any, y: Any, n: int, constraint: Any = None
+) -> tuple[list[Mistake], dict[str, Any]]:
+    """Return the n mistakes of the highest marginal probability, and the calibration of all predicted labels."""
     if n < 0:
         raise ValueError(f"the number of errors must not be negative, not {n}")
     X = X if isinstance(X, EncodedSequences) else list(X)
     gold = gold_labels(model, y)[0]
     names = np.asarray(gold.names, dtype=object)[gold.numbers]
     best = model.predict_flat(X, constraint=constraint)
-    wrong = np.flatnonzero(names != np.asarray(best.names, dtype=object)[best.numbers])
-    sure = np.concatenate([np.empty(0), *_marginals(model, X, best.sequence_ptr, best.numbers, wrong, constraint)])
-    found = []
-    for at in np.argsort(-sure, kind="stable")[:n].tolist():
-        sequence, token = best.place(int(wrong[at]))
-        found.append(_mistake(model, X, sequence, token, str(names[wrong[at]]), constraint))
-    return found
+    right = names == np.asarray(best.names, dtype=object)[best.numbers]
+    sure = np.concatenate([np.empty(0), *_marginals(model, X, best.sequence_ptr, best.numbers, constraint)])
+    wrong, found = np.flatnonzero(~right), []
+    for at in wrong[np.argsort(-sure[wrong], kind="stable")[:n]].tolist():
+        sequence, token = best.place(at)
+        found.append(_mistake(model, X, sequence, token, str(names[at]), constraint))
+    return found, calibration(sure, right)
 
 
 def _marginals(
-    model: TaggerPredictor, X: Any, ptr: np.ndarray, labels: np.ndarray, tokens: np.ndarray, constraint: Any
+    model: TaggerPredictor, X: Any, ptr: np.ndarray, labels: np.ndarray, constraint: Any
 ) -> Iterator[np.ndarray]:
-    """Yield the marginal probabilities of the labels of these tokens, some sequences at a time."""
-    sequences = np.unique(np.searchsorted(ptr, tokens, side="right") - 1)
-    sizes = np.cumsum(np.diff(ptr)[sequences]) * len(model.classes_)
-    for part in np.split(sequences, np.flatnonzero(np.diff(sizes // _TABLE)) + 1):
-        if not part.size:
-            continue
-        inside = np.concatenate([np.arange(ptr[i], ptr[i + 1]) for i in part])
-        table = model.marginal_array(_take(X, part), constraint=constraint)
-        kept = np.isin(inside, tokens)
-        yield table[np.flatnonzero(kept), labels[inside[kept]]]
+    """Yield the marginal probabilities of the labels of all tokens, some sequences at a time."""
+    sizes = ptr[1:] * len(model.classes_)
+    for part in np.split(np.arange(ptr.size - 1), np.flatnonzero(np.diff(sizes // _TABLE)) + 1):
+        if part.size:
+            table = model.marginal_array(_take(X, part), constraint=constraint)
+            yield table[np.arange(table.shape[0]), labels[ptr[part[0]] : ptr[part[-1] + 1]]]
 
 
 def _take(X: Any, rows: Sequence[int] | np.ndarray) -> Any:

@@ -27,7 +27,7 @@ from loglinear.models.tagger.input_only import InputOnly
 from loglinear.models.tagger.inputs import TokenInputs, TokenReader, number_name
 from loglinear.models.tagger.labels import allowed_scores, encode_labels
 from loglinear.models.tagger.lattices import Lattices
-from loglinear.models.tagger.mistakes import most_confident
+from loglinear.models.tagger.mistakes import judge_tokens
 from loglinear.models.tagger.normaliser import estimate_log_normaliser
 from loglinear.models.tagger.settings import TaggerSettings
 from loglinear.models.validation import old_name
@@ -155,12 +155,13 @@ class TaggerPredictor(TaggerSettings, Predictor):
     def evaluate(self, X: Any, y: Any, *, constraint: Any = None, errors: int = 0) -> dict[str, Any]:
         """Return the figures of ``tag eval``: accuracy, spans as conlleval counts them, single labels, unseen labels.
 
-        Labels that never occurred in training count as errors. With ``errors``, the so many most confident mistakes
-        are told too, each with the attributes that decided it.
+        Labels that never occurred in training count as errors. With ``errors``, the calibration of probabilities is
+        told too, and so many of the most confident mistakes, each with the attributes that decided it.
         """
         found = evaluate_tagger(self, self.encode(X), y, constraint).to_dict()
         if errors:
-            found["errors"] = [mistake.to_dict() for mistake in most_confident(self, X, y, errors, constraint)]
+            mistakes, found["calibration"] = judge_tokens(self, X, y, errors, constraint)
+            found["errors"] = [mistake.to_dict() for mistake in mistakes]
         return found
 
     def score(self, X: Any, y: Any) -> float:
