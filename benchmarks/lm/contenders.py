@@ -54,11 +54,11 @@ def count(text: str, order: int) -> dict:
 def train(
     text: str, model: str, validation: str | None = None, test: str | None = None, settings: dict | None = None
 ) -> dict:
-    """Train on a text and save the model; then compute its perplexity on the test text, if there is one."""
+    """Train on a text as `loglinear lm train` does and save the model; then compute its perplexity on the test text."""
     from benchmarks.processes import megabytes
-    from loglinear.models import LanguageModel
+    from loglinear.models.language_model.files import make_language_model
 
-    lm = LanguageModel(n_threads=N_THREADS, verbose=0, **(settings or {}))
+    lm = make_language_model({"n_threads": N_THREADS, "verbose": 0, **(settings or {})})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         lm.fit(text, validation=validation)

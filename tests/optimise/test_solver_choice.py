@@ -47,6 +47,8 @@ BLOCKS = Blocks([(10, L2(1.0))])
         (MEstimationLoss, L2(1.0), 10, Lbfgs(memory=7), "default for taggers"),
         (NgramMaxentLoss, L2(1.0), 10, Lbfgs(metric="curvature"), "default for language models"),
         (NgramMaxentLoss, L1(1.0), 10_000, Owlqn(metric="curvature"), "default for language models"),
+        (NgramMaxentLoss, L1(1.0), 1_000_000, Fista(), "as it sweeps"),
+        (NgramMaxentLoss, L2(1.0), 1_000_000, Lbfgs(metric="curvature"), "default for language models"),
         (NgramMaxentLoss, BLOCKS, 10, Fista(), "default for language models"),
         (CollapsedNgramLoss, L2(1.0), 10, Fista(), "default for language models"),
         (ListLogLoss, L2(1.0), 10, Newton(), "smooth penalty and the loss has second derivatives"),

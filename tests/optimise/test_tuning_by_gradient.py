@@ -2,13 +2,16 @@
 
 import numpy as np
 import pytest
+from ngrams import reference_trie
 from problems import dense_data, text_matrix
 
 from loglinear import penalties, solvers
 from loglinear.data.matrix import SparseRows
 from loglinear.data.multiclass import MulticlassData
+from loglinear.data.sentences import Sentences
 from loglinear.errors import IncompatibleError
 from loglinear.losses.multinomial import MultinomialLoss
+from loglinear.losses.ngram_maxent import NgramMaxentLoss
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.solver_choice import choose_solver
@@ -186,3 +189,23 @@ def test_refusals():
         tune_strengths(train, penalties.make("none"), validation)
     with pytest.raises(ValueError, match="bounds must be positive"):
         tune_strengths(train, good, validation, bounds=(0.0, 1.0))
+
+
+def test_fista_goes_on_from_trial_to_trial():
+    """Every trial after an accepted one begins with its vectors, and tunes as well as beginning anew does."""
+    rng = np.random.default_rng(2)
+    train, held_out = (
+        [(1 + rng.zipf(1.4, size=n) % 14).tolist() for n in rng.integers(1, 9, size=k)] for k in (300, 80)
+    )
+    training = NgramMaxentLoss(reference_trie(train, 3, 15))
+    orders = np.repeat(np.arange(3), np.diff(training.trie.entry_start))
+    penalty = penalties.ByClass(orders, [0.0, 0.3, 0.3], [0.01, 0.2, 0.2], [False, True, True])
+    words, lengths = np.concatenate(held_out).astype(np.uint32), [len(s) for s in held_out]
+    validation = training.on(Sentences(15, words, np.concatenate([[0], np.cumsum(lengths)])))
+    runs = [
+        tune_strengths(training, penalty, validation, fixed=[0, 3], solver=solvers.Fista(in_sweep=in_sweep))
+        for in_sweep in (False, True)
+    ]
+    assert all(len(run.history) > 2 for run in runs)
+    assert runs[1].best.expected == pytest.approx(runs[0].best.expected, rel=3e-3)
+    assert runs[1].best.expected < runs[1].history[0].expected

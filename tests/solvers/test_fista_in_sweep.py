@@ -192,3 +192,22 @@ def test_adaptation_has_the_same_optimum():
     objective = Objective(loss, by_order(loss, nonnegative=False))
     expected = minimise(objective, solvers.Fista(in_sweep=False), violation_tolerance=1e-8, max_iterations=50_000)
     check_solver(solvers.Fista(), objective, expected.weights)
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_training_goes_on_under_another_strength(single):
+    loss = ngram_loss()
+    before, objective = (Objective(loss, by_order(loss, l1=l1)) for l1 in (0.3, 0.6))
+    solver = solvers.Fista(single_precision=single)
+    state = solver.init(before, np.zeros(loss.n_weights))
+    for _ in range(6):
+        solver.step(before, state)
+    assert state.under(before, objective)
+    gradient = np.empty(loss.n_weights)
+    assert state.value == pytest.approx(objective.value_and_loss_gradient(state.point(), gradient), rel=1e-12)
+    passes, metric = state.passes, state.path
+    for _ in range(300):
+        solver.step(objective, state)
+    assert (passes, state.path) == (0.0, metric)
+    expected = minimise(objective, solvers.Fista(in_sweep=False), violation_tolerance=1e-9, max_iterations=50_000)
+    assert state.value == pytest.approx(expected.value, rel=1e-6)

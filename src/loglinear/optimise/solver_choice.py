@@ -22,10 +22,12 @@ from loglinear.losses.words_within_classes import WordsWithinClassesLoss
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.representer import RepresenterObjective
 from loglinear.protocols import Curvature, Orthant, Restrict, Smooth
+from loglinear.solvers.fista_in_sweep import can_step_in_sweep
 from loglinear.solvers.solver import Solver
 
 AS_ASKED = "as asked"  # the reason where the user names the solver, and only there
 MANY_WEIGHTS = 5000  # below, OWL-QN on all weights is as quick as on a working set
+BEYOND_CACHES = 500_000  # n-grams from which on the vectors of L-BFGS take longer than its sweeps
 LONG_VECTORS = 2_000_000  # weights of a tagger above which L-BFGS keeps its own default memory
 
 
@@ -58,6 +60,11 @@ def _sparse(objective: Objective) -> bool:
     return bool(np.any(np.asarray(getattr(objective.penalty, "l1", 0.0)) > 0.0))
 
 
+def _large_in_sweep(objective: Objective) -> bool:
+    """Return whether the loss can take the steps while it sweeps, and vectors are too long to be passed over apart."""
+    return objective.n_weights >= BEYOND_CACHES and not _smooth(objective) and can_step_in_sweep(objective)
+
+
 _CURVATURE = {"metric": "curvature"}
 _NGRAM_LOSSES = (
     NgramMaxentLoss, NgramRootLoss, NgramPartLoss, CompositeLoss, NearlyDisjointLoss, WordsWithinClassesLoss,
@@ -73,6 +80,11 @@ RULES = (
         "fista",
         "default for language models of collapsed trees or under tree penalties: proximal steps scaled by curvature",
         lambda o: _of(o, CollapsedNgramLoss) or (_of(o, *_NGRAM_LOSSES) and not _orthant(o)),
+    ),
+    Rule(
+        "fista",
+        "default for language models of many n-grams: the loss takes proximal steps, scaled by curvature, as it sweeps",
+        lambda o: _of(o, NgramMaxentLoss) and _large_in_sweep(o),
     ),
     Rule("lbfgs", _NGRAMS, lambda o: _of(o, *_NGRAM_LOSSES) and _smooth(o), _CURVATURE),
     Rule("owlqn", _NGRAMS, lambda o: _of(o, *_NGRAM_LOSSES) and _orthant(o), _CURVATURE),

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from loglinear.arrays import FloatArray
 from loglinear.errors import IncompatibleError
-from loglinear.optimise.minimise import Result, minimise
+from loglinear.optimise.minimise import History, Result, minimise
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.quadratic_model import TrustRegion
 from loglinear.optimise.solver_choice import choose_solver
@@ -39,7 +39,7 @@ from loglinear.optimise.training_log import log_trial
 from loglinear.protocols import Curvature, Loss, Metric, Orthant, Penalty, Tunable
 from loglinear.solvers.conjugate_residuals import solve_active
 from loglinear.solvers.memory import MANY_WEIGHTS
-from loglinear.solvers.solver import Solver
+from loglinear.solvers.solver import Solver, State
 from loglinear.status import Status
 
 FINEST = 1e-4  # training is tightened by this factor at most
@@ -247,7 +247,7 @@ class _Tuner:
         """Make one more trial, and take it for the best if it is."""
         best = self.best
         step, hope = self._proposal()
-        trial = self._train(best.rho + step, best.result.weights, self.budget.passes)
+        trial = self._train(best.rho + step, best.result.weights, self.budget.passes, best)
         trial = self._settle(trial, max(0.5 * hope, self._enough()), self.budget.passes)
         gain = best.expected - trial.expected
         accepted = gain > 0
@@ -309,15 +309,14 @@ class _Tuner:
     def _train(
         self, rho: FloatArray, w0: FloatArray | None, max_iterations: int, before: _Point | None = None
     ) -> _Point:
-        """Train at these strengths, from weights or, if a point with the same strengths is given, on from there."""
-        if before is None:
-            strengths = self.penalty.strengths
-            strengths[self.free] = np.exp(rho)
-            objective = Objective(self.loss, self.penalty.with_strengths(strengths), self.n_threads)
-        else:
-            objective = before.objective
-            w0 = before.result.weights
-        go_on = None if before is None or before.result.state is None else before.result
+        """Train at these strengths from weights, those of a point perhaps: then the solver goes on as it was there."""
+        objective, go_on = self._objective(rho), None
+        if before is not None and before.result.state is not None:
+            go_on = before.result
+            if before.rho is rho:
+                objective = before.objective
+            elif (go_on := _moved(before, objective)) is not None:
+                before.result = replace(before.result, state=None)  # it is this trial's now
         result = minimise(
             objective, choose_solver(objective, self.solver, self.solver_options)[0], w0,
             tolerance=None, decrease_tolerance=self.budget.gain * self.precision, max_iterations=max_iterations,
@@ -336,6 +335,12 @@ class _Tuner:
         expected = validation - objective.dot(self.adjoint, remaining)
         return _Point(rho, objective, result, validation, expected, gradient, remaining)
 
+    def _objective(self, rho: FloatArray) -> Objective:
+        """Return the objective of these strengths."""
+        strengths = self.penalty.strengths
+        strengths[self.free] = np.exp(rho)
+        return Objective(self.loss, self.penalty.with_strengths(strengths), self.n_threads)
+
     def _settle(self, point: _Point, allowed: float, max_iterations: int) -> _Point:
         """Train a point on until the first-order correction of its validation loss is no larger than allowed.
 
@@ -346,7 +351,7 @@ class _Tuner:
             if self.status is not None or correction <= allowed or self.precision <= FINEST:
                 break
             self.precision = max(0.1 * self.precision, FINEST)
-            point = self._train(point.rho, None, max_iterations, point)
+            point = self._train(point.rho, point.result.weights, max_iterations, point)
         if abs(point.validation - point.expected) > allowed:
             point.expected = point.validation
         return point
@@ -380,6 +385,16 @@ class _Tuner:
         tunable = cast(Tunable, point.objective.penalty)
         tunable.hold(w, weight)
         return tunable.strength_products(w, weight)[np.ix_(self.free, self.free)]
+
+
+def _moved(before: _Point, objective: Objective) -> Result | None:
+    """Return the result at a point as if training had begun there under another objective, to go on from; or None."""
+    state = cast(State, before.result.state)
+    if not state.under(before.objective, objective):
+        return None
+    history = History()
+    history.record(0.0, state)
+    return replace(before.result, history=history)
 
 
 def hypergradient(

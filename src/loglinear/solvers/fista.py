@@ -37,8 +37,9 @@ from loglinear import _core
 from loglinear.arrays import FloatArray
 from loglinear.errors import IncompatibleError
 from loglinear.protocols import Curvature, Loss, Metric, Orthant, OwnMetric, Penalty, Split
-from loglinear.solvers.fista_in_sweep import NOISE, SweepState, Trial, can_step_in_sweep, curvature_metric, following
+from loglinear.solvers.fista_in_sweep import NOISE, SweepState, Trial, can_step_in_sweep, following
 from loglinear.solvers.memory import single_pairs
+from loglinear.solvers.metric import curvature
 from loglinear.solvers.solver import State
 from loglinear.status import Status
 
@@ -91,7 +92,7 @@ class Fista:
             raise ValueError(f"certify_every must be at least 1, not {self.certify_every}")
         if self.in_sweep and self.metric != "none" and can_step_in_sweep(objective):
             single = single_pairs(self.single_precision, objective)
-            return SweepState.start(objective, w0, curvature_metric(objective, w0), single)
+            return SweepState.start(objective, w0, curvature(objective, w0), single)
         state = FistaState(w0, 0.0, math.inf, gradient=np.empty_like(w0))
         state.metric, state.lipschitz = self._metric(objective, w0)
         smooth = _evaluate(objective, state, w0, state.gradient)
@@ -113,7 +114,7 @@ class Fista:
             return None, 1.0
         metric, own = None, isinstance(penalty, OwnMetric)
         if self.metric == "curvature" and isinstance(objective.loss, Curvature):
-            metric = curvature_metric(objective, w)
+            metric = curvature(objective, w)
         elif own:
             metric = np.ones_like(w)
         if metric is None or not isinstance(penalty, OwnMetric):

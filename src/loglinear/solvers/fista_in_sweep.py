@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from loglinear import _core
 from loglinear.arrays import FloatArray, new_copy, new_zeros
 from loglinear.protocols import Curvature, Entrywise, Metric, StepsInSweep
-from loglinear.solvers.metric import curvature_unit
 from loglinear.solvers.solver import State
 from loglinear.status import Status
 
@@ -56,12 +55,6 @@ def following(age: float, ratio: float) -> tuple[float, float]:
     """Return (the next momentum, the next age t), where L has changed by ``ratio`` (Scheinberg et al. 2014)."""
     older = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * ratio * age**2))
     return (age - 1.0) / older, older
-
-
-def curvature_metric(objective: Objective, w: FloatArray) -> FloatArray:
-    """Return the diagonal of the Hessian at ``w``."""
-    metric = curvature_unit(objective, w)
-    return np.power(metric, -2, out=metric)
 
 
 def can_step_in_sweep(objective: Objective) -> bool:
@@ -112,6 +105,15 @@ class SweepState(State):
     def best(self) -> tuple[FloatArray, float]:
         """Return the last point, and the objective there."""
         return self.point(), self.value
+
+    def under(self, before: Objective, objective: Objective) -> bool:
+        """Go on under another penalty: the gradients that are kept are those of the loss alone."""
+        w = self.point()
+        self.value += objective.penalty.value(w) - before.penalty.value(w)
+        self.penalty = cast(Entrywise, objective.penalty).native(w.size)
+        self.momentum, self.age, self.violation, self.passes, self.finished = 0.0, 1.0, math.inf, 0.0, None
+        self._retake(objective)
+        return True
 
     def step(self, objective: Objective, shrink: float) -> None:
         """Evaluate at the trial, which takes the next step from there; mend that if it was not as foretold."""

@@ -35,7 +35,14 @@ def _floor(objective: Objective, diagonal: FloatArray, fraction: float) -> float
 
 
 def curvature_unit(objective: Objective, w: FloatArray) -> FloatArray:
-    """Return 1 / sqrt of the diagonal of the Hessian at ``w``.
+    """Return 1 / sqrt of the curvature at ``w``."""
+    diagonal = curvature(objective, w)
+    np.sqrt(diagonal, out=diagonal)
+    return np.divide(1.0, diagonal, out=diagonal)
+
+
+def curvature(objective: Objective, w: FloatArray) -> FloatArray:
+    """Return the diagonal of the Hessian at ``w``, without entries that are next to nothing beside the largest.
 
     Where the loss is also Scaled, the larger of the diagonal and the estimate is taken: the curvature at one point may
     be almost zero and large a step away (words that are improbable under the starting weights).
@@ -50,9 +57,7 @@ def curvature_unit(objective: Objective, w: FloatArray) -> FloatArray:
         np.maximum(diagonal, estimate, out=diagonal)
         del estimate
     _with_ridge(objective, w, diagonal)
-    np.maximum(diagonal, _floor(objective, diagonal, 1e-8), out=diagonal)
-    np.sqrt(diagonal, out=diagonal)
-    return np.divide(1.0, diagonal, out=diagonal)
+    return np.maximum(diagonal, _floor(objective, diagonal, 1e-8), out=diagonal)
 
 
 def estimated_unit(objective: Objective, w: FloatArray) -> FloatArray:

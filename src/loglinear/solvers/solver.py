@@ -46,6 +46,10 @@ class State:
         """Return the last points with their gradients, where the solver keeps them in double precision."""
         return None
 
+    def under(self, before: Objective, objective: Objective) -> bool:
+        """Go on from the last point under another penalty of the same loss; return False where the solver cannot."""
+        return False
+
     def best(self) -> tuple[FloatArray, float]:
         """Return (weights [n_weights], objective) to end with; solvers in other coordinates translate them here."""
         return self.weights, self.value
