@@ -17,6 +17,8 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -239,9 +241,50 @@ def _places(file: _OpenFile, header: dict[str, Any], start: int) -> dict[str, _P
 
 
 # ---- writing --------------------------------------------------------------------------------------------------------
-def write(file: BinaryIO, strings: Mapping[str, str], arrays: Mapping[str, np.ndarray]) -> None:
+@dataclass(frozen=True)
+class Chosen:
+    """Some rows of an array, to be written: they are gathered piece by piece, so that there is never a copy of all.
+
+    array : None for the numbers of the rows themselves
+    by : one number per row; those that are not zero choose
+    """
+
+    array: np.ndarray | None
+    by: np.ndarray
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Return the type of the rows."""
+        return np.dtype(np.int64) if self.array is None else self.array.dtype
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape of all rows together."""
+        return (int(np.count_nonzero(self.by)), *self._row)
+
+    @property
+    def nbytes(self) -> int:
+        """Return the size of all rows together."""
+        return self.dtype.itemsize * math.prod(self.shape)
+
+    @property
+    def _row(self) -> tuple[int, ...]:
+        return () if self.array is None else self.array.shape[1:]
+
+    def pieces(self) -> Iterator[np.ndarray]:
+        """Yield the rows."""
+        step = max(1, _BLOCK // max(self.by.itemsize, self.dtype.itemsize * math.prod(self._row)))
+        for begin in range(0, self.by.size, step):
+            rows = np.flatnonzero(self.by[begin : begin + step])
+            yield rows + begin if self.array is None else self.array[begin : begin + step][rows]
+
+
+Writable = np.ndarray | Chosen
+
+
+def write(file: BinaryIO, strings: Mapping[str, str], arrays: Mapping[str, Writable]) -> None:
     """Write a file piece by piece, with the checksum of its strings and arrays."""
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    arrays = {name: a if isinstance(a, Chosen) else np.ascontiguousarray(a) for name, a in arrays.items()}
     with ThreadPoolExecutor(1) as executor:
         checksum = executor.submit(digest, strings, arrays)  # while the arrays are written, where that is possible
         file.write(_header_of(strings, "0" * _DIGITS if file.seekable() else checksum.result(), arrays))
@@ -254,7 +297,7 @@ def write(file: BinaryIO, strings: Mapping[str, str], arrays: Mapping[str, np.nd
             file.write(header)
 
 
-def digest(strings: Mapping[str, str], arrays: Mapping[str, np.ndarray]) -> str:
+def digest(strings: Mapping[str, str], arrays: Mapping[str, Writable]) -> str:
     """Return the checksum of strings, the checksum among them left out, and of arrays."""
     h = hashlib.blake2b(digest_size=_DIGITS // 2)
     for name in sorted(strings):
@@ -276,7 +319,7 @@ def of_floats(arrays: Mapping[str, np.ndarray]) -> list[str]:
     return [name for name, array in arrays.items() if array.dtype.kind == "f"]
 
 
-def _header_of(strings: Mapping[str, str], checksum: str, arrays: Mapping[str, np.ndarray]) -> bytes:
+def _header_of(strings: Mapping[str, str], checksum: str, arrays: Mapping[str, Writable]) -> bytes:
     """Return what a file begins with: a length, and JSON that says what the arrays are and where."""
     header: dict[str, Any] = {METADATA: {**strings, CHECKSUM: checksum}}
     end = 0
@@ -289,13 +332,17 @@ def _header_of(strings: Mapping[str, str], checksum: str, arrays: Mapping[str, n
     return len(text).to_bytes(8, "little") + text
 
 
-def _in_file(arrays: Mapping[str, np.ndarray]) -> list[str]:
+def _in_file(arrays: Mapping[str, Writable]) -> list[str]:
     """Return the names of the arrays in their order in the file: that of wider numbers first, so that all align."""
-    return sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
+    return sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
 
 
-def _blocks(array: np.ndarray) -> Iterator[memoryview]:
+def _blocks(array: Writable) -> Iterator[memoryview]:
     """Yield the bytes of an array piece by piece, so that no more of a mapped one is needed at a time."""
+    if isinstance(array, Chosen):
+        for piece in array.pieces():
+            yield from _blocks(piece)
+        return
     data = array.reshape(-1).view(np.uint8)
     for begin in range(0, data.size, _BLOCK):
         yield data[begin : begin + _BLOCK].data

@@ -39,7 +39,7 @@ class Archive:
     kind: str
     settings: dict[str, Any]
     summary: dict[str, Any]
-    arrays: Mapping[str, np.ndarray]
+    arrays: Mapping[str, Any]  # np.ndarray; to be saved, perhaps named_arrays.Chosen
     checksum: str = ""
     version: str = ""
 

@@ -17,6 +17,7 @@ from loglinear.data.matrix import is_sparse
 from loglinear.errors import ModelFileError
 from loglinear.features import FEATURISERS
 from loglinear.features.word_classes import file_name
+from loglinear.formats.named_arrays import Chosen
 from loglinear.models import archive as files
 from loglinear.models.archive import (
     Archive,
@@ -34,7 +35,7 @@ KIND = "maxent-classifier"
 _MOST_WEIGHTS, _MOST_PER_KEPT = 1 << 27, 1 << 10
 
 
-def _label_arrays(classes: np.ndarray) -> tuple[str, dict[str, np.ndarray]]:
+def _label_arrays(classes: np.ndarray) -> tuple[str, dict[str, Any]]:
     """Return the labels as arrays: numbers as they are, text as UTF-8."""
     if classes.dtype.kind in "iub":
         return classes.dtype.kind, {"classes": classes.astype(np.int64)}
@@ -68,9 +69,10 @@ def _labels(kind: str, archive: Archive, source: Any) -> np.ndarray:
 def save(model: Any, path: Any) -> None:
     """Write the model."""
     few = is_sparse(model.coef_)
-    weights: Any = model.coef_.T.tocsr() if few else np.ascontiguousarray(model.coef_.T)
-    kept = np.flatnonzero(np.diff(weights.indptr) if few else weights.any(axis=1))
-    featuriser, n_features = model.featuriser_, weights.shape[0]
+    weights: Any = model.coef_.T.tocsr() if few else np.ascontiguousarray(model.coef_.T, dtype=np.float64)
+    n_nonzero = int(np.count_nonzero(weights.data if few else weights))
+    used = np.diff(weights.indptr) if few else weights.any(axis=1)
+    featuriser, n_features, n_used = model.featuriser_, weights.shape[0], int(np.count_nonzero(used))
     label_kind, arrays = _label_arrays(model.classes_)
     parameters = {k: v for k, v in model.parameters().items() if k not in ("text_column", "label_column")}
     if isinstance(parameters.get("class_weight"), Mapping):  # keys of JSON are text, and labels may be numbers
@@ -81,9 +83,9 @@ def save(model: Any, path: Any) -> None:
         parameters["stop_words"] = list(parameters["stop_words"])
     settings: dict[str, Any] = {"parameters": as_json(parameters), "labels": label_kind}
     if featuriser is not None:
-        if kept.size < n_features and not featuriser.by_rarity:
-            featuriser = featuriser.take(kept)
-            weights, n_features = weights[kept], kept.size
+        if n_used < n_features and not featuriser.by_rarity:
+            featuriser = featuriser.take(kept := np.flatnonzero(used))
+            weights, n_features = weights[kept] if few else Chosen(weights, used), n_used
         settings["featuriser"] = {"kind": featuriser.kind}
         settings["featuriser"]["settings"], extra = featuriser.to_arrays()
         arrays.update({f"featuriser.{name}": array for name, array in extra.items()})
@@ -91,18 +93,18 @@ def save(model: Any, path: Any) -> None:
         settings["sparse"] = True
         arrays["weight_ptr"] = weights.indptr.astype(np.int64)
         arrays["weight_class"] = weights.indices.astype(np.int32)
-        weights = weights.data
-    elif kept.size < n_features // 2:
-        arrays["kept"] = kept.astype(np.int64)
-        weights = weights[kept]
+        weights = weights.data.astype(np.float64, copy=False)
+    elif n_used < n_features // 2:
+        arrays["kept"] = Chosen(None, used)
+        weights = Chosen(weights, used)
     if hasattr(model, "feature_names_in_"):
         settings["feature_names"] = [str(name) for name in model.feature_names_in_]
     if model.label_form_ is not None:
         settings["label_form"] = model.label_form_
     settings["n_features"] = int(n_features)
-    arrays["weights"] = np.ascontiguousarray(weights, dtype=np.float64)
+    arrays["weights"] = weights
     arrays["intercept"] = np.ascontiguousarray(model.intercept_, dtype=np.float64)
-    summary: dict[str, Any] = {"nonzero_weights": int(np.count_nonzero(weights)), "classes": len(model.classes_)}
+    summary: dict[str, Any] = {"nonzero_weights": n_nonzero, "classes": len(model.classes_)}
     summary |= training_summary(model)
     files.save(path, Archive(KIND, settings, summary, arrays))
 

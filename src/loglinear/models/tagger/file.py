@@ -21,6 +21,7 @@ from loglinear.features.vocabulary import Vocabulary, pack_strings
 from loglinear.features.word_classes import file_name
 from loglinear.formats.crfsuite.binary import read_crfsuite_model
 from loglinear.formats.crfsuite.model import CrfsuiteModel
+from loglinear.formats.named_arrays import Chosen
 from loglinear.hmm.model import HMM
 from loglinear.hmm.oov import OovMap
 from loglinear.models import archive as files
@@ -59,18 +60,17 @@ def save(model: Any, path: Any) -> None:
 def to_archive(model: Any) -> Archive:
     """Return what the file of a model holds."""
     features, weights, reader = model.features_, model.weights_, model.reader_
-    if np.count_nonzero(weights) < weights.size:  # otherwise nothing is copied
-        kept = weights != 0
-        features, weights = features.keep(kept), weights[kept]
-    featuriser = reader.featuriser
-    if featuriser is not None:
-        used = features.used_attributes()
-        if used.size < features.n_attributes:
-            featuriser = featuriser.take(used[: used.size - features.n_numbers])
-            features, places = features.take_attributes(used)
-            weights = weights[places]
-    arrays: dict[str, np.ndarray] = {name: getattr(features, name) for name in _LISTS}
+    featuriser, n_attributes, n_weights = reader.featuriser, features.n_attributes, int(np.count_nonzero(weights))
+    arrays: dict[str, Any] = {name: getattr(features, name) for name in _LISTS}
     arrays["weights"] = weights
+    if n_weights < weights.size:
+        arrays |= _nonzero(features, weights)
+    if featuriser is not None:
+        used = _used(arrays["node_ptr"], arrays["pair_ptr"], features.n_numbers)
+        if used.size < n_attributes:
+            n_attributes, featuriser = used.size, featuriser.take(used[: used.size - features.n_numbers])
+            ends = np.append(used, -1)  # the attributes between two used ones have no features
+            arrays["node_ptr"], arrays["pair_ptr"] = arrays["node_ptr"][ends], arrays["pair_ptr"][ends]
     arrays["classes"], arrays["class_offsets"] = pack_strings([str(label) for label in model.classes_])
     parameters = {**model.parameters(), "constraint": as_constraint(model.constraint)}
     # The featuriser has the classes and the phrases themselves.
@@ -95,10 +95,39 @@ def to_archive(model: Any) -> Archive:
             arrays.update({f"{name}.{key}": array for key, array in extra.items()})
     if model.hmm_ is not None and model.has_base:
         arrays.update({f"hmm.{key}": array for key, array in model.hmm_.to_arrays().items()})
-    summary: dict[str, Any] = {"nonzero_weights": int(weights.size), "labels": len(model.classes_)}
-    summary["attributes"] = features.n_attributes
+    summary: dict[str, Any] = {"nonzero_weights": n_weights, "labels": len(model.classes_)}
+    summary["attributes"] = n_attributes
     summary |= training_summary(model)
     return Archive(KIND, settings, summary, arrays)
+
+
+def _nonzero(features: ChainFeatures, weights: np.ndarray) -> dict[str, Any]:
+    """Return the lists of the features whose weights are not zero, with the weights."""
+    found: dict[str, Any] = {"weights": Chosen(weights, weights)}
+    parts = np.split(weights, features.offsets[1:-1])
+    for name, part in zip(("node_label", "pair_code", "transition_code", "trigram_code"), parts):
+        found[name] = Chosen(getattr(features, name), part)
+    for name, part in zip(("node_ptr", "pair_ptr"), parts):
+        found[name] = _pointers(getattr(features, name), part)
+    return found
+
+
+def _pointers(ptr: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return where the features of each attribute begin when those whose weights are zero are gone."""
+    out, n, step = np.zeros_like(ptr), 0, 1 << 18
+    for begin in range(0, weights.size, step):
+        before = np.cumsum(weights[begin : begin + step] != 0, dtype=np.int64) + n
+        first, last = np.searchsorted(ptr, (begin, begin + before.size), side="right")
+        out[first:last] = before[ptr[first:last] - begin - 1]
+        n = int(before[-1])
+    return out
+
+
+def _used(node_ptr: np.ndarray, pair_ptr: np.ndarray, n_numbers: int) -> np.ndarray:
+    """Return the attributes that have a feature, and all that are columns of numbers."""
+    used = (node_ptr[1:] > node_ptr[:-1]) | (pair_ptr[1:] > pair_ptr[:-1])
+    used[used.size - n_numbers :] = True
+    return np.flatnonzero(used)
 
 
 def load(cls: Any, archive: Archive, source: Any) -> Any:
