@@ -1,5 +1,6 @@
 """The fuzz drivers pass their first cases."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import fuzz_files
 import fuzz_model
 import fuzz_nbest
 import fuzz_templates
+import kill_training
 from fuzzing import run
 
 DRIVERS = [fuzz_arpa, fuzz_conll, fuzz_files, fuzz_model, fuzz_nbest, fuzz_templates]
@@ -20,3 +22,9 @@ DRIVERS = [fuzz_arpa, fuzz_conll, fuzz_files, fuzz_model, fuzz_nbest, fuzz_templ
 @pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.__name__)
 def test_the_first_cases(driver):
     run(driver.check, range(60), seed=1)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_killed_trainings_resume_to_the_optimum():
+    found = kill_training.run(2, seed=1, kinds=["tagger, l1"])
+    assert all(n == 2 and worst < 2 * kill_training.TOLERANCE for n, worst in found.values())
