@@ -64,6 +64,20 @@ COMMANDS = {
     "next": "lm next {}/words.ll good" + EVIL,
     "missing": "tag predict {}/nothing.ll",
 }
+FILES = (
+    "tag predict {} {}", "tag eval {} {}", "tag train {} -o x.ll", "tag explain {} a", "parse predict {} {}",
+    "parse train {} -o x.ll", "ime convert {} {}", "ime build {} -o x.ll", "rerank apply {} {}", "cluster {} -o x",
+    "rerank train {} -o x.ll", "lm eval {} {}", "lm mix {} {} -o x.ll", "classify eval {} {}", "serve {}",
+)  # fmt: skip
+USAGE = ("classify train --no{} x", "lm train x -o y --order 3{}", "classify tr{}", "cl{}", "inspect a b{}")
+
+
+@pytest.mark.parametrize("line", [*FILES, *USAGE])
+def test_arguments_are_escaped_by_all_commands(line: str) -> None:
+    done = invoke(*(word.replace("{}", f"missing{EVIL}") for word in line.split(" ")))
+    assert done.exit_code == 2
+    assert "\\x1b" in done.stderr
+    assert control_characters(done.stdout + done.stderr) == set()
 
 
 @pytest.mark.parametrize("name", COMMANDS)

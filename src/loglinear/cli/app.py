@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from loglinear.cli.console import new_app
-from loglinear.cli.help import Command
+from loglinear.cli.help import Command, UsageError
 
 # The module in this folder, whose name is the command's -> what the command does.
 COMMANDS = {
@@ -32,6 +32,16 @@ class _LazyCommands(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands: Any = dict.fromkeys(COMMANDS)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; control characters of what was typed are escaped in messages about it."""
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            from loglinear.formats.text import printable
+
+            error.message = printable(error.message)  # type: ignore[attr-defined]
+            raise
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in COMMANDS and self.commands[cmd_name] is None:

@@ -48,6 +48,7 @@ PANELS = {
         "html", "log", "verbose", "json", "help",
     ),
 }  # fmt: skip
+UsageError = typer.BadParameter.__mro__[1]  # which typer does not export
 _FEW = 9  # options that one list shows well
 _EXAMPLES = "\n\nExamples:\n"
 
@@ -96,7 +97,7 @@ class Command(TyperCommand):
             rest = super().parse_args(ctx, args)
             self.check_choices(ctx)
             return rest
-        except typer.BadParameter.__mro__[1] as error:  # UsageError, which typer does not export
+        except UsageError as error:
             hint = self.hint(getattr(error, "option_name", None) or "", ctx)
             if hint:
                 error.message = f"{error.message.rstrip('.')}. {hint}"  # type: ignore[attr-defined]
