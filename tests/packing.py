@@ -23,7 +23,11 @@ def zstd_in_frames(data):
     return skippable() + zstd.compress(data[:9]) + skippable(number=15) + zstd.compress(data[9:]) + skippable(b"")
 
 
-def zstd_with_long_window(data):
-    """Compress as zstd --long=28 does: the header asks for more than readers allow unless they are told to."""
-    pack = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: 28})
-    return pack.compress(data) + pack.flush()
+def zstd_of_window(log):
+    """Return what compresses as zstd --long=LOG does; above 27, readers must be told to allow it."""
+
+    def compress(data):
+        pack = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: log})
+        return pack.compress(data) + pack.flush()
+
+    return compress

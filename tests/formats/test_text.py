@@ -16,7 +16,7 @@ from loglinear.formats.blocks import read_line_blocks
 from loglinear.formats.examples import guess
 from loglinear.formats.streams import packages
 from loglinear.formats.text import atomic_write, decode, map_bytes, read_bytes, read_head, split_lines
-from tests.packing import PACKS, zstd, zstd_in_frames, zstd_with_long_window
+from tests.packing import PACKS, zstd, zstd_in_frames, zstd_of_window
 
 DATA = b"one\ttwo\n" * 1000
 
@@ -29,7 +29,7 @@ def gzip_in_two(data):
     return gzip.compress(data[:9]) + gzip.compress(data[9:])
 
 
-@pytest.mark.parametrize("pack", [*PACKS, gzip_in_two, zstd_in_frames, zstd_with_long_window])
+@pytest.mark.parametrize("pack", [*PACKS, gzip_in_two, zstd_in_frames, zstd_of_window(28)])
 def test_compression_is_known_by_content(tmp_path, pack):
     path = tmp_path / "data.anything"
     path.write_bytes(pack(DATA))
@@ -52,6 +52,27 @@ def test_damaged_archives_are_refused(tmp_path, pack, kind, damage):
     path.write_bytes(damage(pack(os.urandom(1000))))
     with pytest.raises(FormatError, match=f"data: truncated or damaged {kind} file"):
         read_bytes(path)
+
+
+def xz_of(n_bytes):
+    return lambda data: lzma.compress(data, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": n_bytes}])
+
+
+def xz_in_two(data):
+    return lzma.compress(data[:9]) + bytes(8) + lzma.compress(data[9:])
+
+
+@pytest.mark.parametrize("pack", [xz_of(1 << 27), xz_in_two, lambda data: lzma.compress(data) + bytes(4)])
+def test_xz_streams_and_padding(tmp_path, pack):
+    (tmp_path / "data").write_bytes(pack(DATA))
+    assert read_bytes(tmp_path / "data") == DATA
+
+
+@pytest.mark.parametrize(("pack", "kind"), [(xz_of(1 << 29), "xz"), (zstd_of_window(29), "zstd")])
+def test_a_reader_does_not_remember_as_much_as_a_file_asks_for(tmp_path, pack, kind):
+    (tmp_path / "data").write_bytes(pack(DATA))
+    with pytest.raises(FormatError, match=f"data: this {kind} file asks for more than 256 MiB to be decompressed"):
+        read_bytes(tmp_path / "data")
 
 
 def test_what_is_no_zstd_after_zstd_is_damage(tmp_path):

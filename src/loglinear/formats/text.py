@@ -103,12 +103,12 @@ def reading(name: str, kind: str | None = None) -> Iterator[None]:
         raise
     except OSError as error:
         if kind is not None and (isinstance(error, compression.damage_errors()) or error.errno is None):  # bz2's
-            raise FormatError(compression.damage(kind), name) from error
+            raise FormatError(compression.damage(kind, error), name) from error
         raise FormatError(reason(error), name) from error
     except Exception as error:
         if kind is None or not isinstance(error, compression.damage_errors()):
             raise
-        raise FormatError(compression.damage(kind), name) from error
+        raise FormatError(compression.damage(kind, error), name) from error
 
 
 def decode(data: bytes, source: str, encoding: str = "utf-8") -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import sys
 import zlib
@@ -17,6 +18,8 @@ from typing import Any, BinaryIO
 
 from loglinear.formats.streams.packages import require
 
+WINDOW = 1 << 28  # bytes of decompressed text that a file may ask its reader to remember: those of zstd --long=28
+_PIECE = 1 << 16  # compressed bytes that are read at a time
 MAGIC = 6  # bytes that tell all formats apart
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 _GZIP = b"\x1f\x8b"
@@ -43,10 +46,43 @@ def reader(file: BinaryIO, kind: str) -> BinaryIO:
     if kind == "bzip2":
         return bz2.BZ2File(file)  # type: ignore[return-value]
     if kind == "xz":
-        return lzma.LZMAFile(file)  # type: ignore[return-value]
+        return io.BufferedReader(_Xz(file), _PIECE)
     zstd = _zstd()
     longest = zstd.DecompressionParameter.window_log_max
-    return zstd.ZstdFile(file, options={longest: longest.bounds()[1]})  # reads what zstd --long=31 wrote as well
+    return zstd.ZstdFile(file, options={longest: WINDOW.bit_length() - 1})
+
+
+class _Xz(io.RawIOBase):
+    """The decompressed bytes of streams of xz; unlike ``lzma.LZMAFile`` it has a limit of memory."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._stream = self._next()
+
+    @staticmethod
+    def _next() -> lzma.LZMADecompressor:
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=WINDOW + (1 << 24))  # beside the window: tables
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, out: Any) -> int:
+        """Fill ``out``, or a part of it; 0 at the end of the last stream."""
+        while True:
+            if self._stream.eof:
+                data = self._stream.unused_data.lstrip(b"\0") or self._file.read(_PIECE)
+                while data and not (data := data.lstrip(b"\0")):  # padding between streams
+                    data = self._file.read(_PIECE)
+                if not data:
+                    return 0
+                self._stream = self._next()
+            else:
+                data = self._file.read(_PIECE) if self._stream.needs_input else b""
+                if not data and self._stream.needs_input:
+                    raise EOFError("the stream has no end")
+            if piece := self._stream.decompress(data, len(out)):
+                out[: len(piece)] = piece
+                return len(piece)
 
 
 def packer(name: str) -> Callable[[Any], bytes] | None:
@@ -84,8 +120,13 @@ def damage_errors() -> tuple[type[BaseException], ...]:
     return tuple(errors)
 
 
-def damage(kind: str | None) -> str:
+def damage(kind: str | None, error: BaseException) -> str:
     """Return what is wrong with a compressed file that cannot be read to its end."""
+    if "memory" in str(error).lower():
+        return (
+            f"this {kind} file asks for more than {WINDOW >> 20} MiB to be decompressed; decompress it first, or "
+            "compress it again with a smaller dictionary or window"
+        )
     return f"truncated or damaged {kind} file; fetch or compress it again"
 
 
