@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
+import math
 import re
 import subprocess
 from pathlib import Path
@@ -260,6 +261,20 @@ def test_n_best_and_marginals(place: Path) -> None:
     assert entry["labels"] == entry["nbest"][0]["labels"]
     assert sum(entry["marginals"][0].values()) == pytest.approx(1)
     assert len(lines) == 17
+
+
+def test_probabilities_that_are_too_small_for_a_number(place: Path) -> None:
+    long = "zebra\tN\n" * 5000
+    args = ("tag", "predict", place / "columns.ll", "-", "--nbest", 1)
+    shown = invoke(*args, stdin=long).stdout
+    rank, probability = shown.split("\n")[0].split()[1:]
+    assert rank == "0"
+    assert float(probability) == 0  # in double precision
+    digits, power = probability.split("e")
+    assert 1 <= float(digits) < 10
+    (line,) = invoke(*args, "--json", stdin=long).stdout.splitlines()
+    log_p = json.loads(line)["nbest"][0]["log_probability"]
+    assert log_p / math.log(10) == pytest.approx(math.log10(float(digits)) + int(power), abs=1e-4)
 
 
 def test_attributes_give_labels_alone(place: Path) -> None:

@@ -14,7 +14,7 @@ from rich.console import Console
 from loglinear.display.bars import Bars
 from loglinear.display.bars import to_html as bars_html
 from loglinear.display.charts import Curve, Plot, convergence, svg
-from loglinear.display.numbers import signed, ticks
+from loglinear.display.numbers import probability, signed, ticks
 from loglinear.display.page import Section, page, piece, write_page
 from loglinear.display.tables import Table, cell_text, to_html, to_records, to_rich
 from loglinear.formats.text import plain_line
@@ -160,3 +160,9 @@ def test_a_piece_of_a_notebook_leaves_the_rest_of_it_alone() -> None:
     style = re.sub(r"@media [^{]+\{", "", style)
     selectors = [one for rule in re.findall(r"([^{}]+)\{", style) for one in rule.split(",")]
     assert all(one.strip().startswith(".loglinear ") for one in selectors if one.strip() != ".loglinear")
+
+
+def test_probabilities_however_small():
+    values = [0.0, math.log(0.25), math.log(2e-6), math.log(5e-7), -1000 * math.log(10), -2000.5, -math.inf]
+    shown = [probability(value) for value in values]
+    assert shown == ["1.000000", "0.250000", "0.000002", "5.00000e-7", "1.00000e-1000", "1.56275e-869", "0.000000"]

@@ -30,6 +30,20 @@ def signed(value: float) -> str:
     return text.replace("-", "−")
 
 
+def probability(log_p: float) -> str:
+    """Return a probability by its logarithm: six decimals, or six digits where it is small, however small it is."""
+    if log_p == -math.inf or log_p > math.log(1e-6):
+        return f"{math.exp(log_p):.6f}"
+    power = math.floor(log_p / math.log(10))
+    digits = f"{math.exp(log_p - power * math.log(10)):.5f}"
+    return f"{digits}e{power}" if digits != "10.00000" else f"1.00000e{power + 1}"
+
+
+def both_forms(log_p: float) -> dict[str, float]:
+    """Return a probability and its logarithm, as JSON has them."""
+    return {"probability": math.exp(log_p), "log_probability": log_p}
+
+
 def ticks(values: Sequence[float], logarithmic: bool = False) -> list[str]:
     """Return the labels of an axis, all in one form: powers of ten where one is very small or large."""
     if logarithmic and any(not 1e-3 <= value < 1e5 for value in values):

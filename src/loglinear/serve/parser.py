@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from loglinear.display.numbers import both_forms
 from loglinear.formats.sentences import tokenise
 from loglinear.formats.trees import Tree
 from loglinear.models.push import push_dicts
@@ -20,7 +21,7 @@ def parse(served: Served, asked: dict[str, Any]) -> dict[str, Any]:
     if not words:
         return {"words": [], "tree": None, "log_probability": 0.0, "nbest": [], "parts": []}
     inputs = model.encode([words])
-    (nbest,) = model.predict_nbest(inputs, asked["nbest"])
+    (nbest,) = model.predict_nbest(inputs, asked["nbest"], logarithms=True)
     if not nbest:
         raise BadRequest("the sentence has no tree under the grammar of the model")
     (marginals,) = model.predict_marginals(inputs, threshold=0.0)
@@ -34,7 +35,7 @@ def parse(served: Served, asked: dict[str, Any]) -> dict[str, Any]:
     return {
         "words": words, "tree": str(nbest[0][0]), "log_probability": explained.log_probability,
         "root": _node(nbest[0][0], 0, probability)[0],
-        "nbest": [{"tree": str(tree), "probability": p} for tree, p in nbest], "parts": parts,
+        "nbest": [{"tree": str(tree)} | both_forms(p) for tree, p in nbest], "parts": parts,
     }  # fmt: skip
 
 

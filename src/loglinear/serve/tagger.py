@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from loglinear.display.numbers import both_forms
 from loglinear.formats.sentences import tokenise
 from loglinear.models.push import push_dicts
 from loglinear.serve.abilities import Ability, Operation, Served
@@ -34,10 +35,10 @@ def tag(served: Served, asked: dict[str, Any]) -> dict[str, Any]:
                 "pushes": push_dicts(one.pushes[: asked["top"]]),
             }
         )  # fmt: skip
-    (nbest,) = model.predict_nbest(inputs, asked["nbest"])
+    (nbest,) = model.predict_nbest(inputs, asked["nbest"], logarithms=True)
     return {
         "tokens": found, "log_probability": explained.log_probability,
-        "nbest": [{"labels": [str(label) for label in labels], "probability": p} for labels, p in nbest],
+        "nbest": [{"labels": [str(label) for label in labels]} | both_forms(p) for labels, p in nbest],
     }  # fmt: skip
 
 

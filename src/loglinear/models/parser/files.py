@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from loglinear.display.numbers import both_forms, probability
 from loglinear.formats.blocks import iterate_lines
 from loglinear.formats.bracketed import Trees, format_bracketed, read_bracketed, strip
 from loglinear.formats.json_text import json_text
@@ -49,7 +50,7 @@ def parse_file(
         inputs = model.encode(filled)
         texts = _texts(model.predict_trees(inputs, objective=objective, cost=cost))
         lists = None if nbest is None else [
-            [(str(tree), p) for tree, p in found] for found in model.predict_nbest(inputs, nbest)
+            [(str(tree), p) for tree, p in found] for found in model.predict_nbest(inputs, nbest, logarithms=True)
         ]  # fmt: skip
         spans = model.predict_marginals(inputs) if marginals else None
         out, at = [], 0
@@ -60,12 +61,12 @@ def parse_file(
             if as_json:
                 entry: dict[str, Any] = {"words": words, "tree": texts[at]}
                 if lists is not None:
-                    entry["nbest"] = [{"tree": tree, "probability": p} for tree, p in lists[at]]
+                    entry["nbest"] = [{"tree": tree} | both_forms(p) for tree, p in lists[at]]
                 if spans is not None:
                     entry["constituents"] = [dict(zip(_COLUMNS, row)) for row in spans[at]]
                 out.append(json.dumps(entry, ensure_ascii=False))
             elif lists is not None:
-                out += [f"# {rank} {p:.6f}\n{tree}" for rank, (tree, p) in enumerate(lists[at])]
+                out += [f"# {rank} {probability(p)}\n{tree}" for rank, (tree, p) in enumerate(lists[at])]
             elif spans is not None:
                 out += [texts[at], *(f"{begin}\t{end}\t{label}\t{p:.6f}" for begin, end, label, p in spans[at]), ""]
             else:

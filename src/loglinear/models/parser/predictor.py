@@ -79,14 +79,19 @@ class ParserPredictor(ParserSettings, Predictor):
             )
         return trees
 
-    def predict_nbest(self, X: Any, k: int = 10, **limits: Any) -> list[list[tuple[Tree, float]]]:
-        """Return up to k best trees of every sentence with their probabilities, best first."""
+    def predict_nbest(
+        self, X: Any, k: int = 10, *, logarithms: bool = False, **limits: Any
+    ) -> list[list[tuple[Tree, float]]]:
+        """Return up to k best trees of every sentence with their probabilities, best first.
+
+        ``logarithms`` gives those of the probabilities, which of long sentences may be too small for a number.
+        """
         if k < 1:
             raise ValueError(f"k must be at least 1, not {k}")
         charts = self._charts(X, **limits)
         trees, scores, ptr = charts.nbest(k)
-        log_z = np.repeat(charts.log_normalisers(), np.diff(ptr))
-        found = list(zip(trees, np.exp(scores - log_z).tolist()))
+        log_p = scores - np.repeat(charts.log_normalisers(), np.diff(ptr))
+        found = list(zip(trees, (log_p if logarithms else np.exp(log_p)).tolist()))
         return [found[a:b] for a, b in itertools.pairwise(ptr.tolist())]
 
     def sample(self, X: Any, n_samples: int = 1, random_state: int = 0, **limits: Any) -> list[list[Tree]]:

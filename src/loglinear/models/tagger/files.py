@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from loglinear.display.numbers import both_forms, probability
 from loglinear.errors import FormatError, IncompatibleError
 from loglinear.features.columns import Columns
 from loglinear.features.schemes import SCHEMES
@@ -189,9 +190,9 @@ def _nbest_text(model: TaggerPredictor, sequences: Sequences, inputs: TokenInput
         lines = _text(sequences, []).decode("utf-8", "surrogatepass").split("\n")
         before = [line + sequences.separator for line in lines if line]
     out = []
-    for start, found in zip(ptr, model.predict_nbest(inputs, k, constraint=constraint)):
-        for rank, (labels, probability) in enumerate(found):
-            out.append(f"# {rank} {probability:.6f}")
+    for start, found in zip(ptr, model.predict_nbest(inputs, k, logarithms=True, constraint=constraint)):
+        for rank, (labels, log_p) in enumerate(found):
+            out.append(f"# {rank} {probability(log_p)}")
             out += [f"{before[start + t]}{label}" for t, label in enumerate(labels)]
             out.append("")
     return "".join(line + "\n" for line in out).encode("utf-8", "surrogatepass")
@@ -205,8 +206,8 @@ def _json_lines(
     if tokens is not None:
         found = [{"tokens": words, **entry} for words, entry in zip(tokens, found)]
     if k is not None:
-        for entry, best in zip(found, model.predict_nbest(inputs, k, constraint=constraint)):
-            entry["nbest"] = [{"labels": labels, "probability": probability} for labels, probability in best]
+        for entry, best in zip(found, model.predict_nbest(inputs, k, logarithms=True, constraint=constraint)):
+            entry["nbest"] = [{"labels": labels} | both_forms(log_p) for labels, log_p in best]
     if marginals:
         for entry, rows in zip(found, model.predict_marginals(inputs, constraint=constraint)):
             entry["marginals"] = rows

@@ -84,13 +84,20 @@ class TaggerPredictor(TaggerSettings, Predictor):
         """Return the best labels of all tokens, one after another, as numbers in ``classes_`` [n_tokens]."""
         return self.predict_flat(X, constraint=constraint).numbers
 
-    def predict_nbest(self, X: Any, k: int = 10, **limits: Any) -> list[list[tuple[list[Any], float]]]:
-        """Return up to k best labellings of every sequence with their probabilities, best first."""
+    def predict_nbest(
+        self, X: Any, k: int = 10, *, logarithms: bool = False, **limits: Any
+    ) -> list[list[tuple[list[Any], float]]]:
+        """Return up to k best labellings of every sequence with their probabilities, best first.
+
+        ``logarithms`` gives those of the probabilities, which of long sequences may be too small for a number.
+        """
         if k < 1:
             raise ValueError(f"k must be at least 1, not {k}")
         lattices = self._lattices(X, **limits)
         labels, scores = lattices.nbest(k)
-        probabilities = np.exp(scores - lattices.log_normalisers()[:, None])
+        probabilities = scores - lattices.log_normalisers()[:, None]
+        if not logarithms:
+            np.exp(probabilities, out=probabilities)
         names, result = np.array(self.classes_, dtype=object), []
         for i, (a, b) in enumerate(itertools.pairwise(lattices.inputs.sequence_ptr.tolist())):
             found = np.flatnonzero(scores[i] > -np.inf)
