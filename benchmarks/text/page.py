@@ -1,6 +1,6 @@
 """Text classifiers against fastText and scikit-learn, from a TSV file to a model file, whole processes in one run.
 
-    LOGLINEAR_DATA=... python -m benchmarks text [--only r8,brown,reuters,long] [--quick] [--json] [--output FILE]
+    LOGLINEAR_DATA=... python -m benchmarks text [--only r8,brown,reuters,long,languages] [--quick] [--output FILE]
 
 It needs the corpora r8/, reuters/ and brown/, and fastText (``pip install loglinear[bench]``). Training may use two
 threads; its documents per second per core are those of a second of processor time, start-up included. Prediction is
@@ -33,6 +33,7 @@ LIMIT = 300.0  # seconds for one contender
 TRAINING, PREDICTION = "scikit-learn the same", "fastText defaults"  # the peers that ratios refer to
 QUICK = ["loglinear", "loglinear pairs", TRAINING, "scikit-learn pairs", "scikit-learn hashing and SGD", PREDICTION]
 RATIO = 3.0  # of scikit-learn's time, from file to model
+LABELS = (500, 2000)  # of texts of four words
 TARGETS = {"r8": (0.972, 20.0)}  # accuracy, and seconds in which it is reached with all chosen on the training part
 
 
@@ -99,8 +100,20 @@ def compare(name: str, report: Report) -> None:
         )
 
 
+def languages(options: Any) -> Report:
+    """Tell texts of many made-up languages apart, each against the others."""
+    report = Report("Many labels: made-up languages, texts of four words, one against the rest under l1")
+    for n in LABELS[: 1 if options.every > 1 else None]:
+        done = run([sys.executable, "-m", "benchmarks.text.languages", str(n)], options.limit)
+        row = json.loads(done.output)
+        report.rows.append(row)
+        share = row["MB"] / row["MB of all weights"]
+        report.at_most(f"{n:,} labels: memory against that of all weights", share, 0.5, "{:.2f}")
+    return report
+
+
 def main(arguments: list[str]) -> None:
-    sections = {name: partial(section, name) for name in CORPORA}
+    sections = {name: partial(section, name) for name in CORPORA} | {"languages": languages}
     parser = section_parser("text", __doc__, sections)
     parser.add_argument(
         "--contenders", type=chooser("contenders", list(CONTENDERS)), default=list(CONTENDERS), metavar="NAME,NAME",
