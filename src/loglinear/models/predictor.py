@@ -95,6 +95,8 @@ class Predictor(Shown):
                     self.read_rest()
             if name in vars(self):
                 return vars(self)[name]
+        if isinstance(of_class := getattr(type(self), name, None), property):
+            return of_class.__get__(self)  # which raised an AttributeError of its own, such as NotFittedError
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __getstate__(self) -> dict[str, Any]:
