@@ -76,15 +76,22 @@ def started(make: Make, path: Path, answer: Path) -> int:
         code = 0
     except Exception as error:  # a fork shares nothing but what it writes
         print(f"training failed: {error!r}", file=sys.stderr)
+        answer.write_text("failed inf", "ascii")
     finally:
         os._exit(code)
+
+
+def at_first_checkpoint(path: Path, answer: Path) -> float:
+    """Wait for a checkpoint, or the end of the training; return the time."""
+    while not path.exists() and not answer.exists():
+        time.sleep(0.0002)
+    return time.monotonic()
 
 
 def killed(make: Make, path: Path, answer: Path, delay: float) -> bool:
     """Train, and kill the training so many seconds after its first checkpoint; False where it ended before."""
     number = started(make, path, answer)
-    while not path.exists() and not answer.exists():
-        time.sleep(0.0005)
+    at_first_checkpoint(path, answer)
     time.sleep(delay)
     os.kill(number, signal.SIGKILL)
     os.waitpid(number, 0)
@@ -92,9 +99,11 @@ def killed(make: Make, path: Path, answer: Path, delay: float) -> bool:
 
 
 def finished(make: Make, path: Path, answer: Path) -> tuple[str, float, float]:
-    """Train to the end; return the status, the objective and the seconds."""
-    begin = time.monotonic()
-    _, status = os.waitpid(started(make, path, answer), 0)
+    """Train to the end; return the status, the objective and the seconds from the first checkpoint on."""
+    number = started(make, path, answer)
+    begin = at_first_checkpoint(path, answer)
+    _, status = os.waitpid(number, 0)
+    seconds = time.monotonic() - begin
     if status:
         raise RuntimeError(f"training ended with status {status}")
     how, value = answer.read_text("ascii").split()
@@ -102,7 +111,7 @@ def finished(make: Make, path: Path, answer: Path) -> tuple[str, float, float]:
     assert left == ["answer", "run.checkpoint"], left  # what a killed save left is gone
     answer.unlink()
     path.unlink()
-    return how, float(value), time.monotonic() - begin
+    return how, float(value), seconds
 
 
 def run(n_kills: int, seed: int, kinds: list[str] | None = None) -> dict[str, tuple[int, float]]:
@@ -110,6 +119,8 @@ def run(n_kills: int, seed: int, kinds: list[str] | None = None) -> dict[str, tu
     rng = np.random.default_rng(seed)
     found = problems(np.random.default_rng(0))
     results = {}
+    for kind in kinds or found:
+        found[kind](None)  # imports here, once, what the processes would each import
     with tempfile.TemporaryDirectory() as folder:
         path, answer = Path(folder, "run.checkpoint"), Path(folder, "answer")
         wholes = {kind: finished(found[kind], path, answer) for kind in kinds or found}
