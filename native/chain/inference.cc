@@ -174,7 +174,7 @@ void run_group(const ChainModel& m, std::span<simd::ChainRun> runs, double* oute
     loops.pairs_group(runs.data(), runs.size(), E, Et, m.L, m.Lp, beta.data(), m.trigrams ? outer : nullptr);
     return;
   }
-  loops.group(runs.data(), runs.size(), m.E.data(), m.Et.data(), m.L, m.Lp);
+  loops.group(runs.data(), runs.size(), m.panels.data(), m.back_panels.data(), m.L, m.Lp);
   if (!outer) return;
   for (std::size_t i = 0, n; i < runs.size(); i += n) {  // those that stand next to each other, at once
     std::size_t tokens = runs[i].T;

@@ -145,12 +145,13 @@ void ChainModel::set(std::span<const double> weights, bool potentials) {
       for (std::size_t i = 0; i < L * L; ++i) span_of(M[i / L * Lp + i % L]);
       if (highest == kForbidden) highest = 0.0;
       if (potentials) {
-        E.assign(L * Lp, 0.0), Et.assign(L * Lp, 0.0);
+        E.assign(L * Lp, 0.0), panels.resize(L * Lp), back_panels.resize(L * Lp);
         for (std::size_t r = 0; r < L; ++r) {
           for (std::size_t y = 0; y < L; ++y) E[r * Lp + y] = M[r * Lp + y] - highest;
           loops.exp(&E[r * Lp], &E[r * Lp], L);
-          for (std::size_t y = 0; y < L; ++y) Et[y * Lp + r] = E[r * Lp + y];
         }
+        loops.chain.pack(E.data(), false, L, Lp, panels.data());
+        loops.chain.pack(E.data(), true, L, Lp, back_panels.data());
       }
     } else if (trigrams) {
       G.assign((L + 1) * L * Lp, 0.0);

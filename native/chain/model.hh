@@ -68,7 +68,8 @@ class ChainModel {
   bool trigrams = false;     // pairs: whether there are trigram scores
 
   AlignedDoubles M;     // [L][Lp] transition scores; for pairs they are added to N
-  AlignedDoubles E, Et; // dense: exp(M - highest), and transposed
+  AlignedDoubles E;     // dense: exp(M - highest)
+  AlignedDoubles panels, back_panels;  // the same as steps of several sequences read it, and transposed
   AlignedDoubles G, E3; // pairs with trigrams: [(L + 1)][L][Lp]
   AlignedDoubles E3t;   // [L][L][Lp]: E3t[b][c][a] = E3[a][b][c]
   double highest = 0.0;      // shift of the potentials of transitions or trigrams

@@ -55,6 +55,7 @@ struct ChainLoops {
                        double* range);
   std::size_t (*forward)(const double* psi, const double* E, std::size_t T, std::size_t L, std::size_t Lp,
                          double* alpha, double* scale);
+  void (*pack)(const double* E, bool transposed, std::size_t L, std::size_t Lp, double* out);
   void (*group)(ChainRun* runs, std::size_t n, const double* E, const double* Et, std::size_t L, std::size_t Lp);
   void (*outer)(const double* alpha, const double* B, std::size_t n, std::size_t L, std::size_t Lp, double* counts);
   void (*max)(const double* nodes, const double* M, std::size_t T, std::size_t L, std::size_t Lp, double* delta);

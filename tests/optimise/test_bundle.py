@@ -10,6 +10,7 @@ from loglinear.optimise.bundle import best_mean, bundle_bound
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective
 from loglinear.solvers.lbfgs import Lbfgs
+from loglinear.solvers.owlqn import Owlqn
 
 
 def problem(strength=1.0, penalty="l2", uneven=False):
@@ -40,6 +41,22 @@ def test_bounds_are_below_the_optimum_and_near_it(options, metric):
     middle = [(value - optimum, value - lower) for value, lower in told if value - optimum > 1e-9 * optimum][5:]
     assert middle
     assert np.median([bound / true for true, bound in middle]) < 6.0
+
+
+@pytest.mark.parametrize("options", [{}, {"uneven": True}, {"strength": 0.1}], ids=str)
+def test_bounds_of_the_elastic_net_are_below_the_optimum_and_near_it(options):
+    objective, found = problem(penalty="elastic_net", **options), []
+    minimise(
+        objective, Owlqn(), tolerance=None, max_iterations=80,
+        callback=lambda iteration, state, history: found.append((state.value, bundle_bound(objective, state))),
+    )
+    optimum = minimise(objective, Owlqn(), tolerance=1e-12, max_iterations=3000).value
+    told = [(value, lower) for value, lower in found if lower is not None]
+    assert len(told) >= len(found) - 2
+    assert all(lower <= optimum + 1e-11 * abs(optimum) for _, lower in told)
+    middle = [(value - optimum, value - lower) for value, lower in told if value - optimum > 1e-8 * optimum][5:]
+    assert middle
+    assert np.median([bound / true for true, bound in middle]) < 20.0
 
 
 def test_points_after_a_refused_pair_do_not_reach_over_the_gap():

@@ -25,12 +25,13 @@ from loglinear.arrays import FloatArray, new_copy, new_like
 from loglinear.protocols import Loss, Orthant
 from loglinear.solvers.memory import InverseHessian, Pair, single_pairs
 from loglinear.solvers.metric import find_unit
-from loglinear.solvers.solver import State
+from loglinear.solvers.solver import State, Tangents
 from loglinear.status import Status
 
 if TYPE_CHECKING:
     from loglinear.optimise.objective import Objective
 
+_TANGENTS = 10  # pairs at most that bounds are made of
 _PATIENCE = 5  # steps in a row without a decrease: then the pairs are dropped, and after as many more it ends
 
 
@@ -46,6 +47,19 @@ class OwlqnState(State):
     pair: Pair | None = None
     stalled: int = 0  # steps in a row without a decrease
     trial: FloatArray = field(default_factory=lambda: np.empty(0))
+    values: list[float] = field(default_factory=list)  # at the last points that pairs connect without a gap
+
+    def tangents(self) -> Tangents | None:
+        """Return the points that the memory connects with this one; gradients are those of the smooth part."""
+        pairs = list(zip(self.memory.s, self.memory.y))
+        if self.pair is not None:
+            pairs.append(self.pair)
+        k = min(len(pairs), len(self.values) - 1, _TANGENTS)
+        if k < 1 or self.memory.dtype != np.float64:
+            return None
+        steps, changes = zip(*pairs[-k:])
+        gradient = self.gradient if self.unit is None else self.gradient * self.unit
+        return Tangents(self.values[-k - 1 :], self.weights, gradient, steps, changes, self.unit)
 
 
 @dataclass(frozen=True)
@@ -67,7 +81,7 @@ class Owlqn:
         gradient, pseudo = new_like(w0), new_like(w0)
         value = objective.value_and_smooth_gradient(w0, gradient)
         penalty.pseudo_gradient(w0, gradient, pseudo)
-        state = OwlqnState(w0, value, objective.largest(pseudo), 1, gradient=gradient, pseudo=pseudo)
+        state = OwlqnState(w0, value, objective.largest(pseudo), 1, gradient=gradient, pseudo=pseudo, values=[value])
         state.memory = InverseHessian(w0.size, self.memory, single_pairs(self.single_precision, objective))
         unit = find_unit(self.metric, objective, w0)
         state.unit = unit if unit is None or unit.dtype == state.memory.dtype else new_copy(unit, state.memory.dtype)
@@ -114,7 +128,10 @@ class Owlqn:
         if state.unit is not None:
             target = state.trial
             _core.multiply(pool, state.pseudo, state.unit, target)
-        state.memory.direction(objective, target, state.direction, state.pair)
+        memory = state.memory
+        memory.direction(objective, target, state.direction, state.pair)
+        if state.pair is not None and not (memory.s and memory.s[-1] is state.pair[0]):  # refused: a gap in the path
+            state.values = [state.value]
         state.pair = None
         if state.unit is not None:
             _core.multiply(pool, state.direction, state.unit, state.direction)
@@ -132,9 +149,10 @@ class Owlqn:
         state.gradient, state.pseudo = state.pseudo, state.gradient
         cast(Orthant, objective.penalty).pseudo_gradient(state.weights, state.gradient, state.pseudo)
         state.value, state.violation = value, objective.largest(state.pseudo)
+        state.values = [*state.values[-_TANGENTS:], value]
         if state.stalled == _PATIENCE:  # projections may have cut every step along the pairs: try without them
             state.memory.clear()
             state.memory.release(s, y)
-            state.pair = None
+            state.pair, state.values = None, [value]
         elif state.stalled == 2 * _PATIENCE:
             state.finished = Status.NO_DECREASE
