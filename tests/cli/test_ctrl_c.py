@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from children import stopped
 from commands import COMMAND
 
 import loglinear
+from loglinear.cli import console
 
 
 def lines(between: str, n: int = 300) -> str:
@@ -69,3 +71,24 @@ def test_ctrl_c_during_imports_is_one_line(n: int, folder: Path, tmp_path: Path)
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith("interrupted")
     assert (tmp_path / "m").exists() == (f"is saved in {tmp_path / 'm'}" in done.stderr)
+
+
+class Interrupted:
+    """A model whose save is interrupted, once or twice."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+
+    def save(self, path: Path) -> None:
+        for _ in range(self.times):
+            signal.raise_signal(signal.SIGINT)
+        path.write_bytes(b"the model")
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_one_ctrl_c_waits_for_a_save(times: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "m.ll"
+    with pytest.raises(KeyboardInterrupt):
+        console.save_model(Interrupted(times), path)  # type: ignore[arg-type]
+    assert path.exists() == (times == 1)
+    assert ("m.ll is saved" in capsys.readouterr().err) == (times == 1)

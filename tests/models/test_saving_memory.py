@@ -1,12 +1,15 @@
 """Saving takes no second copy of a model: the peak of a process that saves is what it had, and 64 MB."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from peak import PEAK
 
+import loglinear
 from loglinear.formats import named_arrays
 from loglinear.formats.named_arrays import Chosen
 
@@ -60,6 +63,39 @@ def test_the_peak_of_saving(name, tmp_path, request):
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "m.ll").stat().st_size > 50 << 20
     assert int(done.stdout) <= 40  # MB
+
+
+SHORT_OF_MEMORY = """
+import resource, sys
+from pathlib import Path
+import numpy as np
+import loglinear
+from loglinear.cli import console
+model = loglinear.load(Path(sys.argv[1]) / "classifier.ll")
+class Large:  # what makes a copy of 256 MB before anything is written, wherever it is saved
+    def save(self, path):
+        if Path(path) == Path(sys.argv[2]):
+            np.ones(1 << 25)
+        model.save(path)
+used = int(Path("/proc/self/statm").read_text().split()[0]) * 4096
+resource.setrlimit(resource.RLIMIT_AS, (used + (128 << 20), -1))
+try:
+    console.save_model(Large(), sys.argv[2])
+except ValueError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process as Linux does")
+def test_a_save_that_is_short_of_memory_keeps_the_model(tmp_path, request):
+    saved, path = request.path.parents[1] / "saved_models", tmp_path / "m.ll"
+    done = subprocess.run([sys.executable, "-c", SHORT_OF_MEMORY, saved, path], capture_output=True, text=True,
+                          env={**os.environ, "TMPDIR": str(tmp_path)})  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{path}: cannot be written: not enough memory")
+    kept = Path(done.stdout.partition("kept as ")[2].strip())
+    assert not path.exists()
+    assert loglinear.load(kept).classes_.tolist() == loglinear.load(saved / "classifier.ll").classes_.tolist()
 
 
 @pytest.mark.parametrize("block", [1, 24, 1 << 22])

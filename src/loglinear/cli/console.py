@@ -133,12 +133,15 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 def save_model(model: Any, path: str, checkpoint: str | None = None) -> None:
     """Save what may have taken long to train; if ``path`` cannot be written, save it elsewhere and say where.
 
+    A first Ctrl-C waits until the model is saved; a second one ends the save.
+
     checkpoint : where the weights are, too
     """
     from loglinear.errors import FormatError
 
     try:
-        model.save(path)
+        with interrupts.CtrlC() as control:
+            model.save(path)
     except (OSError, MemoryError, FormatError) as error:
         why = sentence(error) if isinstance(error, (MemoryError, FormatError)) else error.strerror or str(error)
         why = why.removeprefix(f"{path}: ").removeprefix("cannot write: ")
@@ -146,6 +149,9 @@ def save_model(model: Any, path: str, checkpoint: str | None = None) -> None:
         there = f"the model is kept as {kept}" if kept else "nor can it be written to the folder of temporary files"
         weights = "" if checkpoint is None else f"; its weights are in the checkpoint {checkpoint}"
         raise ValueError(f"{path}: cannot be written: {why}; {there}{weights}") from error
+    if control.pressed:
+        note(f"{path} is saved")
+        raise KeyboardInterrupt
 
 
 def _save_elsewhere(model: Any, path: str) -> str | None:
