@@ -6,7 +6,7 @@ import re
 
 from loglinear.errors import FormatError
 from loglinear.features.word_vocabulary import RESERVED, WordVocabulary
-from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
+from loglinear.formats.text import Source, decode, each_line, name_of, read_bytes
 
 _BLANKS = " \t\r\v\f"
 _INNER_BLANK = re.compile(r"[ \t\r\v\f]")
@@ -19,7 +19,7 @@ def read_vocabulary(source: Source, *, is_open: bool = True, encoding: str = "ut
     """
     name = name_of(source)
     lines: dict[str, int] = {}
-    for number, line in enumerate(split_lines(decode(read_bytes(source), name, encoding)), 1):
+    for number, line in enumerate(each_line(decode(read_bytes(source), name, encoding)), 1):
         word = line.strip(_BLANKS)
         if not word or word in RESERVED:
             continue

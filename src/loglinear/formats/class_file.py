@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
 from loglinear.errors import FormatError
-from loglinear.formats.text import Source, atomic_write, decode, name_of, read_bytes, split_lines
+from loglinear.formats.text import Source, atomic_write, decode, each_line, name_of, read_bytes
 
 TYPE = re.compile(r"[\w.:+-]+")  # what the type of phrases may be: it stands in templates
 _BITS = re.compile(r"[01]+")
@@ -30,7 +30,7 @@ def read_classes(source: Source, encoding: str = "utf-8") -> dict[str, str]:
     name = name_of(source)
     lines = [
         (number, line.split("\t"))
-        for number, line in enumerate(split_lines(decode(read_bytes(source), name, encoding)), start=1)
+        for number, line in enumerate(each_line(decode(read_bytes(source), name, encoding)), start=1)
         if line.strip()
     ]
     if not lines:
@@ -68,7 +68,7 @@ def read_phrases(source: Source) -> Iterator[tuple[str, str]]:
     name = name_of(source)
     own = PurePosixPath(name.replace("\\", "/")).name.split(".")[0]
     found = 0
-    for number, line in enumerate(split_lines(decode(read_bytes(source), name)), start=1):
+    for number, line in enumerate(each_line(decode(read_bytes(source), name)), start=1):
         if not line.strip():
             continue
         columns = line.split("\t")

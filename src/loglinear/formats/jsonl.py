@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from loglinear.errors import FormatError
 from loglinear.formats.examples import ExampleFormat, Labels, Records
 from loglinear.formats.streams.columns import text_of
-from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
+from loglinear.formats.text import Source, decode, each_line, name_of, read_bytes
 
 KINDS = ("text", "features", "tokens")
 
@@ -51,7 +51,7 @@ def parse_jsonl(
     labels: list[str] = []
     examples: list[Any] = []
     kind: str | None = None
-    for number, line in enumerate(split_lines(text), start=1):
+    for number, line in enumerate(each_line(text), start=1):
         if not line or line.isspace():
             continue
         record = _parse(line, name, number)

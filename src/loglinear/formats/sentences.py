@@ -19,12 +19,12 @@ import re
 import unicodedata
 from functools import cache
 
-from loglinear.formats.text import split_lines
+from loglinear.formats.text import each_line
 
 
 def parse_sentences(text: str) -> list[list[str]]:
     """Return the tokens of every line; blank lines are left out."""
-    return [tokens for line in split_lines(text) if (tokens := tokenise(line))]
+    return [tokens for line in each_line(text) if (tokens := tokenise(line))]
 
 
 def tokenise(sentence: str) -> list[str]:

@@ -25,6 +25,7 @@ from loglinear.formats.streams import compression, remote
 
 Source = str | os.PathLike[str]
 _PIECE = 1 << 22  # bytes that are decompressed at a time
+_PART = 1 << 20  # characters that are split into lines at a time
 _MOST_DECOMPRESSED, _MOST_RATIO = 1 << 28, 100  # bytes that a compressed file may become, or times its own
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 _TEMPORARY = re.compile("[0-9a-f]{12}")  # the middle of the names of temporary files
@@ -157,6 +158,15 @@ def split_lines(text: str) -> list[str]:
     if "\r" in text:
         lines = [line.removesuffix("\r") for line in lines]
     return lines
+
+
+def each_line(text: str) -> Iterator[str]:
+    """Yield the lines that ``split_lines`` gives, a part of the text at a time: a line may be a single character."""
+    begin = 0
+    while begin < len(text):
+        end = text.find("\n", begin + _PART) + 1 or len(text)
+        yield from split_lines(text[begin:end])
+        begin = end
 
 
 @contextmanager

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from loglinear.errors import FormatError
 from loglinear.formats.examples import ExampleFormat, Labels, Records
-from loglinear.formats.text import Source, decode, name_of, plain_label, read_bytes, split_lines
+from loglinear.formats.text import Source, decode, each_line, name_of, plain_label, read_bytes, split_lines
 
 _SAMPLE = 1 << 16  # bytes that suffice to tell labels from text
 
 
 def read_tsv(source: Source, encoding: str = "utf-8") -> tuple[list[str], list[str]]:
     """Return the labels and the texts of a file (plain, gzip, xz, zstd, or ``-``)."""
-    return _labelled(split_lines(decode(read_bytes(source), name_of(source), encoding)), name_of(source))
+    return _labelled(each_line(decode(read_bytes(source), name_of(source), encoding)), name_of(source))
 
 
-def _labelled(lines: list[str], name: str, empty_labels: bool = False) -> tuple[list[str], list[str]]:
+def _labelled(lines: Iterable[str], name: str, empty_labels: bool = False) -> tuple[list[str], list[str]]:
     labels, texts = [], []
     for number, line in enumerate(lines, start=1):
         label, tab, text = line.partition("\t")

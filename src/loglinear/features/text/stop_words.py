@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from loglinear.errors import FormatError
-from loglinear.formats.text import decode, name_of, read_bytes, split_lines
+from loglinear.formats.text import decode, each_line, name_of, read_bytes
 
 ENGLISH = "english"
 _ENGLISH = """
@@ -49,7 +49,7 @@ def stop_words_of(given: Any) -> tuple[str, ...]:
 def _read(path: str | os.PathLike[str]) -> tuple[str, ...]:
     name = name_of(path)
     words = []
-    for number, line in enumerate(split_lines(decode(read_bytes(path), name, "utf-8")), start=1):
+    for number, line in enumerate(each_line(decode(read_bytes(path), name, "utf-8")), start=1):
         word = line.strip()
         if len(word.split()) > 1:
             raise FormatError(f"{word[:40]!r} is more than one word; write one stop word per line", name, number)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from loglinear.arrays import FloatArray
 from loglinear.errors import FormatError
-from loglinear.formats.text import Source, atomic_write, decode, name_of, read_bytes, split_lines
+from loglinear.formats.text import Source, atomic_write, decode, each_line, name_of, read_bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ def parse_crfsuite_dump(text: str, source: str = "<text>") -> CrfsuiteDump:
     """Return the labels, attributes and weights in the text of a dump."""
     dump = CrfsuiteDump()
     section, seen = None, set()
-    for number, line in enumerate(split_lines(text), start=1):
+    for number, line in enumerate(each_line(text), start=1):
         if section is None:
             if match := _SECTION.fullmatch(line.strip()):
                 section = match[1]

@@ -21,7 +21,7 @@ from loglinear.features.template_sets import TEMPLATE_SETS
 from loglinear.features.vocabulary import pack_strings
 from loglinear.formats.conll import CodedColumn, format_conll
 from loglinear.formats.json_text import json_text
-from loglinear.formats.text import Source, decode, name_of, read_bytes, split_lines
+from loglinear.formats.text import Source, decode, each_line, name_of, read_bytes
 from loglinear.models.tagger.inputs import TokenInputs
 from loglinear.models.tagger.mistakes import words_of
 from loglinear.models.tagger.predictor import TaggerPredictor
@@ -257,7 +257,7 @@ def read_constraint(name: str | None) -> Any:
         known = ", ".join((*SCHEMES, "auto"))
         raise FormatError(f"neither a label scheme ({known}) nor a file that can be read", name) from error
     pairs = []
-    for number, line in enumerate(split_lines(text), start=1):
+    for number, line in enumerate(each_line(text), start=1):
         labels = line.split("\t") if "\t" in line else line.split()
         if not line.strip():
             continue
