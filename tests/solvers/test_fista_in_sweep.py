@@ -5,10 +5,12 @@ import pytest
 from ngrams import reference_trie
 
 from loglinear import _core, penalties, solvers
+from loglinear.arrays import vectors_made_by
 from loglinear.losses.ngram_maxent import NgramMaxentLoss
 from loglinear.optimise.minimise import minimise
 from loglinear.optimise.objective import Objective
 from loglinear.penalties import ByClass, SeparablePenalty
+from loglinear.solvers.fista_in_sweep import SweepState
 from loglinear.testing import check_solver
 from loglinear.threads import pool
 
@@ -192,6 +194,18 @@ def test_adaptation_has_the_same_optimum():
     objective = Objective(loss, by_order(loss, nonnegative=False))
     expected = minimise(objective, solvers.Fista(in_sweep=False), violation_tolerance=1e-8, max_iterations=50_000)
     check_solver(solvers.Fista(), objective, expected.weights)
+
+
+def test_the_point_of_single_precision_lives_where_vectors_do():
+    state, made = SweepState(np.arange(3, dtype=np.float32), 0.0, 0.0), []
+
+    def maker(size, dtype):
+        made.append((size, dtype))
+        return np.empty(size, dtype)
+
+    with vectors_made_by(maker):
+        point = state.point()
+    assert (point.tolist(), point.dtype, made) == ([0.0, 1.0, 2.0], np.float64, [(3, np.float64)])
 
 
 @pytest.mark.parametrize("single", [False, True])

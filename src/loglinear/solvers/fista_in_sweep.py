@@ -100,7 +100,7 @@ class SweepState(State):
 
     def point(self) -> FloatArray:
         """Return the last point in double precision."""
-        return self.weights.astype(np.float64, copy=False)
+        return self.weights if self.weights.dtype == np.float64 else new_copy(self.weights, np.float64)
 
     def best(self) -> tuple[FloatArray, float]:
         """Return the last point, and the objective there."""
