@@ -71,7 +71,7 @@ sanitize-python: $(VENV)/installed
 # Every fuzz target, native and in Python, for its share of the minutes. With clang (CLANG=) by libFuzzer. Corpora,
 # findings and figures of all runs stay in build/fuzz.
 MINUTES ?= 10
-CLANG   ?= $(shell command -v clang++ clang++-14 clang++-15 clang++-16 clang++-17 clang++-18 | head -1)
+CLANG   ?= $(firstword $(foreach name,clang++ $(addprefix clang++-,20 19 18 17 16 15 14),$(shell command -v $(name))))
 fuzz: $(VENV)/installed
 	$(BIN)/cmake -S . -B build/fuzz -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DLOGLINEAR_PYTHON=OFF \
 	  -DLOGLINEAR_FUZZ=ON -DLOGLINEAR_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=Debug \
@@ -79,7 +79,7 @@ fuzz: $(VENV)/installed
 	$(BIN)/cmake --build build/fuzz
 	$(BIN)/python tests/fuzz/fuzz_native.py build/fuzz/fuzz --minutes $(MINUTES)
 	for f in tests/fuzz/fuzz_*.py; do case $$f in *fuzz_native.py) ;; *) \
-	  $(BIN)/python $$f --minutes $$(awk "BEGIN {print $(MINUTES) / 40}") --seed $$RANDOM || exit 1;; esac; done
+	  $(BIN)/python $$f --minutes $$(awk "BEGIN {print $(MINUTES) / 40}") --seed $$$$ || exit 1;; esac; done
 
 # The native tests as 64-bit ARM runs them, compiled across and emulated; Debian's packages are g++-aarch64-linux-gnu and
 # qemu-user-static.

@@ -44,9 +44,10 @@ NGRAMS = {
 
 def _kenlm(path: Path) -> None:
     model = LanguageModel.from_binary(path)
-    model.top("a", 3)
-    model.evaluate(["a b", "b x a"])
-    model.sample(2, max_length=5)
+    with suppress(ValueError):  # only the header is checked when a file is opened: queries refuse what they meet
+        model.top("a", 3)
+        model.evaluate(["a b", "b x a"])
+        model.sample(2, max_length=5)
 
 
 def _trees(path: Path) -> None:
