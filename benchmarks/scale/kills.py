@@ -126,9 +126,13 @@ KINDS = {
 @contextmanager
 def _killed(client: Any, moment: float, rng: random.Random) -> Iterator[None]:
     """Kill one of the workers at a moment of the block."""
-    client.wait_for_workers(2, timeout=120)
-    pids = sorted(client.run(os.getpid).values())
-    timer = threading.Timer(moment, os.kill, (rng.choice(pids), signal.SIGKILL))
+    while True:  # a worker that was killed when the training before had ended may be on its way out
+        client.wait_for_workers(2, timeout=120)
+        pids = client.run(os.getpid, on_error="return").values()
+        if len(pids) == 2 and all(isinstance(pid, int) for pid in pids):
+            break
+        time.sleep(0.1)
+    timer = threading.Timer(moment, os.kill, (rng.choice(sorted(pids)), signal.SIGKILL))
     timer.start()
     try:
         yield

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
-import logging
-import os
 import random
-import signal
 import subprocess
 import sys
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -25,6 +20,7 @@ import dask.bag as db
 from loglinear import LoglinearError, MaxentClassifier, load
 from loglinear.dask import DaskMaxentClassifier
 from loglinear.models.classifier.files import train_on_file
+from tests.dask.kills import killed
 
 NUMBERS = itertools.count()
 TIGHT = {"tolerance": 1e-9, "max_iterations": 10_000}
@@ -73,25 +69,13 @@ def test_the_optimum_is_that_of_one_process(client, texts, tmp_path, settings):
     assert again.predict(["w1 w2 w3", "w300 w301"]).tolist() == model.predict(["w1 w2 w3", "w300 w301"]).tolist()
 
 
-def test_a_killed_worker_is_replaced_and_the_optimum_stays(client, texts, caplog):
-    """Workers are killed (SIGKILL) at several moments of encoding and training; l1 has restricted parts too."""
-    rng, killed = random.Random(1), 0
-    for penalty in ("l2", "l1", "l1"):
-        local = MaxentClassifier(penalty, ngrams=(1, 2), **TIGHT)
-        train_on_file(local, texts / "all.tsv")
-        model = DaskMaxentClassifier(penalty, client=client, ngrams=(1, 2), **TIGHT)
-        client.wait_for_workers(2, timeout=60)
-        pids = list(client.run(os.getpid).values())
-        timer = threading.Timer(rng.uniform(0.05, 1.0), os.kill, (rng.choice(pids), signal.SIGKILL))
-        timer.start()
-        with caplog.at_level(logging.WARNING, logger="loglinear.dask"):
-            check_same(model.fit(texts / "part*.tsv"), local)
-        timer.join()
-        killed += 1
-    assert killed == 3
-    deadline = time.monotonic() + 60
-    while len(client.nthreads()) < 2 and time.monotonic() < deadline:
-        time.sleep(0.2)
+@pytest.mark.parametrize(("penalty", "moment", "which"), [("l2", 0.1, 0), ("l1", 0.6, 1)])
+def test_a_killed_worker_is_replaced_and_the_optimum_stays(client, texts, caplog, penalty, moment, which):
+    """It is killed (SIGKILL) while examples are encoded and while they are trained; l1 has restricted parts too."""
+    local = MaxentClassifier(penalty, ngrams=(1, 2), **TIGHT)
+    train_on_file(local, texts / "all.tsv")
+    with killed(client, moment, caplog, slice(which, which + 1)):
+        check_same(DaskMaxentClassifier(penalty, client=client, ngrams=(1, 2), **TIGHT).fit(texts / "part*.tsv"), local)
 
 
 def test_tuning_a_checkpoint_and_a_warning(client, texts, tmp_path):

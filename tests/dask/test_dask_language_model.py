@@ -8,8 +8,6 @@ import random
 import signal
 import subprocess
 import sys
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -20,16 +18,10 @@ import dask.bag as db
 from loglinear import LanguageModel, LoglinearError, load
 from loglinear.dask import DaskLanguageModel, cluster
 from loglinear.data import ngram
-from tests.dask.kills import all_killed
+from tests.dask.kills import killed
 
 ARRAYS = ("context_start", "entry_start", "context_word", "context_child", "context_entry", "entry_word")
 TIGHT = {"tolerance": 1e-9, "max_iterations": 5000}
-
-
-@pytest.fixture(scope="module")
-def client():
-    with cluster(n_workers=2) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")
@@ -112,30 +104,13 @@ def test_the_same_number_of_parts_gives_the_same_bits_on_any_number_of_workers(c
     assert "n_parts" not in first.to_local().get_params()
 
 
-def test_a_killed_worker_is_replaced_and_the_optimum_stays(client, folder):
-    """Workers are killed (SIGKILL) while text is read, n-grams are exchanged and weights are trained."""
+@pytest.mark.parametrize("moment", [0.1, 1.0])
+def test_a_killed_worker_is_replaced_and_the_optimum_stays(client, folder, caplog, moment):
+    """It is killed (SIGKILL) while n-grams are sorted and exchanged, and while weights are trained."""
     local = LanguageModel(3, **TIGHT).fit(folder / "all.txt")
-    rng = random.Random(5)
-    for moment in (0.1, 0.6, 1.5):
-        client.wait_for_workers(2, timeout=60)
-        pids = list(client.run(os.getpid).values())
-        timer = threading.Timer(moment, os.kill, (rng.choice(pids), signal.SIGKILL))
-        timer.start()
+    with killed(client, moment, caplog, slice(1)):
         model = DaskLanguageModel(3, client=client, **TIGHT).fit(folder / "part*.txt")
-        timer.join()
-        assert model.converged_
-        assert model.objective_ == pytest.approx(local.objective_, rel=1e-9)
-    deadline = time.monotonic() + 60
-    while len(client.nthreads()) < 2 and time.monotonic() < deadline:
-        time.sleep(0.2)
-
-
-@pytest.mark.parametrize("moment", [0.05, 0.4, 1.0])
-def test_all_workers_may_be_lost_at_once(client, folder, moment):
-    """Dask gives a task that waited while there was no worker to none of those that come later."""
-    local = LanguageModel(3, **TIGHT).fit(folder / "all.txt")
-    with all_killed(client, moment):
-        model = DaskLanguageModel(3, client=client, **TIGHT).fit(folder / "part*.txt")
+    assert model.converged_
     assert model.objective_ == pytest.approx(local.objective_, rel=1e-9)
 
 

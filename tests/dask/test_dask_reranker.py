@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
 import subprocess
 import sys
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +20,7 @@ from loglinear.dask import DaskReranker
 from loglinear.formats.nbest import json_line, write_nbest
 from loglinear.models.reranker.files import ListFiles, train_reranker
 from tests.candidate_problems import random_lists
+from tests.dask.kills import killed
 
 TIGHT = {"tolerance": 1e-11, "max_iterations": 5000}
 
@@ -104,26 +102,15 @@ def test_base_scores_alone_and_expected_errors(client, folder, lists):
         assert model.features_.names() == local.features_.names()
 
 
-@pytest.mark.parametrize("moment", [None, 0.05, 0.3])
-def test_a_killed_worker_is_replaced_and_the_optimum_stays(client, folder, lists, moment):
-    """One worker is killed (SIGKILL) while lists are read, or (None) when training begins."""
-
-    def kill():
-        os.kill(random.Random(moment).choice(pids), signal.SIGKILL)
+def test_a_killed_worker_is_replaced_and_the_optimum_stays(client, folder, lists, caplog):
+    """It is killed (SIGKILL) when training begins."""
 
     class Robbed(DaskReranker):
         def _follow(self, *arguments):
-            if moment is None:
-                kill()
-            super()._follow(*arguments)
+            with killed(client, 0.0, caplog, slice(1)):
+                super()._follow(*arguments)
 
-    client.wait_for_workers(2, timeout=60)
-    pids = list(client.run(os.getpid).values())
-    timer = threading.Timer(moment or 0.0, kill if moment else int)
-    timer.start()
     check_same(Robbed(client=client, **TIGHT).fit(folder / "part*.jsonl"), Reranker("maxent", **TIGHT).fit(lists))
-    timer.join()
-    client.wait_for_workers(2, timeout=60)
 
 
 def test_bags_of_lists_and_of_records_and_empty_partitions(client, lists, bag):

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import logging
-import os
 import random
-import signal
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -21,6 +17,7 @@ from loglinear.data.chain_features import ChainFeatures
 from loglinear.features.columns import Columns
 from loglinear.formats.text import read_bytes
 from loglinear.models.tagger.files import train_on_file
+from tests.dask.kills import killed
 
 TIGHT = {"tolerance": 1e-9, "max_iterations": 10_000}
 TEMPLATES = "U:%x[0,0]\nU:%x[-1,0]\nU:%x[0,1]\nU:%x[-1,1]/%x[0,1]\nU:%m[0,0,\"..$\"]\nB\nB:%x[0,1]\n"
@@ -120,19 +117,11 @@ def test_attributes_of_files_and_bags(client, tmp_path, bag):
 
 
 def test_a_killed_worker_is_replaced_and_the_optimum_stays(client, texts, caplog):
-    """Workers are killed (SIGKILL) at random moments, of parts that are restricted too."""
-    rng = random.Random(5)
-    for settings in ({}, {"penalty": "elastic_net", "solver": "working_set"}):
-        settings = {"templates": TEMPLATES, **TIGHT, **settings}
-        local, _ = train_on_file(str(texts / "all.txt"), settings)
-        client.wait_for_workers(2, timeout=60)
-        pids = list(client.run(os.getpid).values())
-        timer = threading.Timer(rng.uniform(0.1, 0.8), os.kill, (rng.choice(pids), signal.SIGKILL))
-        timer.start()
-        with caplog.at_level(logging.WARNING, logger="loglinear.dask"):
-            check_same(DaskTagger(client=client, **settings).fit(texts / "part*.txt"), local)
-        timer.join()
-    client.wait_for_workers(2, timeout=60)
+    """It is killed (SIGKILL) while parts that are restricted are trained."""
+    settings = {"templates": TEMPLATES, "penalty": "elastic_net", "solver": "working_set", **TIGHT}
+    local, _ = train_on_file(str(texts / "all.txt"), settings)
+    with killed(client, 0.6, caplog, slice(1)):
+        check_same(DaskTagger(client=client, **settings).fit(texts / "part*.txt"), local)
 
 
 def test_tuning_a_checkpoint_and_a_warning(client, texts, tmp_path):

@@ -19,6 +19,7 @@ from loglinear import LoglinearError
 from loglinear.dask import DaskLanguageModel, DaskMaxentClassifier, DaskReranker, DaskTagger
 from loglinear.formats.nbest import json_line
 from tests.candidate_problems import random_lists
+from tests.dask.kills import killed
 
 
 class Kind(NamedTuple):
@@ -38,6 +39,7 @@ KINDS = {
     "reranker": Kind(DaskReranker, {}, LISTS),
 }
 TOLERANCE = 1e-10
+MOMENTS = {DaskMaxentClassifier: 0.02, DaskTagger: 0.1, DaskLanguageModel: 0.3, DaskReranker: 0.05}  # seconds
 
 
 @pytest.fixture(params=KINDS)
@@ -70,6 +72,14 @@ def test_workers_may_come_and_go_between_trainings(client, kind, files):
     while len(client.nthreads()) != 2 and time.monotonic() < deadline:
         time.sleep(0.1)
     assert model.fit([*files, *files]).objective_ != pytest.approx(before, rel=1e-3)
+
+
+def test_all_workers_may_be_lost_at_once(client, kind, files, caplog):
+    """Dask gives a task that waited while there was no worker to none of those that come later."""
+    before = made(kind, client).fit(files).objective_
+    with killed(client, MOMENTS[kind.make], caplog):
+        model = made(kind, client).fit(files)
+    assert model.objective_ == pytest.approx(before, rel=1e-9)
 
 
 def test_workers_of_another_version_are_named(client, kind, files, monkeypatch):

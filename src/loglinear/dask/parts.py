@@ -51,7 +51,9 @@ class PartTasks:
                         self._raise(future, list(futures).index(future))
                     del under_way[future]
                 told(len(futures) - len(under_way))
-        return [self._result(future) for future in futures]
+        found = [self._result(future) for future in futures]
+        self.workers.look()
+        return found
 
     def _result(self, future: Future) -> Any:
         """Wait for a result, which may be under way again where its worker was lost after all."""

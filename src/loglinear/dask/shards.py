@@ -163,6 +163,7 @@ class Cluster:
                 if n == MAX_LOSSES:
                     raise self.too_large(k)
                 self._make(todo)
+                self.workers.look()  # the scheduler may hear of a loss later than we do, and it is to be said
         return results
 
     def too_large(self, k: int | None = None, error: BaseException | None = None) -> MemoryError:
