@@ -1,7 +1,10 @@
-"""Amounts of memory as text."""
+"""Amounts of memory as text; work that needs more than the machine has."""
 
+import numpy as np
 import pytest
 
+from loglinear import MaxentClassifier, Tagger
+from loglinear.data import memory
 from loglinear.data.memory import parse_memory
 
 
@@ -17,3 +20,18 @@ def test_parses(text, n_bytes):
 def test_refuses(text):
     with pytest.raises(ValueError, match="memory is a positive number of bytes"):
         parse_memory(text)
+
+
+def test_classes_that_do_not_fit_the_machine_are_refused():
+    labels = np.arange(200_000)
+    with pytest.raises(ValueError, match=r"200000 classes with 200000 examples and 1 feature.* need 29\d\.\dG of memory"):
+        MaxentClassifier(verbose=0).fit(np.ones((labels.size, 1)), labels)
+
+
+def test_labels_of_taggers_that_do_not_fit_the_machine_are_refused(monkeypatch):
+    sequences = [[{"w": str(i)}] for i in range(300)]
+    tagger = Tagger(verbose=0, max_iterations=1, tolerance=1.0)
+    tagger.fit(sequences[:3], [["a"], ["b"], ["c"]])
+    monkeypatch.setattr(memory, "_memory_of_machine", lambda: 1 << 20)
+    with pytest.raises(ValueError, match=r"the scores of 300 labels after each other need 1\.4M of memory, and this"):
+        tagger.fit(sequences, [[str(i)] for i in range(300)])

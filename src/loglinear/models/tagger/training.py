@@ -13,6 +13,7 @@ from loglinear import penalties
 from loglinear.arrays import FloatArray
 from loglinear.data.chain_features import ChainFeatures, chain_features
 from loglinear.data.matrix import SparseRows
+from loglinear.data.memory import check_room
 from loglinear.data.sequence import SequenceData
 from loglinear.features import schemes
 from loglinear.features.columns import Columns
@@ -37,11 +38,17 @@ from loglinear.status import Status
 from loglinear.threads import pool
 
 _STRENGTHS = np.geomspace(10.0, 0.01, 7)  # those that tune="validation" tries, strong to weak
+_TABLES, _VECTORS = 2, 3  # of all pairs of labels, of all weights, which training has at least
 _PATIENCE = 4  # strengths without a better score after which tuning ends
 
 
 def features_of(settings: TaggerSettings, data: SequenceData, featuriser: TokenFeaturiser | None) -> ChainFeatures:
     """Return the features of the training data that get a weight."""
+    L, n_attributes = data.n_labels, data.n_attributes if settings.features == "all" else 0
+    check_room(
+        8 * L * (_TABLES * L + _VECTORS * n_attributes), f"the scores of {L} labels after each other",
+        "check that the labels are labels, or train on sequences with fewer",
+    )
     return chain_features(
         data, scopes=None if featuriser is None else featuriser.scopes, order=settings.order,
         transitions=settings.estimator != "hmm" if featuriser is None else featuriser.has_transitions,
