@@ -24,7 +24,7 @@ def test_refuses(text):
 
 def test_classes_that_do_not_fit_the_machine_are_refused():
     labels = np.arange(200_000)
-    with pytest.raises(ValueError, match=r"200000 classes with 200000 examples and 1 feature.* need 29\d\.\dG of memory"):
+    with pytest.raises(ValueError, match=r"200000 classes with 200000 examples and .* need 29\d\.\dG of memory"):
         MaxentClassifier(verbose=0).fit(np.ones((labels.size, 1)), labels)
 
 

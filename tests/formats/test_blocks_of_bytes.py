@@ -5,8 +5,11 @@ import signal
 import threading
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from loglinear.errors import FormatError
+from loglinear.formats import blocks
 from loglinear.formats.blocks import iterate_lines, read_blocks, read_line_blocks
 from tests.packing import PACKS
 
@@ -75,6 +78,17 @@ def test_a_line_of_blanks_is_a_blank_line_wherever_the_bytes_are_cut(tmp_path):
         assert set(itertools.accumulate(map(len, pieces))) <= {8, 11, 12, 14}
         assert pieces[-1] == b"d\n"
     assert list(read_blocks(tmp_path / "d", 1)) == [b"a\nb\n \t\r\n", b"c\n\n", b"\n", b"d\n"]
+
+
+@given(st.text(alphabet="a \t\r\n", max_size=60), st.integers(1, 9))
+def test_long_lines_are_cut_where_short_ones_are(tmp_path_factory, text, size):
+    path = tmp_path_factory.mktemp("blocks") / "a.txt"
+    path.write_bytes(text.encode())
+    expected = [list(read(path, size)) for read in (blocks.read_blocks, blocks.read_line_blocks)]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(blocks, "_SHORT", 1)
+        assert [list(read(path, size)) for read in (blocks.read_blocks, blocks.read_line_blocks)] == expected
+    assert b"".join(expected[0]) == b"".join(expected[1]) == text.encode()
 
 
 def test_blank_lines_of_another_encoding(tmp_path):

@@ -24,6 +24,7 @@ from loglinear.formats.text import MARK, Source, is_utf8, name_of, reading
 Progress = Callable[[float], None]  # told which share of a file has been read
 
 _LONGEST_LINE, _LONGEST = 1 << 27, 1 << 30  # bytes; the second of lines without a blank one, where records end with it
+_SHORT = 1 << 16  # bytes of a line that are looked at again when more of it comes
 _PIPEFUL = 1 << 16  # bytes; a pipe that gives so many at once has a writer that is ahead of us,
 _PATIENCE = 0.01  # and more is waited for so many seconds, to work on large blocks
 _PAUSE = 0.5  # seconds at most from a signal to its effect while nothing arrives
@@ -126,7 +127,7 @@ def _whole(
     """
     rest: list[bytes] = []
     n_rest, n_lines = 0, 0  # bytes of the rest; lines before it
-    line = b""  # what the rest has of its last line, and the end of the line before
+    line, n_line = b"", 0  # what the rest has of its last line, and the end of the line before; its bytes
     for chunk in chunks:
         data = line + chunk
         end = end_of(data, len(line)) - len(line)
@@ -134,13 +135,19 @@ def _whole(
             piece = b"".join([*rest, chunk[:end]])
             n_lines += piece.count(b"\n")
             yield piece
-            rest, n_rest, data = [], 0, chunk[end:]
+            rest, n_rest, n_line, data = [], 0, 0, chunk[end:]
             chunk = data
         if chunk:
             rest.append(chunk)
             n_rest += len(chunk)
-        line = data[data.rfind(b"\n") :] if b"\n" in data else data
-        if n_rest > _LONGEST or len(line) > _LONGEST_LINE:
+        if b"\n" in chunk:
+            line = chunk[chunk.rfind(b"\n") :]
+            n_line = len(line)
+        else:
+            line, n_line = data, n_line + len(chunk)
+        if len(line) > _SHORT:  # one that is as blank or not, so that a long line is not copied for every chunk
+            line = line[:1] + (b"x" if line.strip(b" \t\r\n") else b" ")
+        if n_rest > _LONGEST or n_line > _LONGEST_LINE:
             n_bytes = _LONGEST if n_rest > _LONGEST else _LONGEST_LINE
             message = f"{what} does not come within {n_bytes} bytes: not text of this format, or to be cut into lines"
             raise FormatError(message, name, n_lines + 1)
