@@ -173,6 +173,25 @@ def test_listed_pairs_as_states_change_nothing(n_labels, shape):
             np.testing.assert_allclose(gradient, results[0][1], atol=1e-9)
 
 
+@pytest.mark.parametrize("n_labels", [9, 22, 27])
+def test_instruction_sets_agree(n_labels):
+    """Panels and blocks have other widths on each of them: first order by groups, second order by listed pairs."""
+    rng = np.random.default_rng(n_labels)
+    data = chains.random_data(rng, [*rng.integers(1, 12, 11), 150], n_labels, 20)
+    data.labels[:] = np.cumsum(rng.integers(0, 3, data.n_tokens)) % n_labels
+    for shape in ({}, {"order": 2, "pairs": True}):
+        features, results = chains.random_features(rng, data, **shape), []
+        w = rng.normal(size=features.n_weights)
+        for name in ("auto", "baseline", "avx2"):
+            if _core.simd_select(name):
+                gradient = np.empty_like(w)
+                results.append((ChainLoss(data, features, n_threads=2).value_and_gradient(w, gradient), gradient))
+        _core.simd_select("auto")
+        for value, gradient in results[1:]:
+            assert value == pytest.approx(results[0][0], rel=1e-12)
+            np.testing.assert_allclose(gradient, results[0][1], atol=1e-10)
+
+
 def test_a_long_sequence_in_a_group_may_need_logarithms():
     """One member of a group is out of the range of doubles; the others are computed beside it."""
     rng = np.random.default_rng(12)
