@@ -290,3 +290,31 @@ def test_kenlm_reads_the_same_scores(tmp_path, seed, full_precision):
             history = (word, *history)
         text = " ".join(model.vocabulary.word(w) if w > 1 else "unheard-of" for w in sentence)
         assert theirs.score(text) == pytest.approx(total / LN10, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("-0.9\tb", "-0.1\tb", r":6: the probabilities of the words sum to 1\.595;"),
+        ("-0.4\ta b", "-0.4\ta b\n-0.1\ta a", r":15: the probabilities of the words after 'a' sum to 1\.192;"),
+        ("-0.1\t<s> a b", "-0.1\t<s> a b\n-0.2\t<s> a a", r":19: .* after '<s> a' sum to 1\.425;"),
+    ],
+)
+@pytest.mark.parametrize("entries", [1, 1 << 20])
+def test_a_model_that_is_no_distribution_is_told_with_the_line(tmp_path, monkeypatch, old, new, told, entries):
+    monkeypatch.setattr("loglinear.backoff.arpa._ENTRIES", entries)
+    text = SMALL.replace(old, new)
+    for n in (2, 3):
+        section = text.partition(f"\\{n}-grams:\n")[2].partition("\n\n")[0].splitlines()
+        text = re.sub(f"ngram {n}=.*", f"ngram {n}={len(section)}", text)
+    path = tmp_path / "m.arpa"
+    path.write_text(text)
+    with pytest.warns(UserWarning, match=r"m\.arpa" + told):
+        read_arpa(path)
+
+
+def test_a_distribution_gives_no_warning(tmp_path, recwarn):
+    path = tmp_path / "m.arpa"
+    path.write_text(SMALL.replace("-0.3\ta", "-0.35\ta"))  # all in all 0.1 + 0.2 + 0.447 + 0.126
+    read_arpa(path)
+    assert not recwarn.list

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import warnings
+
 import numpy as np
 
 from loglinear import _core
@@ -11,8 +14,13 @@ from loglinear.errors import FormatError
 from loglinear.features.vocabulary import Vocabulary
 from loglinear.features.word_vocabulary import END, UNKNOWN, WordVocabulary
 from loglinear.formats import arpa as text_format
+from loglinear.formats.blocks import read_line_blocks
+from loglinear.formats.streams.remote import is_url
 from loglinear.formats.text import Source, name_of
 from loglinear.threads import pool
+
+_ROUNDING = 1e-3  # files have few digits
+_ENTRIES = 1 << 20  # n-grams that are looked at together
 
 
 def read_arpa(path: Source, *, encoding: str | None = "utf-8", n_threads: int | None = None) -> BackoffModel:
@@ -23,7 +31,58 @@ def read_arpa(path: Source, *, encoding: str | None = "utf-8", n_threads: int | 
     """
     arrays = text_format.read_arpa_arrays(path, encoding=encoding, n_threads=n_threads)
     words = WordVocabulary(Vocabulary.from_arrays(arrays.blob, arrays.offsets))
-    return backoff_model(words, arrays.shape, arrays.log_backoff, arrays.log_probability)
+    model = backoff_model(words, arrays.shape, arrays.log_backoff, arrays.log_probability)
+    _warn_of_mass(model, path)
+    return model
+
+
+def _warn_of_mass(model: BackoffModel, path: Source) -> None:
+    """Warn of a context whose n-grams alone have a probability above one, with the line where they begin."""
+    worst, place, first = 1.0 + _ROUNDING, -1, 0
+    while first < model.n_contexts:  # a block of contexts at a time
+        begin = int(model.context_entry[first])
+        last = int(np.searchsorted(model.context_entry, begin + _ENTRIES, side="right")) - 1
+        last = min(max(last, first + 1), model.n_contexts)
+        sums = np.zeros(int(model.context_entry[last]) - begin + 1)
+        np.cumsum(np.exp(model.log_probability[begin : begin + sums.size - 1]), out=sums[1:])
+        masses = np.diff(sums[model.context_entry[first : last + 1].astype(np.int64) - begin])
+        if masses.max() > worst:
+            worst, place = float(masses.max()), first + int(masses.argmax())
+        first = last
+    if place >= 0:
+        context = _words_of(model, place)
+        line = _line_of(path, context)
+        source = name_of(path) + (f":{line}" if line else "")
+        after = f"after {context.decode(errors='backslashreplace')!r} " if context else ""
+        warnings.warn(
+            f"{source}: the probabilities of the words {after}sum to {worst:.4g}; the model is no distribution, "
+            "and its perplexities mean nothing",
+            stacklevel=2,
+        )
+
+
+def _words_of(model: BackoffModel, context: int) -> bytes:
+    """Return the words of a context."""
+    strings, words = model.vocabulary.words, []
+    while context > 0:
+        word = int(model.context_word[context])
+        is_begin = word == model.vocabulary.begin
+        words.append(b"<s>" if is_begin else strings.blob[strings.offsets[word] : strings.offsets[word + 1]].tobytes())
+        context = int(np.searchsorted(model.context_child, context, side="right")) - 1
+    return b" ".join(words)
+
+
+def _line_of(path: Source, context: bytes) -> int | None:
+    """Return the first line of an n-gram that begins so; None where it is not found."""
+    mark = b"\t" + context + b" " if context else b"\\1-grams:"
+    if os.fspath(path) == "-" or is_url(path):
+        return None
+    n_lines = 1
+    for block in read_line_blocks(path, 1 << 22):
+        if (at := block.find(mark)) >= 0:
+            return n_lines + block.count(b"\n", 0, at)
+        n_lines += block.count(b"\n")
+    return None
 
 
 def with_unknown(model: BackoffModel, log_probability: float) -> BackoffModel:
