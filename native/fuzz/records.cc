@@ -29,7 +29,7 @@ void use_conll(Input& input) {
 
 std::vector<Bytes> conll_seeds() {
   std::vector<Bytes> seeds;
-  for (const char* file : {"the DT B-NP\ndog NN I-NP\n\nruns VB B-VP\n", "a b\tc\n\t\n\n\xc3\xa9\td\te\r\n",
+  for (const char* file : {"the DT B-NP\ndog NN I-NP\n\nruns VB B-VP\n", "a b\tc\n\t\n\n\xc3\xa9\td e\r\n",
                            "-DOCSTART- O\r\n\r\n# a\nb c\n", "one\n\n\n\ntwo"})
     for (const std::size_t settings : {0, 2, 5}) seeds.push_back(Seed().byte(0).byte(3).byte(settings).text(file));
   return seeds;

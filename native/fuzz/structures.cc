@@ -42,9 +42,9 @@ void use_trees(Input& input) {
 std::vector<Bytes> tree_seeds() {
   std::vector<Bytes> seeds;
   for (const std::size_t settings : {0, 3, 13})
-    seeds.push_back(Seed().byte(settings).number(3).number(2).array(Longs{0, 5, 6}).array(Ints{0, 1, 2, 2, 2, 2}).array(
-        Ints{-1, -1, 0, 1, 0, 1}).array(Ints{5, 3, 1, 1, 1, 1}).array(std::vector<std::uint8_t>{0, 3, 5}).array(
-        Longs{0, 1, 2, 3}).array(Ints{0, 1, 2}));
+    seeds.push_back(Seed().byte(settings).number(3).number(2).array(Longs{0, 4}).array(Ints{0, 1, 2, 2}).array(
+        Ints{-1, -1, 0, 1}).array(Ints{4, 3, 1, 1}).array(std::vector<std::uint8_t>{grammar::kRoot, grammar::kBottom,
+        grammar::kTag}).array(Longs{0, 0, 1, 2}).array(Ints{1, 2}));
   return seeds;
 }
 
@@ -105,7 +105,7 @@ void use_grammar(Input& input) {
   best_trees(pool, asked);
   nbest_trees(pool, asked, 3);
   sample_trees(pool, asked, 2, 3);
-  constituent_marginals(pool, asked, g.n_labels, 0.01);
+  if (settings & 1) constituent_marginals(pool, asked, g.n_labels, 0.01);
   Doubles log_z(bank.n_sentences()), gradient(features.n_weights);
   log_normalisers(pool, model, bank, masks, constraints, log_z);
   coarse_masks(pool, model, bank, 1e-3, {}, {}, {}, {});
