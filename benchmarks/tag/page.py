@@ -65,6 +65,7 @@ class Work:
         if role not in self._found:
             done = run_process([sys.executable, "-m", "benchmarks.tag.contenders", role, self.folder], LIMIT)
             found = self._found[role] = json.loads(done.output.strip().splitlines()[-1])
+            found["CPU seconds"] = done.cpu_seconds
             shown = {k: round(v, 3) if isinstance(v, float) else v for k, v in found.items() if not isinstance(v, list)}
             print(f"{role}: {shown}", file=sys.stderr, flush=True)
         return self._found[role]
