@@ -193,7 +193,7 @@ const inputMethod = {
 // ---- rerankers -------------------------------------------------------------------------------------------------------
 const rerankerView = {
   rows: 6,
-  about: (model) => `A reranker: ${model.n_weights.toLocaleString("en")} features have a weight, beside the scores ${model.scores.join(", ")}.`,
+  about: (model) => `A reranker: ${model.n_weights.toLocaleString("en")} features have a weight, beside ${model.scores.length > 1 ? `the scores ${model.scores.join(", ")}` : "the score it is given"}.`,
   prompt: () => "Type one candidate per line, its score and a tab before it",
   async show(model, text, { post }) {
     const lines = text.split("\n").filter((line) => line.trim());
