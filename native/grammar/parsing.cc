@@ -40,8 +40,8 @@ void Constraints::check(const Rules& rules, const TreeBank& bank) const {
               at(label_ptr.back()) == labels.size(),
           "constraints: arrays differ in length");
   for (std::size_t u = 0; u < rules.n_unary(); ++u) require(label_ptr[u] <= label_ptr[u + 1], "constraints: pointers decrease");
+  require(std::is_sorted(bracket_ptr.begin(), bracket_ptr.end()), "constraints: pointers decrease");
   for (std::size_t s = 0; s < bank.n_sentences(); ++s) {
-    require(bracket_ptr[s] <= bracket_ptr[s + 1], "constraints: pointers decrease");
     const auto n = static_cast<std::int32_t>(bank.sentence(s).size());
     for (std::size_t b = at(bracket_ptr[s]); b < at(bracket_ptr[s + 1]); ++b)
       if (!(begin[b] >= 0 && begin[b] < end[b] && end[b] <= n))

@@ -6,6 +6,7 @@
 
 #include "check.hh"
 #include "grammar/outside.hh"
+#include "grammar/parsing.hh"
 #include "grammar/generate.hh"
 #include "grammar/trees.hh"
 #include "text/brackets.hh"
@@ -104,6 +105,16 @@ TEST(rules_in_a_wrong_order_are_refused) {
   CHECK_THROWS(Rules(SIZE_MAX, 0, ptr, none, none, none, none, tag, 1, none, none), InvalidInput);  // not std::bad_alloc
   CHECK_THROWS(Rules(2, 5, ptr, none, none, none, none, tag, 1, none, none), InvalidInput);
   CHECK_THROWS(Rules(2, 0, ptr, none, none, none, none, tag, 0, none, a), InvalidInput);
+}
+
+TEST(pointers_of_brackets_ascend_before_brackets_are_read) {
+  const Ambiguous g;
+  const std::vector<std::int64_t> sentence_ptr{0, 1, 2}, bracket_ptr{0, 1 << 28, 0}, label_ptr{0, 0};
+  const std::vector<std::int32_t> words{0, 0}, class_of_word{0}, none;
+  const std::vector<std::uint8_t> hidden{0, 0};
+  const TreeBank bank{sentence_ptr, words, class_of_word};
+  const Constraints constraints{bracket_ptr, none, none, none, none, hidden, label_ptr, none};
+  CHECK_THROWS(constraints.check(g.rules, bank), InvalidInput);
 }
 
 TEST(samples_are_trees) {
