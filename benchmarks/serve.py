@@ -64,7 +64,7 @@ def keystrokes(address: str, n_times: int) -> list[dict[str, Any]]:
             browser.wait(ANSWERED)
             text, took = str(browser.run("document.getElementById('input').value")), []
             for _ in range(n_times):
-                browser.run("document.getElementById('input').value = ''")
+                browser.run("document.getElementById('input').value = ''; document.getElementById('input').focus()")
                 for letter in text:
                     browser.run("document.getElementById('answer').dataset.took = ''")
                     browser.type(letter)
