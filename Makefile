@@ -115,7 +115,9 @@ $(VENV)/kenlm: $(VENV)/tools
 	@$(PIP) $(KENLM) || echo "kenlm could not be compiled: the tests that compare with it are skipped"
 	@touch $@
 
+# Some of the peers are compiled, by a setuptools newer than the one that comes with Python.
 $(VENV)/bench: $(VENV)/installed
+	$(PIP) --upgrade setuptools
 	$(EDIT) ".[bench]"
 	@touch $@
 

@@ -1,7 +1,7 @@
 // Every fuzz target on its seeds and on a few mutations of them: what `make fuzz` does for hours.
 #include <chrono>
 
-#include "check.hh"
+#include "tests/check.hh"
 #include "fuzz/mutate.hh"
 
 namespace loglinear::tests::fuzz {
