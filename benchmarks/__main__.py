@@ -21,7 +21,6 @@ BENCHMARKS = {
     "plan": "benchmarks.scale.plan",
     "rerank": "benchmarks.rerank.page",
     "scale": "benchmarks.scale.page",
-    "serve": "benchmarks.serve",
     "startup": "benchmarks.startup",
     "streams": "benchmarks.streams",
     "tag": "benchmarks.tag.page",
