@@ -74,6 +74,15 @@ def test_every_estimator_is_trained_and_used(place: Path, tmp_path: Path, estima
     assert 2 < figures(invoke("lm", "eval", model, place / "test.txt", "--json"))["perplexity"] < 12
 
 
+def test_a_checkpoint_goes_when_training_is_done(place: Path, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "c"
+    args = ("lm", "train", place / "train.txt", "-o", tmp_path / "m.ll", "--order", 2, "--checkpoint", checkpoint)
+    assert invoke(*args, "--max-iterations", 3).exit_code == 0
+    assert checkpoint.exists()
+    assert invoke(*args).exit_code == 0
+    assert not checkpoint.exists()
+
+
 def test_tuning(place: Path, tmp_path: Path) -> None:
     model = tmp_path / "m.ll"
     args = ("lm", "train", place / "train.txt", "-o", model, "--order", 2, "--tune", "--dev", place / "valid.txt")

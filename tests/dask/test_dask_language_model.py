@@ -175,6 +175,7 @@ def _delayed(lines):
         ({"tune": "validation"}, "tune is for one process"),
         ({"base": "m.ll"}, "base is for one process"),
         ({"memory": "1G"}, "memory is for one process"),
+        ({"checkpoint": "c"}, "checkpoint is for one process"),
         ({"solver": "newton"}, "solver 'newton' is for one process; on a cluster: auto, owlqn, lbfgs"),
         ({"estimator": "guess"}, "unknown estimator 'guess'"),
         ({"n_parts": 0}, "n_parts is a positive whole number, or None"),

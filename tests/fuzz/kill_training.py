@@ -1,7 +1,7 @@
 """Training that is killed at random moments after a checkpoint, and goes on from it: to the same optimum, every time.
 
-Checkpoints are saved at every step rather than every 30 seconds, so that kills come while they are written, too. Every
-training is a process of its own, forked from this one.
+Checkpoints are saved at each of the first twenty steps and at every twentieth after them, rather than every 30 seconds,
+so that kills come while they are written, too. Every training is a process of its own, forked from this one.
 
 python tests/fuzz/kill_training.py --kills 500
 """
@@ -16,12 +16,13 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from loglinear import MaxentClassifier, Parser, Tagger
+from loglinear import LanguageModel, MaxentClassifier, Parser, Tagger
 from loglinear.formats.bracketed import parse_bracketed
 from loglinear.optimise.checkpoint import Checkpoint
 
@@ -49,12 +50,19 @@ def problems(rng: np.random.Generator) -> dict[str, Make]:
             templates="U0:%x[0,0]\nU1:%x[-1,0]\nB\n", penalty=penalty, strength=0.3, checkpoint=path, **settings
         ).fit(rows, tags)
 
+    def language_model(penalty: str, solver: str) -> Make:
+        lines = [" ".join(sentence) for sentence in words]
+        return lambda path: LanguageModel(3, penalty=penalty, solver=solver, checkpoint=path, **settings).fit(lines)
+
     return {
         "classifier, l2": classifier("l2", "lbfgs"),
         "classifier, l1": classifier("l1", "owlqn"),
         "classifier, elastic net": classifier("elastic_net", "fista"),
         "tagger, l2": tagger("l2"),
         "tagger, l1": tagger("l1"),
+        "language model, elastic net": language_model("elastic_net", "fista"),  # whose steps the loss takes
+        "language model, l2": language_model("l2", "auto"),
+        "language model, tree": language_model("tree-linf", "auto"),
         "parser": lambda path: Parser("crf", min_word_count=1, checkpoint=path, **settings).fit(
             parse_bracketed("\n".join(trees).encode())
         ),
@@ -68,7 +76,8 @@ def started(make: Make, path: Path, answer: Path) -> int:
         return number
     code = 1
     try:
-        Checkpoint.due = lambda self: True  # type: ignore[method-assign]
+        steps = count()
+        Checkpoint.due = lambda self: (step := next(steps)) < 20 or step % 20 == 0  # type: ignore[method-assign]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = make(str(path))

@@ -10,6 +10,7 @@ import typer
 from loglinear.cli import choices, console, training
 from loglinear.cli.lm_options import Cache, CacheKind, CacheWindow, Memory, Tmp, cache_setting, tmp_setting
 from loglinear.cli.options import (
+    Checkpoint,
     ClusterAddress,
     DocumentFormat,
     Json,
@@ -23,7 +24,6 @@ from loglinear.cli.options import (
     source,
 )
 from loglinear.cli.tuning import ON_DEV, Dev, tune_setting
-from loglinear.status import Status
 
 
 def _numbers(option: str, text: str | None, kind: Callable[[str], Any]) -> Any:
@@ -165,6 +165,7 @@ def train(
         int | None, typer.Option(help="Maximum number of passes over the data.", show_default="1000")
     ] = None,
     threads: Threads = None,
+    checkpoint: Checkpoint = None,
     workers: Workers = None,
     cluster: ClusterAddress = None,
     verbose: Verbose = False,
@@ -195,11 +196,12 @@ def train(
         "cache": cache_setting(cache, cache_kind, cache_window),
         "base": base, "memory": memory, "tmp": tmp_setting(tmp, memory, output),
         "solver": solver, "tolerance": tolerance, "max_iterations": max_iterations,
-        "n_threads": threads, "verbose": 1 if verbose else None, "log": log,
+        "n_threads": threads, "verbose": 1 if verbose else None,
+        "checkpoint": checkpoint, "log": log,
     }  # fmt: skip
 
     from loglinear.models.language_model.files import make_language_model
-    from loglinear.report.language_model import training_facts, training_summary, training_tables
+    from loglinear.report.language_model import training_summary
 
     given = {name: value for name, value in settings.items() if value is not None}
     model = make_language_model({"order": _order(order), **given})
@@ -208,17 +210,16 @@ def train(
         model.fit([source(path) for path in corpus], validation=held_out)
     else:
         model = _on_cluster(model, corpus, held_out, workers, cluster)
-    console.save_model(model, output)
-    summary = training_summary(model, output)
-    if json:
-        console.print_json(summary)
-    else:
-        console.print_facts(training_facts(summary))
-        for table in training_tables(summary):
-            console.print_table(table)
-    if model.status_ == Status.INTERRUPTED:
-        console.note(f"interrupted: the model trained so far ({model.n_iter_} passes) is saved in {output}")
-        raise typer.Exit(console.INTERRUPTED)
+    show = console.print_json if json else _print_summary
+    training.finish(model, output, checkpoint, lambda: training_summary(model, output), show)
+
+
+def _print_summary(summary: dict[str, Any]) -> None:
+    from loglinear.report.language_model import training_facts, training_tables
+
+    console.print_facts(training_facts(summary))
+    for table in training_tables(summary):
+        console.print_table(table)
 
 
 def _on_cluster(model: Any, corpus: list[str], dev: Any, workers: int | None, address: str | None) -> Any:

@@ -69,7 +69,7 @@ SOLVERS = ("auto", "owlqn", "lbfgs")
 MAX_LOSSES = 4  # of workers, without a step between them: the parts do not fit
 _ON_A_CLUSTER = ("client", "n_parts")
 _FEWER = "or count under a limit of memory in one process (memory, prune)", "or leave out rare n-grams (min_count)"
-_HERE_ONLY = ("tune", "base", "sources", "classes", "cache", "n_topics", "memory", "tmp", "warm_start")
+_HERE_ONLY = ("tune", "base", "sources", "classes", "cache", "n_topics", "memory", "tmp", "warm_start", "checkpoint")
 
 
 class DaskLanguageModel(LanguageModel):

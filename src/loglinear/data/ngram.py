@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
+from loglinear.arrays import fingerprint
 from loglinear.data.memory import parse_memory
 from loglinear.data.sentences import Sentences
 from loglinear.features.word_vocabulary import WordVocabulary
@@ -78,6 +79,10 @@ class NgramTrie:
         """Return the arrays of contexts and those of entries, in the order of the extension's arguments."""
         contexts = [self.context_word, self.context_child, self.context_entry, self.context_count]
         return [*contexts, self.entry_word, self.entry_parent, self.entry_count]
+
+    def fingerprint(self) -> str:
+        """Return a short hash of the n-grams and their counts."""
+        return fingerprint(*self.arrays, start=f"{self.order} {self.n_words}")
 
     def order_of_entries(self) -> NDArray[np.uint8]:
         """Return the order of each entry: [n_entries]."""

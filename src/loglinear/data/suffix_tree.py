@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loglinear import _core
-from loglinear.arrays import FloatArray
+from loglinear.arrays import FloatArray, fingerprint
 from loglinear.data.ngram import IndexArray, NgramTrie
 from loglinear.data.sentences import Sentences
 from loglinear.threads import pool
@@ -67,6 +67,10 @@ class SuffixTree:
     def nbytes(self) -> int:
         """Return the size of all arrays in bytes."""
         return self.trie.nbytes + self.context_length.nbytes + self.context_end.nbytes + self.text.nbytes
+
+    def fingerprint(self) -> str:
+        """Return a short hash of the n-grams and their counts."""
+        return fingerprint(self.context_length, self.context_end, start=f"{self.order} {self.trie.fingerprint()}")
 
     @cached_property
     def context_parent(self) -> IndexArray:

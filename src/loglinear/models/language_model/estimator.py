@@ -73,6 +73,8 @@ class LanguageModel(LanguageModelTrainer, Estimator):
     random_state : seed of ``sample``
     warm_start : begin from the model of the last fit
     verbose : "auto" (a progress bar on a terminal after two seconds), 0 or 1
+    checkpoint : path of a file to save the weights to while training, and to resume from; default None (maxent, at
+        given strengths). A model file does not keep it
     log : path of a file for one JSON object per step of training, or None (default)
 
     Text is a path (plain, gzip, xz, zstd, or "-"), a list of paths, or an iterable of sentences (strings or lists of

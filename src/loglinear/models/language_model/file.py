@@ -36,7 +36,8 @@ from loglinear.models.language_model.factored import file as factored_file
 from loglinear.models.language_model.factored.queries import FactoredQueries
 
 KIND = "language-model"
-_NOT_KEPT = ("base", "vocabulary", "text_column", "tmp")  # parameters that only training and the texts at hand need
+# Parameters that only training and the texts at hand need.
+_NOT_KEPT = ("base", "vocabulary", "text_column", "tmp", "checkpoint")
 _MORE = (
     "n_weights", "n_parameters", "n_ngrams", "n_tokens", "counts", "strengths", "depth_growth", "feature_decay",
     "group_norm", "l2", "discounts", "stage_seconds", "n_classes",

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 BLOCK = 1 << 22  # bytes of text scored at a time
 _OF_MAXENT = (
     "penalty", "strength", "tune", "depth_growth", "feature_decay", "group_norm", "l2", "strength_classes", "l1_ratio",
-    "nonnegative", "min_count", "base", "sources", "method", "n_topics", "disjoint", "classes",
+    "nonnegative", "min_count", "base", "sources", "method", "n_topics", "disjoint", "classes", "checkpoint",
 )  # fmt: skip
 _OF = {"prune": ("kneser-ney", "kneser-ney-single"), "k": ("add-k",)} | dict.fromkeys(_OF_MAXENT, ("maxent",))
 

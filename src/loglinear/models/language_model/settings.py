@@ -5,6 +5,7 @@ Every error says which settings conflict and what to use instead.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -51,7 +52,9 @@ class Settings:
     prune_entropy: float | None
     base: Any
     sources: Any
+    classes: Any
     memory: int | str | None
+    checkpoint: str | os.PathLike[str] | None
     solver: str
     solver_options: dict[str, Any] | None
     tolerance: float
@@ -139,6 +142,7 @@ class Settings:
             raise ValueError(f"tune must be None or 'validation', not {self.tune!r}")
         if self.tune is not None and self.strength is not None and not isinstance(self.strength, str):
             raise ValueError("the strength is either given or chosen on held-out text (tune), not both: leave one out")
+        self._check_checkpoint()
         if self.estimator == "maxent":
             self.make_penalty()
             self._check_tree()
@@ -165,6 +169,8 @@ class Settings:
             raise ValueError(f"partial_fit trains estimator='maxent', not {self.estimator!r}: use fit")
         if self.base is not None or self.is_tuned or self.prune_entropy is not None:
             raise ValueError("base, tune and prune_entropy are settings of fit: partial_fit sees no text twice")
+        if self.checkpoint is not None:
+            raise ValueError("checkpoint is a setting of fit: partial_fit goes through a text once")
         if self.group_norm != "counts" or self.feature_decay != 1:
             raise ValueError("group_norm and feature_decay are settings of fit, which partial_fit does not have")
         if max(self.min_counts) > 1:
@@ -172,6 +178,23 @@ class Settings:
                 "min_count is a setting of fit: in a stream every n-gram is rare at first, and the penalty leaves "
                 "out those that stay rare"
             )
+
+    def _check_checkpoint(self) -> None:
+        """Raise ValueError for a checkpoint of what is not one training of weights that are in memory."""
+        if self.checkpoint is None:
+            return
+        if self.estimator != "maxent":
+            raise ValueError(
+                f"checkpoint is a setting of estimator='maxent'; {self.estimator!r} is counted: leave one of them out"
+            )
+        names = ("memory", "tune", "sources", "classes")
+        given = next((name for name in names if getattr(self, name) is not None), "tune" if self.is_tuned else None)
+        if given is not None:
+            why = {
+                "memory": "keeps its weights in temporary files", "tune": "trains model after model",
+                "sources": "is trained in stages", "classes": "trains several models",
+            }[given]
+            raise ValueError(f"checkpoint cannot be combined with {given}, which {why}: leave one of them out")
 
     def _check_counted(self) -> None:
         if self.base is not None or self.is_tuned:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from loglinear import _core
-from loglinear.arrays import FloatArray
+from loglinear.arrays import FloatArray, fingerprint
 from loglinear.backoff.add_k import add_k
 from loglinear.backoff.interpolation import loglinear_weights_on
 from loglinear.backoff.kneser_ney import KneserNey, kneser_ney
@@ -39,6 +39,7 @@ from loglinear.models.language_model.settings import L1_RATIO, Settings
 from loglinear.models.language_model.training import MaxentFit, train_maxent, trials_of, without_rare
 from loglinear.models.language_model.tree_training import OnSuffixTree, train_collapsed, train_tree, weights_over
 from loglinear.models.trainer import Trainer, record_training, training_method, warn_before_optimum
+from loglinear.optimise.checkpoint import Checkpoint, open_checkpoint
 from loglinear.optimise.progress import Reading
 from loglinear.optimise.training_log import log_step
 from loglinear.status import Status
@@ -110,6 +111,7 @@ class LanguageModelTrainer(LanguageModelPredictor, Trainer):
         random_state: int | None = None,
         warm_start: bool = False,
         verbose: str | int = "auto",
+        checkpoint: str | os.PathLike[str] | None = None,
         log: str | os.PathLike[str] | None = None,
     ) -> None:
         self.order, self.estimator, self.penalty, self.strength, self.tune = order, estimator, penalty, strength, tune
@@ -125,7 +127,8 @@ class LanguageModelTrainer(LanguageModelPredictor, Trainer):
         self.disjoint = disjoint
         self.base, self.memory, self.tmp, self.solver, self.solver_options = base, memory, tmp, solver, solver_options
         self.tolerance, self.max_iterations, self.n_threads = tolerance, max_iterations, n_threads
-        self.random_state, self.warm_start, self.verbose, self.log = random_state, warm_start, verbose, log
+        self.random_state, self.warm_start, self.verbose = random_state, warm_start, verbose
+        self.checkpoint, self.log = checkpoint, log
 
     # ---- training ---------------------------------------------------------------------------------------------------
     @training_method
@@ -298,17 +301,23 @@ class LanguageModelTrainer(LanguageModelPredictor, Trainer):
         base: NgramQueries | None,
         before: BackoffModel | None,
     ) -> MaxentFit:
+        def checkpoint() -> Checkpoint | None:
+            start = "" if offset is None else fingerprint(offset)
+            return open_checkpoint(self.checkpoint, ngrams, "language model", penalty, words.unknown, start)
+
+        offset: FloatArray | None = None
+        start: FloatArray | None = None
         penalty, solver, words = settings.make_penalty(), settings.for_solver(), self.vocabulary_
         if isinstance(ngrams, NgramTrie):
             ngrams = without_rare(ngrams, settings.min_counts)
         scored, held_out = held_out, held_out if settings.is_tuned else None
         if isinstance(penalty, TreePenalty):
             weights = weights_over(ngrams, words, self.n_threads)
-            return train_tree(weights, penalty, solver, validation=held_out, tuned=settings.tuned_names)
+            return train_tree(
+                weights, penalty, solver, validation=held_out, tuned=settings.tuned_names, checkpoint=checkpoint()
+            )
         if isinstance(ngrams, SuffixTree):
-            return train_collapsed(OnSuffixTree(ngrams, words, self.n_threads), penalty, solver)
-        offset: FloatArray | None = None
-        start: FloatArray | None = None
+            return train_collapsed(OnSuffixTree(ngrams, words, self.n_threads), penalty, solver, checkpoint())
         if base is not None:
             model = base.to_backoff()
             ngrams = extend_trie(ngrams, model)
@@ -319,7 +328,7 @@ class LanguageModelTrainer(LanguageModelPredictor, Trainer):
         with beyond_memory.vectors(self):
             return train_maxent(
                 ngrams, words, penalty, solver, scheme=scheme, validation=held_out, scored=scored, start=start,
-                offset=offset,
+                offset=offset, checkpoint=checkpoint(),
             )
 
     def _counted(self, trie: NgramTrie | _core.MappedTrie, watch: Any) -> BackoffModel | None:

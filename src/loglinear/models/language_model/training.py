@@ -27,6 +27,7 @@ from loglinear.losses.ngram_maxent import NgramMaxentLoss, n_continued
 from loglinear.metrics.perplexity import perplexity
 from loglinear.models.language_model.backoff_form import kept_entries, trie_model_of
 from loglinear.models.language_model.penalty import NgramPenalty, TreePenalty
+from loglinear.optimise.checkpoint import Checkpoint
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.progress import Trials
 from loglinear.optimise.training import Settings, Solution, train
@@ -111,6 +112,7 @@ def train_maxent(
     scored: Sentences | None = None,
     start: FloatArray | None = None,
     offset: FloatArray | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> MaxentFit:
     """Train the weights of a trie; with ``validation`` sentences, choose the strengths by class first.
 
@@ -118,7 +120,7 @@ def train_maxent(
 
     ``scheme`` names the classes of n-grams that share a strength (data/ngram_classes.py). ``start``: weights to begin
     from, by default those of Kneser-Ney. ``offset``: weights of a base model; only the difference from them is learnt
-    and penalised, and it may have either sign.
+    and penalised, and it may have either sign. ``checkpoint``: of training at given strengths, from which it goes on.
     """
     classes = ngram_classes(trie, scheme)
     if offset is not None:
@@ -151,7 +153,8 @@ def train_maxent(
             settings = replace(settings, max_iterations=0)
     if tuned is None:
         score = None if scored is None else mean_log_probability(loss, scored)
-        solution = train(Objective(loss, by_class, settings.n_threads), settings, start, score=score)
+        objective = Objective(loss, by_class, settings.n_threads)
+        solution = train(objective, settings, start, checkpoint=checkpoint, score=score)
     else:
         solution = train(tuned.objective, settings, start, go_on=tuned.result if tuned.result.state else None)
         tuned = tuned.without_state()

@@ -46,6 +46,7 @@ from loglinear.losses.ngram_maxent import NgramMaxentLoss
 from loglinear.models.language_model.backoff_form import backoff_of, kept_entries, model_of_packed
 from loglinear.models.language_model.penalty import NgramPenalty, TreePenalty, check_growth
 from loglinear.models.language_model.training import MaxentFit, centred, n_paths, or_least, with_unknown
+from loglinear.optimise.checkpoint import Checkpoint
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.progress import Trials
 from loglinear.optimise.training import Settings, Solution, train
@@ -226,9 +227,11 @@ def _blocks(
 
 
 # ---- training -------------------------------------------------------------------------------------------------------
-def train_collapsed(weights: OnSuffixTree, penalty: NgramPenalty, settings: Settings) -> MaxentFit:
+def train_collapsed(
+    weights: OnSuffixTree, penalty: NgramPenalty, settings: Settings, checkpoint: Checkpoint | None = None
+) -> MaxentFit:
     """Train the collapsed tree under a penalty of each n-gram by itself."""
-    solution = train(weights.objective(penalty), settings, weights.start)
+    solution = train(weights.objective(penalty), settings, weights.start, checkpoint=checkpoint)
     strengths = [(n, *penalty.of_order(n)) for n in range(1, weights.order + 1)]
     rows = [{"ngrams": f"{n}-grams", "order": n, "l1": l1, "l2": l2} for n, l1, l2 in strengths]
     return _fit(weights, solution, None, rows, penalty)
@@ -241,6 +244,7 @@ def train_tree(
     *,
     validation: Sentences | None = None,
     tuned: tuple[str, ...] = ("strength", "depth_growth", "l2"),
+    checkpoint: Checkpoint | None = None,
 ) -> MaxentFit:
     """Train; with ``validation`` sentences, choose the settings named in ``tuned`` first (an l2 of zero stays so)."""
     start, choice, chosen = weights.start, None, None
@@ -256,7 +260,7 @@ def train_tree(
         if choice.status == Status.INTERRUPTED:
             settings = replace(settings, max_iterations=0)
     at = penalty if choice is None else penalty.with_values(choice.best.strengths)
-    solution = train(weights.objective(at), settings, start)
+    solution = train(weights.objective(at), settings, start, checkpoint=checkpoint)
     if choice is not None:
         solution, chosen = or_least(solution, choice, held_out, settings)
         at = penalty.with_values(choice.history[chosen].strengths)
