@@ -63,7 +63,7 @@ main()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-@pytest.mark.parametrize("n", [1, 3, 40, 100, 170, 230, 290, 330, 400, 700, 1100])
+@pytest.mark.parametrize("n", [1, 3, 40, 100, 170, 230, 290, 330])
 def test_ctrl_c_during_imports_is_one_line(n: int, folder: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", IMPORTING, str(n), "classify", "train", folder / "train.tsv", "-o", tmp_path / "m"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)

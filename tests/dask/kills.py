@@ -21,16 +21,27 @@ def killed(client, moment, caplog, which=slice(None)):
             break  # none of them is on its way out
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    timers = [threading.Timer(moment, os.kill, (pid, signal.SIGKILL)) for pid in sorted(pids)[which]]
+    over, ended = threading.Event(), []
+    killer = threading.Thread(target=kill, args=(client, sorted(pids)[which], moment, over, ended))
     caplog.clear()
-    began = time.monotonic()
     with caplog.at_level(logging.WARNING, logger="loglinear.dask"):
-        for timer in timers:
-            timer.start()
-        yield
-    is_over = time.monotonic() - began < moment + 0.5  # or was nearly, when they were killed: perhaps not noticed
-    for timer in timers:
-        timer.join()
+        killer.start()
+        try:
+            yield
+        finally:
+            over.set()
+            killer.join()
+    is_noticed = ended and time.monotonic() - ended[0] > 0.5  # the block may be over before anybody looks
     told = [record.getMessage() for record in caplog.records if record.name == "loglinear.dask"]
-    assert is_over or any(message.startswith("lost tcp://") for message in told), told
+    assert not is_noticed or any(message.startswith("lost tcp://") for message in told), told
     client.wait_for_workers(2, timeout=60)
+
+
+def kill(client, pids, moment, over, ended):
+    """Kill processes a moment after the first task of the block has begun; note when, unless the block is over."""
+    while not over.is_set() and not any(client.processing().values()):
+        time.sleep(0.01)
+    if not over.wait(moment):
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        ended.append(time.monotonic())

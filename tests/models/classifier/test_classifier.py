@@ -222,6 +222,16 @@ def test_cross_validation_tries_strengths_around_the_best_however_small_the_valu
     assert 1e-5 < chosen[1] / chosen[0] < 1e-3
 
 
+@pytest.mark.parametrize("seed", [1, 8])  # the first fold alone is for a stronger penalty, and for a weaker one
+def test_cross_validation_goes_on_until_the_mean_loss_rises_on_either_side(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 8))
+    y = X @ (rng.normal(size=8) * rng.integers(0, 2, 8)) + rng.normal(size=60) * 2 > 0
+    model = MaxentClassifier("l1", tune="cv", random_state=seed).fit(X, y)
+    losses = [row["dev_loss"] for row in model.tuning_]
+    assert losses[0] > min(losses) < losses[-1]
+
+
 def _data(X, y):
     from loglinear.data.matrix import SparseRows
     from loglinear.data.multiclass import MulticlassData

@@ -60,27 +60,38 @@ def tune_on(held_out: MulticlassData, problem: path.Problem, strengths: Sequence
 def cross_validate(data: MulticlassData, settings: Settings, *, intercept: bool) -> Tuned:
     """Choose the strength by cross-validation, stratified where every class has at least two examples.
 
-    The first fold follows the path of strengths until its loss rises; the others try those around its best.
+    The first fold follows the path of strengths until its loss rises; the others try those around its best, and all
+    of them go on to where the mean loss rises on either side of the least.
     """
     folds = _folds(data, 0 if settings.random_state is None else settings.random_state)
-    n_folds = int(folds.max()) + 1
     settings = replace(settings, tolerance=max(settings.tolerance, FOLD_TOLERANCE))
     strengths = long_path(LinearProblem(data, settings, intercept=intercept))
-    sums = np.zeros((0, 3))
-    for fold in range(n_folds):
-        train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        problem = LinearProblem(data.take(train), settings, intercept=intercept)
-        patience = None if fold else AROUND
-        points = path.regularization_path(problem, strengths.tolist(), held_out=data.take(test), patience=patience)
+    figures = np.full((int(folds.max()) + 1, strengths.size, 3), np.nan)  # loss, accuracy, weights kept
+
+    def train(fold: int, first: int, end: int, patience: int | None = None) -> int:
+        """Fill in the figures of a fold at some strengths; return how many were tried."""
+        problem = LinearProblem(data.take(np.flatnonzero(folds != fold)), settings, intercept=intercept)
+        test = data.take(np.flatnonzero(folds == fold))
+        points = path.regularization_path(problem, strengths[first:end].tolist(), held_out=test, patience=patience)
         if points[-1].result.status == Status.INTERRUPTED:  # Ctrl-C in a fold: there is no table to choose from
             raise KeyboardInterrupt
-        found = np.array([(*p.held_out(), _n_kept(p, data)) for p in points])
-        if not fold:
-            near = slice(max(0, int(found[:, 0].argmin()) - AROUND), len(points))
-            strengths, found, sums = strengths[near], found[near], np.zeros_like(found[near])
-        sums += found
-    means = (sums / n_folds).tolist()
-    table, chosen = _table([(s, loss, right, round(n)) for s, (loss, right, n) in zip(strengths.tolist(), means)])
+        figures[fold, first : first + len(points)] = [(*p.held_out(), _n_kept(p, data)) for p in points]
+        return len(points)
+
+    tried = train(0, 0, strengths.size, AROUND)
+    first, end = max(0, int(figures[0, :tried, 0].argmin()) - AROUND), tried
+    new = (first, end)
+    while new[0] < new[1]:
+        for fold in range(len(figures)):
+            if np.isnan(figures[fold, slice(*new)]).any():
+                train(fold, *new)
+        first, end = min(first, new[0]), max(end, new[1])
+        best = first + int(figures[:, first:end, 0].mean(axis=0).argmin())
+        at_end = (end, min(strengths.size, end + AROUND)) if best == end - 1 else (end, end)
+        new = (max(0, first - AROUND), first) if best == first else at_end
+    means = figures[:, first:end].mean(axis=0).tolist()
+    rows = [(s, loss, right, round(n)) for s, (loss, right, n) in zip(strengths[first:end].tolist(), means)]
+    table, chosen = _table(rows)
     return Tuned(table[chosen]["strength"], table)
 
 
