@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import signal
 import subprocess
@@ -71,6 +73,98 @@ def test_ctrl_c_during_imports_is_one_line(n: int, folder: Path, tmp_path: Path)
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith("interrupted")
     assert (tmp_path / "m").exists() == (f"is saved in {tmp_path / 'm'}" in done.stderr)
+
+
+ANY_MOMENT = """
+import json, os, random, signal, sys, time, traceback
+from loglinear import interrupts, load
+from loglinear.cli.app import app
+from loglinear.formats.class_file import read_classes
+
+seed, n, output, *command = sys.argv[1:]
+sys.argv = ["loglinear", *command]
+interrupts.end_at_once()
+
+def ended(delay):  # the command in a process of its own, which gets Ctrl-C: its exit code and its stderr
+    said = os.open("said", os.O_CREAT | os.O_TRUNC | os.O_RDWR)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # until it writes where it should
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1), os.dup2(said, 2)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+            app()
+        except SystemExit as end:
+            code = end.code or 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    if delay is not None:
+        time.sleep(delay)
+        os.kill(child, signal.SIGINT)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.close(said)
+    with open("said", encoding="utf-8") as file:
+        return code, file.read()
+
+try:
+    app()  # imports, once, what the processes would each import
+except SystemExit:
+    pass
+began = time.monotonic()
+assert ended(None)[0] == 0
+seconds, rng = time.monotonic() - began, random.Random(seed)
+for _ in range(int(n)):
+    os.unlink(output)
+    code, said = ended(rng.random() * seconds)
+    if os.path.exists(output):
+        load(output, verify=True) if output.endswith(".ll") else read_classes(output)
+    print(json.dumps([code, said, sorted(os.listdir())]), file=sys.stderr)
+    open(output, "a").close()
+"""
+TREES = "(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (DT a) (NN cat))))\n(S (NP (PRP she)) (VP (VBZ barks)))\n"
+READINGS = "里|さと へ|へ 行く|いく\n\n里|さと と|と 佐藤|さとう\n佐藤|さとう へ|へ\n屁|へ\n"
+LISTS = "".join(
+    json.dumps({"id": str(i), "reference": "a b", "hypotheses": [
+        {"text": text, "scores": {"score": score}} for text, score in (("a b", i % 3), ("a c", 1), ("b", 0.5 * i % 2))
+    ]}) + "\n"
+    for i in range(200)
+)  # fmt: skip
+MOMENTS = 20
+COMMANDS = {
+    "classify": (lines("\t"), "classify train data -o m.ll --format tsv --tolerance 1e-8"),
+    "tag": (TRAININGS["tag"][0], "tag train data -o m.ll --format crfsuite"),
+    "parse": (20 * TREES, "parse train data -o m.ll --min-word-count 1"),
+    "ime": (30 * READINGS, "ime build data -o m.ll"),
+    "rerank": (LISTS, "rerank train data -o m.ll --dev data --min-count 1"),
+    "cluster": (lines(" "), "cluster data -k 5 -o classes.tsv"),
+    "lm": (lines(" "), "lm train data -o m.ll --order 4 --checkpoint c"),
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_ctrl_c_at_any_moment_is_one_line_and_leaves_whole_files(command: str, tmp_path: Path) -> None:
+    data, options = COMMANDS[command]
+    (tmp_path / "data").write_text(data, encoding="utf-8")
+    output = "classes.tsv" if command == "cluster" else "m.ll"
+    script = [sys.executable, "-W", "ignore", "-c", ANY_MOMENT, "1", str(MOMENTS), output, *options.split()]
+    done = subprocess.run(script, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    ends = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("[")]
+    assert len(ends) == MOMENTS
+    assert any(code == 130 for code, _, _ in ends)
+    for code, said, files in ends:
+        assert set(files) <= {"data", "said", output, "c"}
+        assert "Traceback" not in said
+        told = [line for line in said.splitlines() if not line.startswith("warning: ")]
+        if f"{output} is saved" in told:  # Ctrl-C waited for it
+            told.remove(f"{output} is saved")
+        assert (code, len(told)) in ((130, 1), (0, 0)), said  # 0: it had ended before
+        assert all(line.startswith("interrupted") for line in told)
+        assert output in files or "is saved" not in said
 
 
 class Interrupted:

@@ -156,6 +156,17 @@ def test_a_damaged_checkpoint_is_refused(objective, tmp_path):
     minimise(objective, solvers.Lbfgs(), checkpoint=Checkpoint(path))
 
 
+def test_ctrl_c_waits_for_the_last_save(objective, tmp_path):
+    class Interrupted(Checkpoint):
+        def save(self, *state):
+            signal.raise_signal(signal.SIGINT)
+            super().save(*state)
+
+    result = minimise(objective, solvers.Lbfgs(), checkpoint=Interrupted(tmp_path / "c"))
+    assert (result.status, result.converged) == (Status.INTERRUPTED, True)
+    assert [p.name for p in tmp_path.iterdir()] == ["c"]
+
+
 @pytest.mark.parametrize("status", list(Status))
 def test_a_checkpoint_stays_where_training_can_go_on(status, tmp_path):
     path = tmp_path / "c"

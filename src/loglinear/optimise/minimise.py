@@ -170,7 +170,9 @@ def minimise(
         best = new_copy(best)
     passes = first + math.ceil(state.passes)
     if checkpoint is not None:
-        checkpoint.save(best, best_value, passes)
+        with CtrlC() as ctrl_c:  # which waits for the save
+            checkpoint.save(best, best_value, passes)
+        status = Status.INTERRUPTED if ctrl_c.pressed else status
     if not math.isfinite(best_violation) and math.isfinite(best_value):  # stopped where the solver did not know it
         gradient = new_like(best)
         objective.loss.value_and_gradient(best, gradient)
