@@ -20,7 +20,7 @@ COMMANDS = {
     "ime": "Build and use input methods, which convert what is typed to what is meant.",
     "rerank": "Rerank n-best lists by boosting, BLasso, the perceptron or maximum entropy on word n-grams.",
     "cluster": "Learn classes of words from text: exchange clustering, Brown's merges.",
-    "serve": "Serve models: a page to try them, JSON for programs.",
+    "serve": "Serve models: a page to try them on, and JSON for programs.",
     "inspect": "Describe a model file and verify its checksum.",
     "demo": "Train models on Python's standard library, look inside and write a report.",
 }

@@ -41,7 +41,7 @@ def _orders(option: str, text: str) -> tuple[int, ...]:
 Data = Annotated[
     str,
     typer.Argument(
-        metavar="DATA", help="Examples: a file (plain, gzip, xz or zstd), or - for stdin.", show_default=False
+        metavar="DATA", help="Examples: a file, plain or compressed, or - for stdin.", show_default=False
     ),
 ]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)]
@@ -81,18 +81,19 @@ def train(
         str | None,
         typer.Option(
             metavar="balanced|CLASS=W,...", show_default=False,
-            help="Weights of the examples of classes; balanced: inverse to their number.",
+            help="Weight of the examples of each class; balanced: inverse to their number.",
         ),
     ] = None,
     one_vs_rest: Annotated[
-        bool, typer.Option("--one-vs-rest", help="Train each class against all others: for thousands, with l1.")
+        bool,
+        typer.Option("--one-vs-rest", help="Train each class against all others; for thousands of classes, with l1."),
     ] = False,
     dev: Dev = None,
     tune: Annotated[
         str | None,
         typer.Option(
             metavar="[cv|S,S,...]", show_default=False,
-            help="Choose the strength on the dev set, among those given if any; cv: by cross-validation.",
+            help="Choose the strength on the dev set, among those given, if any; cv: by cross-validation.",
         ),
     ] = None,
     solver: Annotated[
@@ -112,11 +113,14 @@ def train(
         str, typer.Option(metavar="N,N,...|none", help="Orders of the character n-grams of texts that are features.")
     ] = "none",
     across_words: Annotated[
-        bool, typer.Option("--across-words", help="Let character n-grams go across words.")
+        bool, typer.Option("--across-words", help="Let character n-grams go across the ends of words.")
     ] = False,
     lowercase: Annotated[bool, typer.Option(help="Put texts in lower case.")] = True,
     stop_words: Annotated[
-        str | None, typer.Option(metavar="english|FILE", help="Words to leave out: a file has one word per line.")
+        str | None,
+        typer.Option(
+            metavar="english|FILE", help="Words to leave out: those of English, or of a file with one word per line."
+        ),
     ] = None,
     min_count: Annotated[int, typer.Option(help="Drop n-grams that occur less often.")] = 1,
     hash_size: Annotated[
@@ -137,7 +141,7 @@ def train(
         str | None,
         typer.Option(
             metavar="CHARACTER", show_default=False,
-            help="Examples may have several labels, or none, with this between them: one binary problem per label.",
+            help="Examples may have several labels, or none, separated by this; each label is a problem of its own.",
         ),
     ] = None,
     checkpoint: Checkpoint = None,
@@ -289,7 +293,7 @@ def evaluate(
 Labelled = Annotated[
     bool | None,
     typer.Option(
-        "--labelled/--unlabelled", help="Whether each line of tsv begins with a label, which is ignored.",
+        "--labelled/--unlabelled", help="Whether each line of tsv begins with a label, which is then ignored.",
         show_default="whether the first lines begin with classes of the model",
     ),
 ]  # fmt: skip
@@ -330,9 +334,10 @@ def predict(
 def explain(
     model: Model,
     text: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT...", help="A text; without one, examples are read from stdin.")
+        list[str] | None,
+        typer.Argument(metavar="TEXT...", help="A text; if none is given, examples are read from stdin."),
     ] = None,
-    top: Annotated[int, typer.Option(metavar="K", help="Features to show, those of largest effect.")] = 10,
+    top: Annotated[int, typer.Option(metavar="K", help="How many features to show, those of largest effect.")] = 10,
     format: Format = None,
     labelled: Labelled = None,
     encoding: Encoding = "utf-8",

@@ -20,13 +20,15 @@ def cluster(
     texts: Annotated[
         list[str],
         typer.Argument(
-            metavar="TEXT...", help="Text, one sentence per line (plain, gzip, xz or zstd), or - for stdin.",
+            metavar="TEXT...", help="Text, one sentence per line: files, plain or compressed, or - for stdin.",
             show_default=False,
         ),
     ],
     output: Annotated[
         str,
-        typer.Option("--output", "-o", metavar="FILE", help="File of lines 'word TAB class'.", show_default=False),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="File to write, with lines 'word TAB class'.", show_default=False
+        ),
         WRITTEN,
     ],
     n_classes: Annotated[int, typer.Option("--classes", "-k", metavar="K", help="Number of classes.")] = 200,
@@ -39,7 +41,7 @@ def cluster(
         str, typer.Option(metavar="exchange|bidirectional|brown", help="Method of clustering.")
     ] = "exchange",
     min_count: Annotated[int, typer.Option(help="Read words that are rarer as <unk>.")] = 1,
-    max_passes: Annotated[int, typer.Option(help="Maximum number of passes of an exchange.")] = 30,
+    max_passes: Annotated[int, typer.Option(help="Maximum number of passes of the exchange.")] = 30,
     encoding: Encoding = "utf-8",
     text_column: TextColumn = None,
     threads: Threads = None,
@@ -47,7 +49,7 @@ def cluster(
     log: Log = None,
     json: Json = False,
 ) -> None:
-    """Put words that stand between like neighbours into classes. Ctrl-C stops early and saves the classes so far.
+    """Put words that stand between similar neighbours into classes. Ctrl-C stops early and saves the classes so far.
 
     Examples:
         loglinear cluster news.txt -o classes.txt --classes 3

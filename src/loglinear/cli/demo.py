@@ -19,10 +19,10 @@ def demo(
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Report to write."), WRITTEN
     ] = "demo-report.html",
-    quick: Annotated[bool, typer.Option("--quick", help="A smaller version, in a few seconds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Run a smaller version, on less text.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Train models of every kind on Python's standard library, look inside, write a report: about a minute.
+    """Train models of every kind on Python's standard library, look inside and write a report: about a minute.
 
     Examples:
         loglinear demo

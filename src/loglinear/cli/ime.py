@@ -27,7 +27,7 @@ def build(
         list[str],
         typer.Argument(
             metavar="TEXT...",
-            help="Sentences of surface|reading, one per line: files (plain, gzip, xz or zstd), or - for stdin.",
+            help="Sentences of surface|reading, one per line: files, plain or compressed, or - for stdin.",
             show_default=False,
         ),
     ],
@@ -37,7 +37,7 @@ def build(
         str, typer.Option(metavar="kneser-ney|maxent|witten-bell|...", help="Estimator of the language model.")
     ] = "kneser-ney",
     keypad: Annotated[
-        bool, typer.Option("--keypad", help="TEXT is only words, typed as digits on a telephone's keys.")
+        bool, typer.Option("--keypad", help="TEXT has words alone, which are typed as digits on a telephone's keys.")
     ] = False,
     spaces: Annotated[
         bool | None,
@@ -56,7 +56,7 @@ def build(
     tune: Annotated[
         str | None, typer.Option(metavar=" ", help="Choose the strengths of maxent on the dev set.", show_default=False)
     ] = None,
-    min_word_count: Annotated[int, typer.Option(help="Leave out words that are rarer.")] = 1,
+    min_word_count: Annotated[int, typer.Option(help="Leave out words that occur less often.")] = 1,
     encoding: Annotated[str, typer.Option(help="Encoding of the files that the model reads.")] = "utf-8",
     threads: Threads = None,
     verbose: Verbose = False,
@@ -101,7 +101,8 @@ def convert(
     model: Model,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Readings, one per line, or - for stdin.")] = "-",
     nbest: Annotated[
-        int | None, typer.Option(metavar="K", help="Print the K best, text TAB log-probability, and an empty line.")
+        int | None,
+        typer.Option(metavar="K", help="Print the K best, each as text TAB log-probability, then an empty line."),
     ] = None,
     reranker: RerankerFile = None,
     among: Annotated[int, typer.Option(metavar="K", help="Candidates among which the reranker chooses.")] = 20,
@@ -161,7 +162,7 @@ def adapt(
         str,
         typer.Option(metavar="blasso|boosting|fslr|f-boosting|perceptron|maxent|map|...", help="Method of adaptation."),
     ] = "blasso",
-    nbest: Annotated[int, typer.Option(metavar="K", help="Candidates of each sentence.")] = 20,
+    nbest: Annotated[int, typer.Option(metavar="K", help="How many candidates each sentence has.")] = 20,
     step: Annotated[float | None, typer.Option(help="Step of blasso, f-boosting, fslr.", show_default="0.5")] = None,
     threshold: Annotated[
         float | None, typer.Option(help="Least gain of a backward step of blasso.", show_default="0")
@@ -175,18 +176,20 @@ def adapt(
         int | None, typer.Option(help="Maximum number of steps, passes or iterations.", show_default="20,000, 20, 1000")
     ] = None,
     patience: Annotated[
-        int | None, typer.Option(help="Stop after this many steps without fewer errors on dev.")
+        int | None, typer.Option(help="Stop after this many steps without fewer errors on the dev set.")
     ] = None,
-    words: Annotated[str | None, typer.Option(metavar="N,N", help="Word n-grams.", show_default="1,2")] = None,
+    words: Annotated[
+        str | None, typer.Option(metavar="N,N", help="Orders of word n-grams.", show_default="1,2")
+    ] = None,
     min_count: Annotated[
-        int | None, typer.Option(help="Leave out features of fewer sentences.", show_default="2")
+        int | None, typer.Option(help="Leave out features that occur in fewer sentences.", show_default="2")
     ] = None,
     skips: Annotated[int | None, typer.Option(help="Maximum number of words left out by skip bigrams.")] = None,
     headwords: Annotated[
         str | None, typer.Option(metavar="cjk|FILE", help="Pairs of headwords: words with kanji or katakana, or all "
                                  "but the function words of a file.")
     ] = None,
-    characters: Annotated[str | None, typer.Option(metavar="N,N", help="Character n-grams.")] = None,
+    characters: Annotated[str | None, typer.Option(metavar="N,N", help="Orders of character n-grams.")] = None,
     classes: Classes = None,
     penalty: Annotated[str | None, typer.Option(help="Penalty of maxent.", show_default="l1")] = None,
     strength: Annotated[

@@ -16,7 +16,7 @@ app = console.new_app()
 @console.command
 def inspect(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
-    top: Annotated[int, typer.Option(help="Features to show per class or label.")] = 10,
+    top: Annotated[int, typer.Option(help="How many features to show per class or label.")] = 10,
     html: Annotated[
         str | None, typer.Option(metavar="FILE", help="Also write a page with the same tables."), WRITTEN
     ] = None,

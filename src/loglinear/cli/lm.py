@@ -34,7 +34,7 @@ def evaluate(
     test: Annotated[str, typer.Argument(metavar="TEST", help="Text, or - for stdin.", show_default=False)],
     document_format: DocumentFormat = None,
     infer_topics: Annotated[
-        bool, typer.Option("--infer-topics", help="Assign topics from the words so far, whatever the labels say.")
+        bool, typer.Option("--infer-topics", help="Infer topics from the words so far, whatever the labels say.")
     ] = False,
     against: Annotated[
         str | None, typer.Option(metavar="MODEL", help="Also show how the perplexity differs from that of MODEL.")
@@ -101,11 +101,11 @@ def explain(
     model: Model,
     sentence: Annotated[
         list[str] | None,
-        typer.Argument(metavar="SENTENCE...", help="A sentence, or a JSON object with layers; else stdin."),
+        typer.Argument(metavar="SENTENCE...", help="A sentence, or a JSON object with layers; by default, stdin."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Print which n-grams gave each word of a sentence its probability; they add up to its log-probability.
+    """Print which n-grams gave each word of a sentence its probability; what they add sums to its log-probability.
 
     Examples:
         loglinear lm explain news.ll 'the dog sleeps'
@@ -141,7 +141,7 @@ def mix(
     static: Annotated[
         bool, typer.Option("--static", help="Also print the perplexity of the merged model; with -o always.")
     ] = False,
-    test: Annotated[str | None, typer.Option(metavar="TEST", help="Text whose perplexity is printed.")] = None,
+    test: Annotated[str | None, typer.Option(metavar="TEST", help="Text whose perplexity is also printed.")] = None,
     union: Annotated[bool, typer.Option("--union", help="The models may have different vocabularies.")] = False,
     cache: Cache = False,
     cache_kind: CacheKind = None,
@@ -152,7 +152,7 @@ def mix(
 ) -> None:
     """Interpolate models linearly: p = sum of weight x p of each.
 
-    With a general model and one of a domain, this is MAP adaptation.
+    Mixing a general model and one of a domain is MAP adaptation.
 
     Examples:
         loglinear lm mix news.ll kn.ll --dev dev.txt
@@ -199,8 +199,10 @@ def plan(
     ],
     sources: Annotated[str, typer.Option(metavar="words:3,topic,...", help="Information sources.", show_default=False)],
     document_format: DocumentFormat = None,
-    measure: Annotated[bool, typer.Option("--measure", help="Also run the methods predicted to be fast.")] = False,
-    limit: Annotated[float, typer.Option(metavar="SECONDS", help="Stop measuring after so many seconds.")] = 60.0,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Also run the methods that are predicted to be fast.")
+    ] = False,
+    limit: Annotated[float, typer.Option(metavar="SECONDS", help="Stop measuring after this many seconds.")] = 60.0,
     graph: Annotated[
         str | None,
         typer.Option(metavar="text|FILE.svg", help="Print or draw the digraph of the features."),
@@ -286,7 +288,7 @@ def generate(
     context: Annotated[
         str, typer.Option(help="Words that every sentence begins with, or a JSON object with layers.")
     ] = "",
-    unknown: Annotated[bool, typer.Option("--unknown/--no-unknown", help="Let <unk> be drawn, or never.")] = True,
+    unknown: Annotated[bool, typer.Option("--unknown/--no-unknown", help="Whether <unk> may be drawn.")] = True,
     seed: Annotated[int | None, typer.Option(help="The same seed draws the same sentences.")] = None,
     threads: Threads = None,
     json: Json = False,
@@ -313,9 +315,9 @@ def compare(
     first: Annotated[str, typer.Argument(metavar="MODEL", help="A model file or an ARPA file.", show_default=False)],
     second: Annotated[str, typer.Argument(metavar="MODEL", help="A second model.", show_default=False)],
     test: Annotated[str, typer.Argument(metavar="TEST", help="Text, or - for stdin.", show_default=False)],
-    samples: Annotated[int, typer.Option(help="Bootstrap samples, for the interval and the p-value.")] = 1000,
+    samples: Annotated[int, typer.Option(help="Number of bootstrap samples, for the interval and the p-value.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 0,
-    top: Annotated[int, typer.Option(help="Words and sentences to show.")] = 10,
+    top: Annotated[int, typer.Option(help="How many words and sentences to show.")] = 10,
     text_column: TextColumn = None,
     threads: Threads = None,
     json: Json = False,

@@ -33,7 +33,7 @@ def export_arpa(
     quantise: Annotated[
         int | None,
         typer.Option(
-            metavar="BITS", help="Of a binary file: bits of a probability or back-off, for a small file; 8 is good.",
+            metavar="BITS", help="For a small binary file: bits of each probability and back-off; 8 is good.",
             show_default="exact values",
         ),
     ] = None,
@@ -45,16 +45,17 @@ def export_arpa(
         ),
     ] = None,
     test: Annotated[
-        str | None, typer.Option(metavar="TEST", help="Documents on which the loss by this approximation is measured.")
+        str | None, typer.Option(metavar="TEST", help="Documents on which the cost of this approximation is measured.")
     ] = None,
     document_format: DocumentFormat = None,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Write a model as an ARPA file or a binary file of KenLM, which other tools read; the probabilities are the same.
+    """Write a model as an ARPA file or a binary file of KenLM, which other tools read.
 
-    A binary file opens at once, whatever its size; --quantise 8 makes it smallest, about 5 bytes per n-gram.
-    A model of words and a topic is approximated; --test measures by how much that raises the perplexity.
+    The probabilities are the same, but for rounding. A binary file opens at once, whatever its size; --quantise 8 makes
+    it smallest, about 5 bytes per n-gram. A model of words and a topic is approximated; --test measures by how much
+    that raises the perplexity.
 
     Examples:
         loglinear lm export news.ll news.arpa
@@ -86,7 +87,7 @@ def import_arpa(
     arpa: Annotated[
         str,
         typer.Argument(
-            metavar="FILE", help="ARPA file (plain, gzip, bz2, xz or zstd), - for stdin, or binary trie of KenLM.",
+            metavar="FILE", help="ARPA file, plain or compressed, - for stdin, or binary trie of KenLM.",
             show_default=False,
         ),
     ],

@@ -8,16 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-Cache = Annotated[bool, typer.Option("--cache", help="Put a memory of the document over it, fitted on the dev set.")]
+Cache = Annotated[bool, typer.Option("--cache", help="Add a cache, a memory of the document, fitted on the dev set.")]
 CacheKind = Annotated[
     str | None, typer.Option(metavar="log-linear|linear", help="Kind of the cache.", show_default="log-linear")
 ]
 CacheWindow = Annotated[
-    int | None, typer.Option(metavar="N", help="Words that the cache remembers.", show_default="1000")
+    int | None, typer.Option(metavar="N", help="How many words the cache remembers.", show_default="1000")
 ]
 Memory = Annotated[
     str | None,
-    typer.Option(metavar="SIZE", help="Limit of memory, such as 4G: count, and estimate counted models, on disk."),
+    typer.Option(metavar="SIZE", help="Limit of memory, such as 4G: what needs more is done on disk."),
 ]
 Tmp = Annotated[
     str | None,

@@ -46,13 +46,13 @@ def train(
     corpus: Annotated[
         list[str],
         typer.Argument(
-            metavar="CORPUS...", help="Text, one sentence per line: files (plain, gzip, xz or zstd), or - for stdin.",
+            metavar="CORPUS...", help="Text, one sentence per line: files, plain or compressed, or - for stdin.",
             show_default=False,
         ),
     ],
     output: Output,
     order: Annotated[
-        str, typer.Option(metavar="N|none", help="Longest n-gram; none: as long as in the text.")
+        str, typer.Option(metavar="N|none", help="Longest n-gram; none: any that the text has.")
     ] = "5",
     estimator: Annotated[
         str, typer.Option(metavar="maxent|kneser-ney|kneser-ney-single|witten-bell|add-k", help="Method of estimation.")
@@ -100,11 +100,13 @@ def train(
     ] = False,
     min_count: Annotated[
         str | None,
-        typer.Option(metavar="N|N1,N2,...", help="Leave out rarer n-grams, by order (maxent).", show_default="1"),
+        typer.Option(
+            metavar="N|N1,N2,...", help="Leave out n-grams that occur less often, by order (maxent).", show_default="1"
+        ),
     ] = None,
     prune: Annotated[
         str | None,
-        typer.Option(metavar="N1,N2,...", help="Leave out n-grams with at most this count, by order (Kneser-Ney)."),
+        typer.Option(metavar="N1,N2,...", help="Leave out n-grams of at most this count, by order (Kneser-Ney)."),
     ] = None,
     prune_entropy: Annotated[
         float | None, typer.Option(help="Remove n-grams whose removal raises perplexity by less than this fraction.")
@@ -112,7 +114,7 @@ def train(
     add_k: Annotated[float | None, typer.Option(help="Number added to counts (add-k).", show_default="1")] = None,
     vocab: Annotated[str | None, typer.Option(metavar="FILE", help="The vocabulary: one word per line.")] = None,
     min_word_count: Annotated[int, typer.Option(help="Read words that are rarer as <unk>.")] = 1,
-    max_words: Annotated[int | None, typer.Option(help="Keep only this many of the most frequent words.")] = None,
+    max_words: Annotated[int | None, typer.Option(help="Keep only this many words, the most frequent.")] = None,
     unknown: Annotated[
         str, typer.Option(metavar="token|error", help="Words outside the vocabulary: <unk>, or an error.")
     ] = "token",
@@ -127,7 +129,9 @@ def train(
         typer.Option(metavar="words:3,topic,...", help="Information sources, instead of --order (maxent)."),
     ] = None,
     document_format: DocumentFormat = None,
-    topics: Annotated[int | None, typer.Option(metavar="N", help="Cluster documents without labels to topics.")] = None,
+    topics: Annotated[
+        int | None, typer.Option(metavar="N", help="Cluster documents without labels into N topics.")
+    ] = None,
     classes: Annotated[
         str | None,
         typer.Option(
@@ -139,11 +143,12 @@ def train(
     cache_kind: CacheKind = None,
     cache_window: CacheWindow = None,
     method: Annotated[
-        str | None, typer.Option(metavar="NAME", help="How several sources are normalised.", show_default="planned")
+        str | None,
+        typer.Option(metavar="NAME", help="How a model with several sources is normalised.", show_default="planned"),
     ] = None,
     disjoint: Annotated[
         str | None,
-        typer.Option(metavar="A+B,...", help="Sources whose features are taken for disjoint; the error is reported."),
+        typer.Option(metavar="A+B,...", help="Sources whose features are treated as disjoint; the error is reported."),
     ] = None,
     base: Annotated[
         str | None, typer.Option(metavar="MODEL", help="Adapt this model: train only the difference (maxent).")

@@ -45,14 +45,14 @@ DocumentFormat = Annotated[
 ]
 Classes = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Word classes as features: a file of 'word TAB class', or of Brown's paths."),
+    typer.Option(metavar="FILE", help="Word classes as features: a file of 'word TAB class', or Brown's paths."),
 ]
 Workers = Annotated[
-    int | None, typer.Option(metavar="N", help="Train on so many processes of this machine (needs loglinear[dask]).")
+    int | None, typer.Option(metavar="N", help="Train on N processes of this machine (needs loglinear[dask]).")
 ]
 ClusterAddress = Annotated[
     str | None,
-    typer.Option("--cluster", metavar="ADDRESS", help="Train on the workers of a Dask scheduler, as tcp://host:8786."),
+    typer.Option("--cluster", metavar="ADDRESS", help="Train on the workers of a Dask scheduler: tcp://host:8786."),
 ]
 Checkpoint = Annotated[
     str | None,

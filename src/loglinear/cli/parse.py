@@ -15,7 +15,7 @@ app = console.new_app()
 Trees = Annotated[
     str,
     typer.Argument(
-        metavar="DATA", help="File of bracketed trees (plain, gzip, xz or zstd), or - for stdin.", show_default=False
+        metavar="DATA", help="File of bracketed trees, plain or compressed, or - for stdin.", show_default=False
     ),
 ]
 Text = Annotated[
@@ -30,7 +30,7 @@ Objective = Annotated[
     ),
 ]
 Cost = Annotated[
-    float, typer.Option(help="What --objective recall takes off for every constituent; 0.5 weighs precision too.")
+    float, typer.Option(help="What each constituent costs under --objective recall; 0.5 weighs precision too.")
 ]
 
 
@@ -53,20 +53,23 @@ def train(
     ] = None,
     horizontal: Annotated[
         str | None,
-        typer.Option(metavar="N|all", help="Siblings that a part of a constituent remembers.", show_default="1"),
+        typer.Option(metavar="N|all", help="How many siblings a part of a constituent remembers.", show_default="1"),
     ] = None,
     vertical: Annotated[
-        int | None, typer.Option(help="Labels in a symbol; 2 adds the parent's, 3 its parent's.", show_default="1")
+        int | None,
+        typer.Option(help="Labels in a symbol; 2 adds the parent's, 3 also the grandparent's.", show_default="1"),
     ] = None,
-    annotate_tags: Annotated[bool, typer.Option("--annotate-tags", help="Tags have their ancestors too.")] = False,
+    annotate_tags: Annotated[
+        bool, typer.Option("--annotate-tags", help="Add the labels of their ancestors to tags too.")
+    ] = False,
     annotate_heads: Annotated[
-        bool, typer.Option("--annotate-heads", help="Symbols have the tag of their head word.")
+        bool, typer.Option("--annotate-heads", help="Add the tag of the head word to symbols.")
     ] = False,
     min_word_count: Annotated[
-        int | None, typer.Option(help="Read words that are rarer as unknown.", show_default="2")
+        int | None, typer.Option(help="Read words that occur less often as unknown.", show_default="2")
     ] = None,
     min_count: Annotated[
-        int | None, typer.Option(help="Drop features of boundaries that are rarer.", show_default="1")
+        int | None, typer.Option(help="Drop features of boundaries that occur less often.", show_default="1")
     ] = None,
     smoothing: Annotated[
         float | None, typer.Option(help="Number added to the counts of rules.", show_default="0")

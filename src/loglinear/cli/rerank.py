@@ -77,7 +77,7 @@ def train(
     step: Annotated[float, typer.Option(help="Length of a step (blasso, f-boosting, fslr).")] = 0.5,
     threshold: Annotated[float, typer.Option(help="Minimum gain of a backward step (blasso).")] = 0.0,
     smoothing: Annotated[float, typer.Option(help="Smoothing of updates (boosting).")] = 1e-3,
-    shrinkage: Annotated[float, typer.Option(help="Share of an update that is taken (boosting).")] = 1.0,
+    shrinkage: Annotated[float, typer.Option(help="Share of each update that is taken (boosting).")] = 1.0,
     by_errors: Annotated[
         bool, typer.Option("--by-errors", help="Candidates with more errors weigh more in the loss.")
     ] = False,
@@ -97,13 +97,16 @@ def train(
     classes: Classes = None,
     base: Annotated[
         str | None,
-        typer.Option(metavar="NAME,NAME,...|none", help="Base scores.", show_default="score, or all, or rank"),
+        typer.Option(
+            metavar="NAME,NAME,...|none", help="Base scores to use as features.", show_default="score, or all, or rank"
+        ),
     ] = None,
     units: Annotated[
         str, typer.Option(metavar="words|characters|bleu|chrf|ter", help="Unit in which errors are counted.")
     ] = "words",
     missing: Annotated[
-        str, typer.Option(metavar="error|worst", help="If a base score is missing: error, or the lowest of the list.")
+        str,
+        typer.Option(metavar="error|worst", help="What a missing base score is: an error, or the lowest in its list."),
     ] = "error",
     penalty: Annotated[
         str,
@@ -136,7 +139,7 @@ def train(
     costs: Costs = None,
     language_model: Language = None,
     encoding: Encoding = "utf-8",
-    seed: Annotated[int | None, typer.Option(help="Random seed.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of random choices.")] = None,
     threads: Threads = None,
     workers: Workers = None,
     cluster: ClusterAddress = None,

@@ -1,4 +1,4 @@
-"""``loglinear serve``: answer questions to trained models, with a page to try them."""
+"""``loglinear serve``: trained models on a page where people can try them, and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ def serve(
     models: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME=]MODEL...", help="Model files; their names are those of the files.", show_default=False
+            metavar="[NAME=]MODEL...",
+            help="Model files; each is named after its file unless NAME is given.",
+            show_default=False,
         ),
     ] = None,
     demo: Annotated[
@@ -27,7 +29,7 @@ def serve(
     port: Annotated[int, typer.Option(help="Port to listen at; 0 for any free one.")] = 8000,
     seconds: Annotated[float, typer.Option(min=0.01, help="Refuse answers that take longer.")] = 10.0,
     request_size: Annotated[str, typer.Option(metavar="SIZE", help="Refuse requests that are larger.")] = "64K",
-    threads: Annotated[int, typer.Option(min=1, help="Answers that are computed at a time.")] = 4,
+    threads: Annotated[int, typer.Option(min=1, help="How many answers are computed at a time.")] = 4,
 ) -> None:
     """Serve models: a page to type at and see what each model answers, and JSON for programs.
 

@@ -28,7 +28,7 @@ app = console.new_app()
 Data = Annotated[
     str,
     typer.Argument(
-        metavar="DATA", help="File of sequences (plain, gzip, xz or zstd), or - for stdin.", show_default=False
+        metavar="DATA", help="File of sequences, plain or compressed, or - for stdin.", show_default=False
     ),
 ]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)]
@@ -64,7 +64,7 @@ def train(
         str | None,
         typer.Option(
             metavar="NAME", show_default="by the templates",
-            help="Whose templates they are, for marks of rows outside a sentence: crf++, wapiti or loglinear.",
+            help="Tool whose marks rows outside a sequence get: crf++, wapiti or loglinear.",
         ),
     ] = None,
     classes: Classes = None,
@@ -99,14 +99,20 @@ def train(
     ] = None,
     features: Annotated[
         str | None,
-        typer.Option(metavar="observed|all", help="Attribute-label pairs with a weight.", show_default="observed"),
+        typer.Option(
+            metavar="observed|all", help="Pairs of an attribute and a label with a weight.", show_default="observed"
+        ),
     ] = None,
     transitions: Annotated[
-        str | None, typer.Option(metavar="observed|all", help="Label pairs with a weight.", show_default="observed")
+        str | None,
+        typer.Option(metavar="observed|all", help="Pairs of labels with a weight.", show_default="observed"),
     ] = None,
-    min_count: Annotated[int | None, typer.Option(help="Drop attributes that are rarer.", show_default="1")] = None,
+    min_count: Annotated[
+        int | None, typer.Option(help="Drop attributes that occur less often.", show_default="1")
+    ] = None,
     min_feature_count: Annotated[
-        float | None, typer.Option(help="Drop pairs of an attribute and a label that are rarer.", show_default="0")
+        float | None,
+        typer.Option(help="Drop pairs of an attribute and a label that occur less often.", show_default="0"),
     ] = None,
     max_features: Annotated[
         int | None, typer.Option(metavar="K", help="Train on the K features that rank best under M-estimation.")
@@ -131,7 +137,8 @@ def train(
         ),
     ] = None,
     n_samples: Annotated[
-        int | None, typer.Option(help="Sequences drawn where expectations are sampled.", show_default="10,000")
+        int | None,
+        typer.Option(help="How many sequences are drawn where expectations are sampled.", show_default="10,000"),
     ] = None,
     input_only: Annotated[
         str | None,
@@ -142,7 +149,7 @@ def train(
     ] = None,
     unlabelled: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Also learn from columns without labels, by --em; hmm and m-estimation."),
+        typer.Option(metavar="FILE", help="Also learn from sequences without labels, by --em (hmm, m-estimation)."),
     ] = None,
     em: Annotated[
         int | None, typer.Option(metavar="ROUNDS", help="Rounds of expectation-maximisation over --unlabelled.")
@@ -150,7 +157,8 @@ def train(
     em_labels: Annotated[
         str | None,
         typer.Option(
-            metavar="sample|best", help="Unknown labels of a round of --em: drawn, or the best.", show_default="sample"
+            metavar="sample|best", help="How a round of --em completes unknown labels: drawn, or the best.",
+            show_default="sample",
         ),
     ] = None,
     initialise: Annotated[
@@ -363,7 +371,9 @@ def predict(
 def explain(
     model: Model,
     data: Data = "-",
-    top: Annotated[int, typer.Option(metavar="K", help="Attributes of a token to show, those of largest effect.")] = 5,
+    top: Annotated[
+        int, typer.Option(metavar="K", help="How many attributes of a token to show, those of largest effect.")
+    ] = 5,
     text: Annotated[bool, typer.Option("--text", help="DATA is plain text, one sentence per line.")] = False,
     labelled: Annotated[bool, typer.Option("--labelled", help="DATA has labels, which are not used.")] = False,
     format: Format = None,

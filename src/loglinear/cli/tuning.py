@@ -27,7 +27,7 @@ Dev = Annotated[
 Tune = Annotated[
     str | None,
     typer.Option(
-        metavar="[S,S,...]", help="Choose the strength on the dev set, among those given if any.", show_default=False
+        metavar="[S,S,...]", help="Choose the strength on the dev set, among those given, if any.", show_default=False
     ),
 ]
 
