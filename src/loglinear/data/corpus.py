@@ -58,7 +58,7 @@ def read_corpus(
     reserved: ReservedPolicy = "error", encoding: str = "utf-8", text_column: str | None = None,
     n_threads: int | None = None, progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Sentences, WordVocabulary]:
-    """Read text whole: a file (plain, gzip, xz, zstd, or ``-``), a list of files, or an iterable of sentences.
+    """Read text whole: a file (plain or compressed, or ``-``), a list of files, or an iterable of sentences.
 
     A sentence is a line; lines without words are skipped. A sentence in memory is a string to split or a list of words.
     Of files and records (dicts) that have columns, ``text_column`` is the text (formats/streams/columns.py).

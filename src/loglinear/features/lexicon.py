@@ -164,7 +164,7 @@ class ReadText:
 def read_readings(
     source: TextSource, *, readings: Readings = "given", encoding: str = "utf-8", n_threads: int | None = None
 ) -> ReadText:
-    """Read text with readings: a file (plain, gzip, xz, zstd, or ``-``), a list of files, or an iterable of sentences.
+    """Read text with readings: a file (plain or compressed, or ``-``), a list of files, or an iterable of sentences.
 
     Lines without words are skipped; a word without a reading raises FormatError with its file and line.
     """

@@ -13,7 +13,7 @@ _INNER_BLANK = re.compile(r"[ \t\r\v\f]")
 
 
 def read_vocabulary(source: Source, *, is_open: bool = True, encoding: str = "utf-8") -> WordVocabulary:
-    """Read the words of a file (plain, gzip, xz, zstd, or ``-``), numbered in its order after the reserved symbols.
+    """Read the words of a file (plain or compressed, or ``-``), numbered in its order after the reserved symbols.
 
     Blank lines are skipped, and so are the reserved symbols, which a vocabulary has in any case.
     """

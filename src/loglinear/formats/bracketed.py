@@ -166,7 +166,7 @@ class Trees:
 
 # ---- files -----------------------------------------------------------------------------------------------------------
 def read_bracketed(source: Source, *, encoding: str = "utf-8", n_threads: int | None = None) -> Trees:
-    """Read a file of bracketed trees (plain, gzip, xz, zstd, or ``-``) as they stand."""
+    """Read a file of bracketed trees (plain or compressed, or ``-``) as they stand."""
     return parse_bracketed(read_bytes(source), name_of(source), encoding=encoding, n_threads=n_threads)
 
 

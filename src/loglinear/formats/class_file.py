@@ -26,7 +26,7 @@ _BITS = re.compile(r"[01]+")
 
 
 def read_classes(source: Source, encoding: str = "utf-8") -> dict[str, str]:
-    """Return the class of each word of a file (plain, gzip, xz, zstd, or ``-``); errors name the line at fault."""
+    """Return the class of each word of a file (plain or compressed, or ``-``); errors name the line at fault."""
     name = name_of(source)
     lines = [
         (number, line.split("\t"))

@@ -47,7 +47,7 @@ def read_conll(
     source: Source, *, encoding: str = "utf-8", separator: str | None = None, comments: bool = False,
     n_threads: int | None = None,
 ) -> ConllData:
-    """Read a file (plain, gzip, xz, zstd, or ``-``); see :func:`parse_conll`."""
+    """Read a file (plain or compressed, or ``-``); see :func:`parse_conll`."""
     data = read_bytes(source)
     return parse_conll(
         data, name_of(source), encoding=encoding, separator=separator, comments=comments, n_threads=n_threads

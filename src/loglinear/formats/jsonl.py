@@ -30,7 +30,7 @@ class JsonlData(NamedTuple):
 
 
 def read_jsonl(source: Source, encoding: str = "utf-8", *, labelled: bool = True) -> JsonlData:
-    """Return the examples of a file (plain, gzip, xz, zstd, or ``-``). Labels become text.
+    """Return the examples of a file (plain or compressed, or ``-``). Labels become text.
 
     Without ``labelled``, labels may be missing and are ignored.
     """

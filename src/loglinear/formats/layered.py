@@ -47,7 +47,7 @@ class LayeredDocument:
 
 
 def read_layered(source: Source, kind: str, *, columns: Sequence[str] = (), encoding: str = "utf-8") -> Any:
-    """Yield the documents of a file (plain, gzip, xz, zstd, or ``-``); ``columns`` names those after the word."""
+    """Yield the documents of a file (plain or compressed, or ``-``); ``columns`` names those after the word."""
     name = name_of(source)
     lines = split_lines(decode(read_bytes(source), name, encoding))
     if kind == "columns":

@@ -53,7 +53,7 @@ def read_nbest(
 
     Parameters
     ----------
-    source : a path (plain, gzip, xz or zstd), or ``-`` for stdin
+    source : a path, plain or compressed, or ``-`` for stdin
     format : one of NBEST_FORMATS; None: guessed from the first line
     references : a file of right texts: one line ``id text`` per list, or one line ``text`` per list in their order
     costs : Kaldi's files of costs by name; the score of that name is minus the cost

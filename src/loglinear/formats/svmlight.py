@@ -31,7 +31,7 @@ class SvmlightData:
 def read_svmlight(
     source: Source, *, n_features: int | None = None, zero_based: bool | Literal["auto"] = "auto", n_threads: int = 1,
 ) -> SvmlightData:
-    """Read a file (plain, gzip, xz, zstd, or ``-``); see :func:`parse_svmlight`."""
+    """Read a file (plain or compressed, or ``-``); see :func:`parse_svmlight`."""
     data = read_bytes(source)
     return parse_svmlight(data, name_of(source), n_features=n_features, zero_based=zero_based, n_threads=n_threads)
 

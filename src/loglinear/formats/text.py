@@ -39,7 +39,7 @@ def name_of(source: Source) -> str:
 
 
 def read_bytes(source: Source) -> bytes:
-    """Read all bytes of a file or URL, or of stdin for ``-``; gzip, xz and zstd are known by their first bytes."""
+    """Read all bytes of a file or URL, or of stdin for ``-``; compressed ones are known by their first bytes."""
     name = name_of(source)
     with reading(name):
         if os.fspath(source) == "-":

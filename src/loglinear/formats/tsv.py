@@ -12,7 +12,7 @@ _SAMPLE = 1 << 16  # bytes that suffice to tell labels from text
 
 
 def read_tsv(source: Source, encoding: str = "utf-8") -> tuple[list[str], list[str]]:
-    """Return the labels and the texts of a file (plain, gzip, xz, zstd, or ``-``)."""
+    """Return the labels and the texts of a file (plain or compressed, or ``-``)."""
     return _labelled(each_line(decode(read_bytes(source), name_of(source), encoding)), name_of(source))
 
 

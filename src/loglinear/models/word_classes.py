@@ -90,7 +90,7 @@ class WordClasses(Parameters):
     def fit(self, X: TextSource, y: Any = None) -> WordClasses:
         """Learn the classes of the words of a text.
 
-        ``X`` is a file (plain, gzip, xz or zstd) with one sentence per line, a list of files, or an iterable of
+        ``X`` is a file, plain or compressed, with one sentence per line, a list of files, or an iterable of
         sentences, strings, lists of words or records (dicts with a text). ``y`` is not used. Ctrl-C keeps the
         classes so far.
         """

@@ -29,7 +29,7 @@ Words: TypeAlias = NDArray[np.uint32]
 
 # ---- read ------------------------------------------------------------------------------------------------------------
 def read_crfsuite_model(source: Source) -> CrfsuiteModel:
-    """Read a model of CRFsuite, binary or as text (plain, gzip, xz, zstd, or ``-``)."""
+    """Read a model of CRFsuite, binary or as text (plain or compressed, or ``-``)."""
     data, name = read_bytes(source), name_of(source)
     if data[:4] == MAGIC:
         return parse_crfsuite_model(data, name)

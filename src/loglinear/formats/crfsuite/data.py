@@ -33,7 +33,7 @@ class CrfsuiteData:
 
 
 def read_crfsuite(source: Source, *, n_threads: int | None = None) -> CrfsuiteData:
-    """Read a data file (plain, gzip, xz, zstd, or ``-``)."""
+    """Read a data file (plain or compressed, or ``-``)."""
     return parse_crfsuite(read_bytes(source), name_of(source), n_threads=n_threads)
 
 

@@ -43,7 +43,7 @@ _FEATURE = re.compile(r" *\((\d+)\) (.*) --> (.*): (\S+)")
 
 
 def read_crfsuite_dump(source: Source) -> CrfsuiteDump:
-    """Read what ``crfsuite dump`` or ``pycrfsuite.Tagger.dump`` wrote (plain, gzip, xz, zstd, or ``-``)."""
+    """Read what ``crfsuite dump`` or ``pycrfsuite.Tagger.dump`` wrote (plain or compressed, or ``-``)."""
     return parse_crfsuite_dump(decode(read_bytes(source), name_of(source)), name_of(source))
 
 

@@ -81,7 +81,7 @@ def read_examples(
     source: Source, format: str | None = None, encoding: str = "utf-8", *, labelled: bool = True,
     columns: Columns = NAMELESS, n_threads: int | None = None, empty_labels: bool = False,
 ) -> Examples:
-    """Read a file (plain, gzip, xz, zstd, or ``-``); ``format`` is guessed from its name or first line unless given.
+    """Read a file (plain or compressed, or ``-``); ``format`` is guessed from its name or first line unless given.
 
     Without ``labelled``, a line of tsv is all text and labels of jsonl are ignored; svmlight always has labels.
     Parquet and Arrow files are known by their first bytes and have a text and a label in ``columns``.

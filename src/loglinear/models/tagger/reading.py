@@ -94,7 +94,7 @@ def read_sequences(
     source: Source, format: str = "conll", encoding: str = "utf-8", *, label_column: int | None = -1,
     n_columns: int | None = None, comments: bool = False, n_threads: int | None = None,
 ) -> Sequences:
-    """Read a whole file (plain, gzip, xz, zstd, or ``-``).
+    """Read a whole file (plain or compressed, or ``-``).
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def layout_for(
 
 
 def blocks(source: Source, layout: Layout, size: int = BLOCK) -> Iterator[Sequences]:
-    """Yield the sequences of a file (plain, gzip, xz, zstd, or ``-``) block by block, so that memory stays bounded.
+    """Yield the sequences of a file (plain or compressed, or ``-``) block by block, so that memory stays bounded.
 
     A block ends at the last blank line within ``size`` bytes, or at the next one, of a text at a line; a pipe or a
     terminal gives what has come. Errors count lines from the start of the file.
