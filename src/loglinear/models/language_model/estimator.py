@@ -77,7 +77,7 @@ class LanguageModel(LanguageModelTrainer, Estimator):
         given strengths). A model file does not keep it
     log : path of a file for one JSON object per step of training, or None (default)
 
-    Text is a path (plain, gzip, xz, zstd, or "-"), a list of paths, or an iterable of sentences (strings or lists of
+    Text is a path (plain or compressed, or "-"), a list of paths, or an iterable of sentences (strings or lists of
     words) or of records (dicts with a text); or ``Sentences`` of numbers, which train only with the ``WordVocabulary``
     that numbered them as ``vocabulary``.
 

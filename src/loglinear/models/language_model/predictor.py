@@ -45,7 +45,7 @@ ONE_SENTENCE = "explain({}) scores one sentence"
 class LanguageModelPredictor(Predictor):
     """A trained n-gram language model: it scores text, names the most probable next words and draws sentences.
 
-    Text is a path (plain, gzip, xz, zstd, or "-"), a list of paths, an iterable of sentences (strings or lists of
+    Text is a path (plain or compressed, or "-"), a list of paths, an iterable of sentences (strings or lists of
     words), of records (dicts) with a ``text_column``, or ``Sentences`` in the numbers of the model's vocabulary.
     """
 
