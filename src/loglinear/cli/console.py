@@ -74,12 +74,14 @@ def command(function: _Command) -> _Command:
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> None:
         from loglinear.errors import LoglinearError
+        from loglinear.optimise.room import writing
 
         given = inspect.signature(function).bind(*args, **kwargs).arguments
         try:
             with interrupts.raise_interrupts(), _warnings_as_lines(), _escaped_on_terminals():
                 check_outputs(function, given)
-                function(*args, **kwargs)
+                with writing([given[name] for name in ("output", "checkpoint") if given.get(name) is not None]):
+                    function(*args, **kwargs)
                 sys.stdout.flush()
         except BrokenPipeError:
             # The reader of our output has closed it. Python would complain again when it flushes stdout at exit.

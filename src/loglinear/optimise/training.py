@@ -11,6 +11,7 @@ from loglinear.optimise.checkpoint import Checkpoint
 from loglinear.optimise.minimise import Callback, Result, minimise
 from loglinear.optimise.objective import Objective
 from loglinear.optimise.progress import TrainingProgress, both
+from loglinear.optimise.room import tell_room
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ def train(
     """
     from loglinear.optimise.solver_choice import choose_solver  # which knows all losses: opening a model needs none
 
+    tell_room(objective.n_weights)
     solver, reason = choose_solver(
         objective, settings.solver, settings.solver_options, random_state=settings.random_state
     )
