@@ -132,7 +132,7 @@ LISTS = "".join(
     ]}) + "\n"
     for i in range(200)
 )  # fmt: skip
-MOMENTS = 20
+MOMENTS = 10
 COMMANDS = {
     "classify": (lines("\t"), "classify train data -o m.ll --format tsv --tolerance 1e-8"),
     "tag": (TRAININGS["tag"][0], "tag train data -o m.ll --format crfsuite"),
