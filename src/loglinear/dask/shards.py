@@ -110,6 +110,7 @@ class Cluster:
                         raise self.too_large(k, error) from error
                     self.workers.look()
                     self._submit(k)
+        self.workers.look()  # Dask makes anew what a part is made of without a word
 
     def _submit(self, k: int) -> None:
         make, arguments = self.tasks[k]
