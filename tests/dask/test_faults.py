@@ -161,7 +161,7 @@ def test_ctrl_c_keeps_the_best_model_and_leaves_no_processes_and_no_files(tmp_pa
             line = process.stderr.readline()
             assert "step" in line, line
         else:
-            _wait(lambda: len(list(temporary.glob("*/*/worker-*"))) == 2)
+            _wait(lambda: len(list(temporary.glob("*/*/worker-*"))) >= 2)  # three where a worker began anew
             time.sleep(0.5)
         os.killpg(process.pid, signal.SIGINT)
         _, error = process.communicate(timeout=60)
@@ -190,7 +190,7 @@ def _text_to_interrupt(kind, n_sentences):
 
 
 def _wait(is_so):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.05)
