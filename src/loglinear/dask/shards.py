@@ -110,7 +110,7 @@ class Cluster:
                         raise self.too_large(k, error) from error
                     self.workers.look()
                     self._submit(k)
-        self.workers.look()  # Dask makes anew what a part is made of without a word
+        self.workers.look()  # Dask makes anew without a word, or hears of a loss later than we do
 
     def _submit(self, k: int) -> None:
         make, arguments = self.tasks[k]
@@ -164,7 +164,6 @@ class Cluster:
                 if n == MAX_LOSSES:
                     raise self.too_large(k)
                 self._make(todo)
-                self.workers.look()  # the scheduler may hear of a loss later than we do, and it is to be said
         return results
 
     def too_large(self, k: int | None = None, error: BaseException | None = None) -> MemoryError:
